@@ -1,0 +1,112 @@
+"""Sentences for bad input, raised before any work is done."""
+
+import difflib
+
+import numpy as np
+
+
+def near(word, words):
+    """Says which of `words` are spelled like `word`, or lists them all.
+
+    Returns:
+        A sentence, such as `Did you mean 'optim.epochs'?`
+    """
+    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=3, cutoff=0.6)
+    if close:
+        return f"Did you mean {' or '.join(repr(c) for c in close)}?"
+    return f"Known: {', '.join(str(w) for w in words)}."
+
+
+def pair(name, value):
+    """Returns a positive integer, or a pair of them, as `(height, width)`."""
+    values = (value, value) if isinstance(value, (int, np.integer)) else value
+    if (
+        not isinstance(values, (tuple, list))
+        or len(values) != 2
+        or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < 1 for v in values)
+    ):
+        raise ValueError(f"`{name}` is a positive integer or (height, width). Received: {name}={value!r}")
+    return int(values[0]), int(values[1])
+
+
+def positive(**values):
+    """Raises unless every value is an integer of at least 1."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"`{name}` is a positive integer. Received: {name}={value!r}")
+
+
+def rate(**values):
+    """Raises unless every value is a number in [0, 1)."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+            raise ValueError(f"`{name}` is a number from 0 to below 1. Received: {name}={value!r}")
+
+
+def one_of(name, value, allowed):
+    """Raises unless `value` is in `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"`{name}` is one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
+
+
+def images(values, shape=None, name="images"):
+    """Checks a batch of pixels.
+
+    Args:
+        values: Array, `(batch, height, width, channels)`, integers or floats from 0 to 255.
+        shape: The `(height, width, channels)` that the model takes; `None` entries fit anything.
+
+    Returns:
+        `values` as a NumPy array.
+
+    Raises:
+        ValueError: For another rank, shape or dtype, an empty batch, or values that are not pixels:
+            outside 0..255, not finite, or floats that were scaled to 0..1.
+    """
+    values = np.asarray(values)
+    if values.ndim != 4 or not len(values):
+        raise ValueError(f"`{name}` is a batch of shape (batch, height, width, channels). Received: shape={values.shape}")
+    if values.dtype.kind not in "uif":
+        raise ValueError(f"`{name}` holds pixels, integers or floats. Received: dtype={values.dtype}")
+    if shape is not None and any(want not in (None, got) for want, got in zip(shape, values.shape[1:])):
+        raise ValueError(
+            f"`{name}` has another shape than the model takes, (batch, {', '.join(str(s) for s in shape)}). "
+            f"Received: shape={values.shape}"
+        )
+    low, high = float(values.min()), float(values.max())
+    if not (low >= 0 and high <= 255):  # written so that NaN fails too
+        raise ValueError(f"`{name}` holds pixels from 0 to 255. Received: values from {low:g} to {high:g}")
+    if values.dtype.kind == "f" and 0 < high <= 1:
+        raise ValueError(
+            f"`{name}` holds pixels from 0 to 255: the model rescales them itself. "
+            f"Received: values from {low:g} to {high:g}; multiply by 255"
+        )
+    return values
+
+
+def labels(values, num_classes, count=None, name="labels"):
+    """Checks a vector of class indices. Under XLA an index outside the classes gives a silent NaN.
+
+    Args:
+        values: Array, `(batch,)` of integers.
+        num_classes: Number of classes of the model.
+        count: The number of images, if known.
+
+    Returns:
+        `values` as a NumPy array.
+
+    Raises:
+        ValueError: For another rank or dtype, another count, or an index outside the classes.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or values.dtype.kind not in "ui":
+        raise ValueError(f"`{name}` is a vector of integers. Received: shape={values.shape}, dtype={values.dtype}")
+    if count is not None and len(values) != count:
+        raise ValueError(f"Every image has one label. Received: {count} images and {len(values)} {name}")
+    outside = values[(values < 0) | (values >= num_classes)]
+    if len(outside):
+        raise ValueError(
+            f"`{name}` holds class indices from 0 to {num_classes - 1}. Received: {len(outside)} outside, "
+            f"such as {sorted(set(outside.tolist()))[:5]}"
+        )
+    return values

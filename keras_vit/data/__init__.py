@@ -1,0 +1,1 @@
+"""Images from tensorflow-datasets, folders, arrays and scikit-learn, as tf.data pipelines."""

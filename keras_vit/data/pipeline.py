@@ -1,0 +1,96 @@
+"""From a source to batches. The order and the augmentation are pure functions of (seed, epoch, step)."""
+
+import tensorflow as tf
+
+from keras_vit.data.augment import augment
+
+
+def training_batches(source, recipe, size, *, first_epoch=None):
+    """Returns shuffled, augmented batches.
+
+    The order of an epoch is a pseudo-random permutation, computed and not stored, so that a run can
+    start at any epoch and see what it would have seen.
+
+    Args:
+        source: A `Source`.
+        recipe: A `Recipe`; its `data.batch_size`, `augment`, `optim.epochs` and `seed` are read.
+        size: `(height, width, channels)` of the images.
+        first_epoch: If given, one pass holds all epochs from that one on, for `fit(steps_per_epoch=...)`.
+            Otherwise each pass over the dataset is one epoch, every time in a new order.
+
+    Returns:
+        A `tf.data.Dataset` of `(images, labels)`: float32 `(batch, height, width, channels)`, 0..255,
+        and one-hot float32 `(batch, classes)`. Batches are full; what is left over is dropped.
+
+    Raises:
+        ValueError: If there are fewer images than one batch holds.
+    """
+    batch_size, count, seed = recipe.data.batch_size, len(source), recipe.seed
+    steps = steps_per_epoch(source, recipe)
+    read = _reader(source, size)
+
+    def batch(epoch, step):
+        position = step * batch_size + tf.range(batch_size, dtype="int64")
+        index = tf.random.experimental.index_shuffle(position, tf.stack([seed, epoch]), count - 1)
+        images, labels = read(index)
+        return augment(images, recipe.augment, tf.stack([epoch * steps + step, seed])), labels
+
+    if first_epoch is None:
+        epochs = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1)
+    else:
+        epochs = tf.data.Dataset.range(first_epoch, recipe.optim.epochs)
+    order = epochs.flat_map(lambda epoch: tf.data.Dataset.range(steps).map(lambda step: (epoch, step)))
+    order = order.apply(tf.data.experimental.assert_cardinality(steps * (1 if first_epoch is None else recipe.optim.epochs - first_epoch)))
+    return order.map(batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+
+
+def evaluation_batches(source, recipe, size):
+    """Returns every image once, in order; the last batch may be smaller. Like `training_batches` otherwise."""
+    index = tf.data.Dataset.range(len(source)).batch(recipe.data.batch_size)
+    return index.map(_reader(source, size), num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def steps_per_epoch(source, recipe):
+    """Returns the number of full batches."""
+    if len(source) < recipe.data.batch_size:
+        raise ValueError(f"A batch of {recipe.data.batch_size} is larger than the training split: {len(source)} images.")
+    return len(source) // recipe.data.batch_size
+
+
+def decode(encoded, channels):
+    """Decodes a JPEG, PNG, BMP, GIF (first frame) or WebP to uint8 `(height, width, channels)`.
+
+    Palettes, CMYK, alpha (dropped) and 16 bits (the upper eight) are brought to plain pixels. A rotation
+    noted in EXIF is not applied.
+    """
+    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
+    image.set_shape((None, None, 3))
+    return tf.image.rgb_to_grayscale(image) if channels == 1 else image
+
+
+def resize(image, size):
+    """Resizes to `(height, width)`, bilinear with antialias; float32."""
+    return tf.image.resize(image, size, antialias=True)
+
+
+def _reader(source, size):
+    """Returns the function from a vector of indices to (images, one-hot labels)."""
+    images, labels = tf.constant(source.images), tf.constant(source.labels)
+    classes, (height, width, channels) = len(source.class_names), size
+    if images.dtype != tf.string and images.shape[-1] != channels:
+        raise ValueError(f"The model takes images of {channels} channels. Received: {images.shape[-1]} channels")
+
+    def decode_one(index):
+        encoded = tf.io.read_file(images[index]) if source.files else images[index]
+        return resize(decode(encoded, channels), (height, width))
+
+    def read(index):
+        if images.dtype == tf.string:
+            batch = tf.map_fn(decode_one, index, fn_output_signature=tf.float32)
+        else:
+            batch = tf.cast(tf.gather(images, index), "float32")
+            batch = batch if batch.shape[1:3] == (height, width) else resize(batch, (height, width))
+        batch = tf.ensure_shape(batch, (None, height, width, channels))
+        return batch, tf.one_hot(tf.gather(labels, index), classes)
+
+    return read

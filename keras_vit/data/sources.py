@@ -1,0 +1,193 @@
+"""Where labelled images come from: one reader a kind of source."""
+
+import dataclasses
+import os
+import pathlib
+import re
+from concurrent.futures import ThreadPoolExecutor
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from keras_vit import checks
+
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Labelled images, held in memory as pixels or encoded, or as file names.
+
+    `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    files: bool = False  # whether `images` are paths
+
+    def __len__(self):
+        return len(self.labels)
+
+    def take(self, index):
+        """Returns the source of the images at `index`, in that order."""
+        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index])
+
+
+def load(data, split):
+    """Reads one split of a data set.
+
+    Args:
+        data: A `keras_vit.config.Data`.
+        split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
+
+    Returns:
+        A `Source`.
+
+    Raises:
+        ValueError: For an unknown source or split, a folder that is empty or holds one class only, an image that
+            cannot be read (unless `data.bad_images` is `"skip"`).
+        FileNotFoundError: For a folder that is not there, or data that is neither prepared nor downloadable.
+    """
+    kind, _, rest = data.source.partition(":")
+    checks.one_of("data.source", kind, tuple(READERS))
+    if (kind == "digits") == bool(rest):
+        raise ValueError(f"A source is 'digits', 'tfds:NAME' or 'folder:PATH'. Received: data.source={data.source!r}")
+    source = READERS[kind](rest, split, data)
+    if not len(source):
+        raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
+    return source if data.limit is None else source.take(slice(data.limit))
+
+
+def from_arrays(images, labels, num_classes):
+    """Returns the source of pixel and label arrays that the caller holds, checked."""
+    images = checks.images(images)
+    labels = checks.labels(labels, num_classes, len(images))
+    return Source(images, labels.astype("int32"), tuple(str(i) for i in range(num_classes)))
+
+
+def _digits(_, split, data):
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    images = np.rint(pixels.reshape(-1, 8, 8, 1) * (255 / 16)).astype("uint8")
+    everything = Source(images, labels.astype("int32"), tuple("0123456789"))
+    return _slice(everything, split, ("all",))
+
+
+def _tfds(name, split, data):
+    import tensorflow_datasets as tfds
+
+    try:
+        builder = tfds.builder(name)
+    except tfds.core.DatasetNotFoundError:
+        raise ValueError(
+            f"tensorflow-datasets has no data set {name!r}. {checks.near(name, tfds.list_builders())}"
+        ) from None
+    if not builder.is_prepared():
+        _download(builder)
+    features = builder.info.features
+    if not {"image", "label"} <= set(features):
+        raise ValueError(f"{name!r} is no set of labelled images: it holds {', '.join(features)}.")
+    known = tuple(builder.info.splits)
+    if re.split(r"[\[+]", split)[0] not in known:
+        raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
+    fixed_size = None not in features["image"].shape
+    decoders = None if fixed_size else {"image": tfds.decode.SkipDecoding()}
+    dataset = builder.as_dataset(split=split, batch_size=-1, decoders=decoders)
+    images, labels = dataset["image"].numpy(), dataset["label"].numpy()
+    return Source(images, labels.astype("int32"), tuple(features["label"].names))
+
+
+def _download(builder):
+    """Prepares a tensorflow-datasets data set, or says at once why it cannot: its own retries take minutes."""
+    url = next((u for u in builder.url_infos if u.startswith("http")), None)
+    try:
+        if url:
+            urlopen(Request(url, method="HEAD"), timeout=10).close()
+    except (URLError, TimeoutError, OSError) as error:
+        raise FileNotFoundError(
+            f"{builder.name!r} is not prepared in {builder.data_dir}, and it cannot be downloaded from {url} ({error}). "
+            f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that holds "
+            f"{builder.name}/{builder.version}."
+        ) from None
+    print(f"Preparing {builder.name} in {builder.data_dir}")
+    builder.download_and_prepare()
+
+
+def _folder(path, split, data):
+    root = pathlib.Path(path).expanduser()
+    if not root.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(root)!r}.")
+    base = split.partition("[")[0]
+    folder = root if base == "all" else root / base
+    if not folder.is_dir():
+        raise ValueError(
+            f"{str(root)!r} has no folder {base!r} for the split {split!r}. For class folders right inside it, write "
+            "splits of 'all', such as 'all[:80%]'."
+        )
+    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    files = [
+        (str(file), label)
+        for label, name in enumerate(classes)
+        for file in sorted((folder / name).rglob("*"))
+        if file.suffix.lower() in IMAGE_ENDINGS
+    ]
+    filled = len({label for _, label in files})
+    if filled < 2:
+        raise ValueError(
+            f"{str(folder)!r} needs at least two class folders with images ({', '.join(IMAGE_ENDINGS)}). "
+            f"Received: {len(classes)} folders, {filled} with images"
+        )
+    if filled < len(classes):
+        empty = [name for label, name in enumerate(classes) if label not in {known for _, known in files}]
+        raise ValueError(f"{str(folder)!r} has class folders without images: {', '.join(empty[:10])}.")
+    files = _readable(files, data.bad_images)
+    paths, labels = zip(*files)
+    everything = Source(np.array(paths), np.array(labels, "int32"), tuple(classes), files=True)
+    return _slice(everything, split, (base,))
+
+
+def _readable(files, on_bad):
+    """Decodes every image once and returns those that can be read; the others are an error, or listed."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        reasons = list(pool.map(lambda item: _fault(item[0]), files))
+    bad = [f"{path} ({reason})" for (path, _), reason in zip(files, reasons) if reason]
+    if bad:
+        listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
+        if on_bad == "raise" or len(bad) == len(files):
+            raise ValueError(
+                f"{len(bad)} of {len(files)} images cannot be read; mend or remove them, or leave them out with "
+                f"data.bad_images=skip:\n  {listed}"
+            )
+        print(f"Left out {len(bad)} of {len(files)} images, which cannot be read:\n  {listed}")
+    return [item for item, reason in zip(files, reasons) if not reason]
+
+
+def _fault(path):
+    from keras_vit.data import pipeline
+
+    try:
+        if not os.path.getsize(path):
+            return "empty file"
+        pipeline.decode(pathlib.Path(path).read_bytes(), 3)
+    except Exception as error:  # whatever the decoder finds is this file's fault, to be told with its name
+        return str(error).split(" [Op:")[0].strip().splitlines()[0]
+    return None
+
+
+def _slice(source, split, known):
+    """Cuts `name[a%:b%]` out of a source, in an order that is shuffled but always the same."""
+    match = re.fullmatch(r"(\w+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)
+    if not match or match[1] not in known:
+        raise ValueError(
+            f"A split is one of {', '.join(known)}, or a part of it such as '{known[0]}[:80%]'. "
+            f"Received: {split!r}"
+        )
+    order = np.random.default_rng(0).permutation(len(source))
+    first, last = (round(len(source) * int(percent) / 100) for percent in (match[2] or 0, match[3] or 100))
+    return source.take(order[first:last])
+
+
+READERS = {"digits": _digits, "tfds": _tfds, "folder": _folder}

@@ -1,0 +1,166 @@
+"""Multi-head self-attention."""
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MultiHeadSelfAttention(keras.layers.Layer):
+    """Lets every token gather from all tokens, in several heads.
+
+    Query, key and value come from one matrix product; soft-max is taken in float32 under any
+    precision policy. Without scores and attention dropout it calls
+    `keras.ops.dot_product_attention`, which is a fused kernel where the backend has one.
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.
+
+    Args:
+        num_heads: Number of heads; must divide the width.
+        qkv_bias: Whether query, key and value have a bias.
+        qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023,
+            arXiv:2302.05442).
+        epsilon: Of that normalisation.
+        dropout: Rate of the dropout after the output projection.
+        attention_dropout: Rate of the dropout on the attention scores.
+
+    Call arguments:
+        x: Tensor of tokens.
+        attention_mask: Boolean tensor, `(batch, tokens, tokens)` or `(batch, heads or 1, tokens, tokens)`;
+            `True` where the token of the row may look at the token of the column.
+        use_causal_mask: Whether a token sees only itself and those before it.
+        return_attention_scores: Whether to return the soft-max scores too.
+        training: Whether dropout is on.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the width, or a rate is outside [0, 1).
+
+    Example:
+
+    >>> MultiHeadSelfAttention(num_heads=3)(keras.ops.zeros((2, 50, 192))).shape
+    (2, 50, 192)
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        *,
+        qkv_bias=True,
+        qk_norm=False,
+        epsilon=1e-6,
+        dropout=0.0,
+        attention_dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(num_heads=num_heads)
+        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
+        self.num_heads = num_heads
+        self.qkv_bias = qkv_bias
+        self.qk_norm = qk_norm
+        self.epsilon = epsilon
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+
+    def build(self, input_shape):
+        if len(input_shape) != 3:
+            raise ValueError(f"Attention takes (batch, tokens, width). Received: input_shape={tuple(input_shape)}")
+        width = input_shape[-1]
+        if width % self.num_heads:
+            raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
+        self.head_dim = width // self.num_heads
+        # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
+        glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
+        self.qkv = keras.layers.Dense(
+            3 * width,
+            use_bias=self.qkv_bias,
+            kernel_initializer=glorot_of_parts,
+            name="qkv",
+            dtype=self.dtype_policy,
+        )
+        self.qkv.build(input_shape)
+        self.proj = keras.layers.Dense(width, name="proj", dtype=self.dtype_policy)
+        self.proj.build(input_shape)
+        if self.qk_norm:
+            heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
+            for name in ("q_norm", "k_norm"):
+                norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+                norm.build(heads_shape)
+                setattr(self, name, norm)
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
+        self.attention_drop = keras.layers.Dropout(
+            self.attention_dropout, name="attention_drop", dtype=self.dtype_policy
+        )
+
+    def call(
+        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+    ):
+        tokens, width = ops.shape(x)[1], x.shape[-1]
+        query, key, value = (
+            ops.reshape(part, (-1, tokens, self.num_heads, self.head_dim))  # (batch, tokens, heads, head_dim)
+            for part in ops.split(self.qkv(x), 3, axis=-1)
+        )
+        if self.qk_norm:
+            query, key = self.q_norm(query), self.k_norm(key)
+        mask = _mask(attention_mask, use_causal_mask, tokens)
+        scale = self.head_dim**-0.5
+        if return_attention_scores or (training and self.attention_dropout > 0):
+            scores = self._scores(query, key, mask, scale)  # (batch, heads, tokens, tokens)
+            dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
+            x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+        else:
+            scores = None
+            x = ops.dot_product_attention(query, key, value, mask=mask, scale=scale)
+        x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
+        x = self.drop(self.proj(x), training=training)
+        return (x, scores) if return_attention_scores else x
+
+    def _scores(self, query, key, mask, scale):
+        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * scale
+        if mask is not None:
+            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # what Keras puts, far from overflow when summed
+        return ops.softmax(logits, axis=-1)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_output_spec(self, x, return_attention_scores=False, **_):
+        return output_spec(self, x, return_attention_scores)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "qkv_bias": self.qkv_bias,
+            "qk_norm": self.qk_norm,
+            "epsilon": self.epsilon,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+        }
+
+
+def output_spec(layer, x, return_attention_scores):
+    """Returns what a layer with attention gives for the symbolic tensor `x`."""
+    output = keras.KerasTensor(x.shape, dtype=layer.compute_dtype)
+    if not return_attention_scores:
+        return output
+    batch, tokens, _ = x.shape
+    return output, keras.KerasTensor((batch, layer.num_heads, tokens, tokens), dtype="float32")
+
+
+def _mask(attention_mask, use_causal_mask, tokens):
+    """Joins both masks into one that broadcasts to (batch, heads, tokens, tokens), or None."""
+    mask = None
+    if attention_mask is not None:
+        mask = ops.cast(attention_mask, "bool")
+        mask = ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
+    if use_causal_mask:
+        causal = ops.tril(ops.ones((1, 1, tokens, tokens), dtype="bool"))
+        mask = causal if mask is None else ops.logical_and(mask, causal)
+    return mask

@@ -1,0 +1,65 @@
+"""The feed-forward half of a block."""
+
+import keras
+
+from keras_vit import checks
+
+GELUS = ("tanh", "exact")
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MLP(keras.layers.Layer):
+    """Two dense layers with a GELU between, on each token alone.
+
+    Args:
+        hidden_dim: Channels between the two layers.
+        gelu: `"tanh"` for the approximation that Google's and big_vision's weights were trained with,
+            `"exact"` (the error function) for timm's and Hugging Face's.
+        dropout: Rate of the dropout after each dense layer.
+
+    Call arguments:
+        x: Tensor of tokens.
+        training: Whether dropout is on.
+
+    Input shape:
+        `(batch, ..., width)`.
+
+    Output shape:
+        The input's.
+
+    Raises:
+        ValueError: For an unknown `gelu`, or a number outside its range.
+
+    Example:
+
+    >>> MLP(256)(keras.ops.zeros((2, 50, 64))).shape
+    (2, 50, 64)
+    """
+
+    def __init__(self, hidden_dim, *, gelu="tanh", dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        checks.positive(hidden_dim=hidden_dim)
+        checks.one_of("gelu", gelu, GELUS)
+        checks.rate(dropout=dropout)
+        self.hidden_dim = hidden_dim
+        self.gelu = gelu
+        self.dropout = dropout
+
+    def build(self, input_shape):
+        self.fc1 = keras.layers.Dense(self.hidden_dim, name="fc1", dtype=self.dtype_policy)
+        self.fc1.build(input_shape)
+        self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", dtype=self.dtype_policy)
+        self.fc2.build((*tuple(input_shape)[:-1], self.hidden_dim))
+        self.drop1 = keras.layers.Dropout(self.dropout, name="drop1", dtype=self.dtype_policy)
+        self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
+
+    def call(self, x, training=None):
+        x = keras.activations.gelu(self.fc1(x), approximate=self.gelu == "tanh")  # (batch, ..., hidden_dim)
+        x = self.drop1(x, training=training)
+        return self.drop2(self.fc2(x), training=training)  # (batch, ..., width)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {**super().get_config(), "hidden_dim": self.hidden_dim, "gelu": self.gelu, "dropout": self.dropout}

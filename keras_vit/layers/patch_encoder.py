@@ -1,0 +1,155 @@
+"""Patches as tokens: projection, prefix tokens, positions."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_vit import checks, positions
+
+POSITIONS = ("learned", "sincos1d", "sincos2d", None)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PatchEncoder(keras.layers.Layer):
+    """Projects flat patches, puts prefix tokens before them and adds positions.
+
+    The projection of p x p patches equals a p x p convolution of stride p. Tokens leave in the order
+    class, distillation, registers, patches. Dosovitskiy et al. 2021 (arXiv:2010.11929), equation 1;
+    distillation token: Touvron et al. 2021 (arXiv:2012.12877); registers: Darcet et al. 2024
+    (arXiv:2309.16588).
+
+    Args:
+        width: Number of channels of a token.
+        class_token: Whether a learned class token comes first.
+        distillation_token: Whether DeiT's distillation token follows.
+        registers: Number of register tokens.
+        position: `"learned"` (a table), `"sincos1d"` (Vaswani et al. 2017), `"sincos2d"`
+            (MoCo v3, big_vision) or `None`.
+        class_position: Whether positions cover the prefix tokens, as in the ViT paper; `False` for the
+            form of DeiT-III and big_vision. `"sincos2d"` has no place for them and covers patches only.
+        grid: `(rows, columns)` of the patches. Only `"sincos2d"` reads it; a square if `None`.
+        dropout: Rate of the dropout after positions.
+
+    Call arguments:
+        patches: Tensor of flat patches.
+        training: Whether dropout is on.
+
+    Input shape:
+        `(batch, patches, values)`.
+
+    Output shape:
+        `(batch, prefix + patches, width)`.
+
+    Raises:
+        ValueError: For an argument outside the above, or a grid that does not hold the patches.
+
+    Example:
+
+    >>> PatchEncoder(64)(keras.ops.zeros((2, 49, 16))).shape
+    (2, 50, 64)
+    """
+
+    def __init__(
+        self,
+        width,
+        *,
+        class_token=True,
+        distillation_token=False,
+        registers=0,
+        position="learned",
+        class_position=True,
+        grid=None,
+        dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(width=width)
+        checks.one_of("position", position, POSITIONS)
+        checks.rate(dropout=dropout)
+        if registers:
+            checks.positive(registers=registers)
+        self.width = width
+        self.class_token = class_token
+        self.distillation_token = distillation_token
+        self.registers = registers
+        self.position = position
+        self.class_position = class_position
+        self.grid = None if grid is None else checks.pair("grid", grid)
+        self.dropout = dropout
+
+    @property
+    def num_prefix(self):
+        """Number of tokens before the first patch."""
+        return int(self.class_token) + int(self.distillation_token) + self.registers
+
+    def build(self, input_shape):
+        if len(input_shape) != 3 or None in tuple(input_shape)[1:]:
+            raise ValueError(
+                "`PatchEncoder` takes (batch, patches, values) with known sizes. "
+                f"Received: input_shape={tuple(input_shape)}"
+            )
+        patches = input_shape[1]
+        if self.grid is not None and math.prod(self.grid) != patches:
+            raise ValueError(f"A grid of {self.grid} does not hold {patches} patches.")
+        self.projection = keras.layers.Dense(self.width, name="projection", dtype=self.dtype_policy)
+        self.projection.build(input_shape)
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
+
+        tokens = [("class_token", 1, "zeros")] * bool(self.class_token)
+        tokens += [("distillation_token", 1, _NORMAL)] * bool(self.distillation_token)
+        tokens += [("register_tokens", self.registers, _NORMAL)] * bool(self.registers)
+        self.prefix = [
+            self.add_weight(name=name, shape=(1, count, self.width), initializer=initializer)
+            for name, count, initializer in tokens
+        ]
+
+        covered = patches + self.num_prefix * bool(self.class_position)
+        if self.position == "learned":
+            self.position_embedding = self.add_weight(
+                name="position_embedding", shape=(1, covered, self.width), initializer=_NORMAL
+            )
+        elif self.position == "sincos1d":
+            self.position_embedding = positions.sincos_1d(covered, self.width)[None]
+        elif self.position == "sincos2d":
+            self.position_embedding = positions.sincos_2d(self.grid or _square(patches), self.width)[None]
+
+    def call(self, patches, training=None):
+        x = self.projection(patches)  # (batch, patches, width)
+        over_prefix = self.position in ("learned", "sincos1d") and self.class_position
+        if self.position and not over_prefix:
+            x = x + ops.cast(self.position_embedding, x.dtype)
+        if self.prefix:
+            batch = ops.shape(x)[0]
+            x = ops.concatenate(
+                [ops.broadcast_to(ops.cast(t, x.dtype), (batch, *t.shape[1:])) for t in self.prefix] + [x], axis=1
+            )  # (batch, prefix + patches, width)
+        if over_prefix:
+            x = x + ops.cast(self.position_embedding, x.dtype)
+        return self.drop(x, training=training)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.num_prefix + input_shape[1], self.width)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "width": self.width,
+            "class_token": self.class_token,
+            "distillation_token": self.distillation_token,
+            "registers": self.registers,
+            "position": self.position,
+            "class_position": self.class_position,
+            "grid": self.grid,
+            "dropout": self.dropout,
+        }
+
+
+_NORMAL = keras.initializers.RandomNormal(stddev=0.02)
+
+
+def _square(patches):
+    side = math.isqrt(patches)
+    if side * side != patches:
+        raise ValueError(f"{patches} patches are no square: sincos2d positions need `grid`, as (rows, columns).")
+    return side, side

@@ -1,0 +1,104 @@
+"""From tokens to one vector an image."""
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.layers.mlp import MLP
+
+POOLINGS = ("token", "gap", "first", "last", "map", "none")
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class TokenPool(keras.layers.Layer):
+    """Reduces a sequence of tokens to one vector, by one of the published ways.
+
+    - `"token"`: the class token, which is the first.
+    - `"gap"`: the mean of the patch tokens; prefix tokens are left out, as in timm and big_vision.
+    - `"first"`, `"last"`: the first or the last patch token.
+    - `"map"`: attention pooling. One learned probe attends to all tokens, then an MLP on a residual
+      branch. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision.
+    - `"none"`: all tokens, unchanged.
+
+    Args:
+        pooling: One of the above.
+        num_prefix: Number of tokens before the first patch.
+        num_heads: Heads of `"map"`; the other ways ignore it.
+        mlp_dim: Hidden channels of the MLP of `"map"`; four times the width if `None`.
+        gelu: GELU of that MLP, `"tanh"` or `"exact"`.
+        epsilon: Of the layer normalisation of `"map"`.
+
+    Call arguments:
+        tokens: Tensor of tokens.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, width)`; for `"none"` the input's.
+
+    Raises:
+        ValueError: For an unknown pooling, `"token"` without a prefix token, or `"map"` without `num_heads`.
+
+    Example:
+
+    >>> TokenPool("gap", num_prefix=1)(keras.ops.zeros((2, 50, 64))).shape
+    (2, 64)
+    """
+
+    def __init__(self, pooling="token", *, num_prefix=1, num_heads=None, mlp_dim=None, gelu="tanh", epsilon=1e-6, **kwargs):
+        super().__init__(**kwargs)
+        checks.one_of("pooling", pooling, POOLINGS)
+        if pooling == "token" and num_prefix < 1:
+            raise ValueError(f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}")
+        if pooling == "map":
+            checks.positive(num_heads=num_heads)
+        self.pooling = pooling
+        self.num_prefix = num_prefix
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.gelu = gelu
+        self.epsilon = epsilon
+
+    def build(self, input_shape):
+        if self.pooling != "map":
+            return
+        width = input_shape[-1]
+        if width % self.num_heads:
+            raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
+        dtype, probe_shape = self.dtype_policy, (input_shape[0], 1, width)
+        self.probe = self.add_weight(name="probe", shape=(1, 1, width), initializer="glorot_uniform")
+        self.attention = keras.layers.MultiHeadAttention(
+            self.num_heads, width // self.num_heads, name="attention", dtype=dtype
+        )
+        self.attention.build(probe_shape, input_shape)
+        self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=dtype)
+        self.norm.build(probe_shape)
+        self.mlp = MLP(self.mlp_dim or 4 * width, gelu=self.gelu, name="mlp", dtype=dtype)
+        self.mlp.build(probe_shape)
+
+    def call(self, tokens):
+        if self.pooling == "none":
+            return tokens
+        if self.pooling == "gap":
+            return ops.mean(tokens[:, self.num_prefix :], axis=1)
+        if self.pooling == "map":
+            probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
+            x = self.attention(probe, tokens)  # (batch, 1, width)
+            x = x + self.mlp(self.norm(x))
+            return x[:, 0]
+        return tokens[:, {"token": 0, "first": self.num_prefix, "last": -1}[self.pooling]]
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape) if self.pooling == "none" else (input_shape[0], input_shape[-1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "pooling": self.pooling,
+            "num_prefix": self.num_prefix,
+            "num_heads": self.num_heads,
+            "mlp_dim": self.mlp_dim,
+            "gelu": self.gelu,
+            "epsilon": self.epsilon,
+        }
