@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
@@ -16,27 +17,26 @@ class _Checked:
     def __post_init__(self):
         hints = get_type_hints(type(self))
         for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, bool) and bool not in (hints[item.name], *getattr(hints[item.name], "__args__", ())):
-                fits = hints[item.name] is Any
-            else:
-                try:
-                    typeguard.check_type(value, hints[item.name])
-                    fits = True
-                except typeguard.TypeCheckError:
-                    fits = False
-            wanted = getattr(hints[item.name], "__name__", None) if isinstance(hints[item.name], type) else None
-            if not fits:
-                raise TypeError(
-                    f"{type(self).__name__}.{item.name} is {wanted or hints[item.name]}. Received: {value!r}"
-                )
+            value, hint = getattr(self, item.name), hints[item.name]
+            name = f"{type(self).__name__}.{item.name}"
+            if not _fits(value, hint):
+                raise TypeError(f"{name} is {getattr(hint, '__name__', hint)}. Received: {value!r}")
             low, below = item.metadata.get("range", (None, None))
-            if value is not None and ((low is not None and value < low) or (below is not None and value >= below)):
-                upper = "" if below is None else f" and below {below}"
-                raise ValueError(f"{type(self).__name__}.{item.name} is at least {low}{upper}. Received: {value!r}")
+            if low is not None and value is not None and not (low <= value < below):
+                raise ValueError(f"{name} is at least {low} and below {below}. Received: {value!r}")
 
 
-def _number(default, low=0, below=None):
+def _fits(value, hint):
+    if isinstance(value, bool):  # to Python an int too
+        return hint in (bool, Any)
+    try:
+        typeguard.check_type(value, hint)
+    except typeguard.TypeCheckError:
+        return False
+    return True
+
+
+def _number(default, low=0, below=math.inf):
     return field(default=default, metadata={"range": (low, below)})
 
 

@@ -1,5 +1,6 @@
 """From a source to batches. The order and the augmentation are pure functions of (seed, epoch, step)."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_vit.data.augment import augment
@@ -66,6 +67,28 @@ def decode(encoded, channels):
     image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
     image.set_shape((None, None, 3))
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
+
+
+def read_files(paths, size):
+    """Returns image files as float32 pixels, `(files, height, width, channels)`, resized to `size`.
+
+    Raises:
+        FileNotFoundError, ValueError: For a file that is not there or cannot be read, with its name.
+    """
+    images = []
+    for path in paths:
+        try:
+            images.append(resize(decode(tf.io.read_file(str(path)), size[2]), size[:2]).numpy())
+        except tf.errors.NotFoundError:
+            raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
+        except tf.errors.InvalidArgumentError as error:
+            raise ValueError(f"{str(path)!r} cannot be read as an image: {reason(error)}") from None
+    return np.stack(images)
+
+
+def reason(error):
+    """Returns the first line of a TensorFlow error, without its trail."""
+    return str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines()[0]
 
 
 def resize(image, size):

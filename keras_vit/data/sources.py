@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.data import pipeline
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 
@@ -166,14 +167,12 @@ def _readable(files, on_bad):
 
 
 def _fault(path):
-    from keras_vit.data import pipeline
-
     try:
         if not os.path.getsize(path):
             return "empty file"
         pipeline.decode(pathlib.Path(path).read_bytes(), 3)
     except Exception as error:  # whatever the decoder finds is this file's fault, to be told with its name
-        return str(error).split(" [Op:")[0].strip().splitlines()[0]
+        return pipeline.reason(error)
     return None
 
 

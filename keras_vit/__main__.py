@@ -1,0 +1,176 @@
+"""The command line: python -m keras_vit COMMAND."""
+
+import pathlib
+import shutil
+import sys
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional, arg
+
+Target = Annotated[Positional[str], arg(help="Directory of a run, or name of a recipe with trained weights.")]
+Changes = Annotated[
+    Positional[tuple[str, ...]], arg(metavar="[NAME=VALUE ...]", help="Changes, such as optim.epochs=3 model.depth=6.")
+]
+
+
+def list_() -> None:
+    """List recipes and variants."""
+    import keras_vit
+
+    print(f"{'recipe':<12}{'data':<14}{'parameters':>12}  reached")
+    for name in keras_vit.list_recipes():
+        recipe = keras_vit.load_recipe(name)
+        reached = recipe.reached
+        told = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
+        parameters = keras_vit.from_recipe(recipe).count_params()
+        print(f"{name:<12}{recipe.data.source:<14}{parameters:>12,}  {told}")
+    print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
+    for size in keras_vit.list_variants():
+        print(
+            f"{size.name:<10}{size.width:>7}{size.depth:>7}{size.num_heads:>7}{size.parameters:>16,}{size.gmacs:>15.2f}"
+        )
+
+
+def show(recipe: Positional[str], changes: Changes = ()) -> None:
+    """Print a recipe with all its settings, and its model."""
+    import keras_vit
+    from keras_vit import config
+
+    loaded = keras_vit.load_recipe(recipe, config.parse(changes))
+    for part, values in config.to_dict(loaded).items():
+        lines = values.items() if isinstance(values, dict) else [("", values)]
+        for name, value in lines:
+            print(f"{part}{'.' if name else ''}{name} = {value!r}")
+    model = keras_vit.from_recipe(loaded)
+    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
+
+
+def copy(recipe: Positional[str], to: Positional[pathlib.Path]) -> None:
+    """Copy a recipe's file, to edit it and fit your own."""
+    from keras_vit.cookbook import recipe_path
+
+    source = recipe_path(recipe)
+    target = to / source.name if to.is_dir() else to
+    if target.suffix != ".py":
+        raise ValueError(f"A recipe is a Python file. Received: {str(target)!r}")
+    if target.exists():
+        raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
+    shutil.copy(source, target)
+    print(f"{target}: edit it, then: python -m keras_vit fit {target}")
+
+
+def fit(recipe: Positional[str], changes: Changes = (), *, workdir: pathlib.Path | None = None) -> None:
+    """Train a recipe, or go on where the run in the directory stopped.
+
+    Args:
+        recipe: Name of a recipe, or path of your own.
+        workdir: Directory of the run; runs/NAME by default.
+    """
+    import keras_vit
+    from keras_vit import config
+
+    loaded = keras_vit.load_recipe(recipe, config.parse(changes))
+    workdir = workdir or pathlib.Path("runs", loaded.name)
+    _, history = keras_vit.fit(loaded, workdir)
+    print(f"{workdir}: {len(history['loss'])} epochs, validation accuracy {history['val_accuracy'][-1]:.2%}")
+
+
+def evaluate(target: Target, *, split: str | None = None) -> None:
+    """Measure the accuracy of a trained model and of what was exported beside it.
+
+    Args:
+        split: Such as "test" or "train[:10%]"; the recipe's test split by default.
+    """
+    import keras_vit
+
+    accuracies = keras_vit.evaluate(target, split)
+    width = max(map(len, accuracies))
+    print(f"{'file':<{width}}  accuracy")
+    for file, accuracy in accuracies.items():
+        print(f"{file:<{width}}  {accuracy:>8.2%}")
+
+
+def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3) -> None:
+    """Classify image files.
+
+    Args:
+        images: Image files.
+        top: How many classes to name.
+    """
+    from keras_vit import runs
+
+    if not images:
+        raise ValueError("No image file was given.")
+    for file, classes in zip(images, runs.predict(target, images, top)):
+        print(f"{file}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
+
+
+def export(target: Target, *, to: pathlib.Path | None = None, overwrite: bool = False) -> None:
+    """Export a trained model as SavedModel and TFLite, run both and compare.
+
+    Args:
+        to: Folder to write to; the run's directory by default.
+        overwrite: Replace what is there.
+    """
+    from keras_vit import runs
+
+    for report in runs.export(target, to, overwrite=overwrite):
+        print(report)
+
+
+def explain(target: Target, images: Positional[tuple[str, ...]] = (), *, to: pathlib.Path | None = None) -> None:
+    """Draw what a trained model attends to, and the run's training curves.
+
+    Args:
+        images: Image files; test images by default.
+        to: Folder to write to; the run's directory by default.
+    """
+    from keras_vit import runs
+
+    for path in runs.explain(target, images, to):
+        print(path)
+
+
+def tour(recipe: Positional[str] = "digits", changes: Changes = (), *, workdir: pathlib.Path | None = None) -> None:
+    """Do all of it once: fit, export, explain, evaluate.
+
+    Args:
+        recipe: Name of a recipe, or path of your own.
+        workdir: Directory of the run; runs/NAME by default.
+    """
+    from keras_vit import cookbook
+
+    workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe).name)
+    fit(recipe, changes, workdir=workdir)
+    export(str(workdir), overwrite=True)
+    explain(str(workdir))
+    evaluate(str(workdir))
+
+
+COMMANDS = {
+    "list": list_,
+    "show": show,
+    "copy": copy,
+    "fit": fit,
+    "evaluate": evaluate,
+    "predict": predict,
+    "export": export,
+    "explain": explain,
+    "tour": tour,
+}
+
+
+def main(words=None):
+    """Runs one command; an error that its user can mend is one sentence and exit status 2."""
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            COMMANDS, prog="python -m keras_vit", description="Vision Transformers for Keras 3.", args=words
+        )
+    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

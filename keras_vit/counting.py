@@ -1,0 +1,82 @@
+"""How large a model is: parameters and multiply-adds."""
+
+import math
+from typing import NamedTuple
+
+import keras
+
+from keras_vit.layers import MultiHeadSelfAttention, TokenPool
+from keras_vit.models import PATCH_SIZES, VARIANTS, vit
+
+
+class Size(NamedTuple):
+    """One line of `list_variants`."""
+
+    name: str
+    width: int
+    depth: int
+    mlp_dim: int
+    num_heads: int
+    parameters: int
+    gmacs: float
+    source: str
+
+
+def list_variants(image_size=224, num_classes=1000):
+    """Returns every variant with its published patch sizes, counted at an image size.
+
+    Args:
+        image_size: Integer or `(height, width)`, in pixels. Variants whose patches do not divide it are left out.
+        num_classes: Number of classes of the head.
+
+    Returns:
+        A list of `Size`; `gmacs` counts 10^9 multiply-adds for one image, attention included.
+    """
+    sizes = []
+    for row, variant in VARIANTS.items():
+        for patch in PATCH_SIZES.get(row, (8, 16, 32)):
+            name = f"{row}/{patch}"
+            try:
+                parameters, macs = _count(name, variant.depth, image_size=image_size, num_classes=num_classes)
+            except ValueError:
+                continue
+            sizes.append(Size(name, *variant[:4], parameters, macs / 1e9, variant.source))
+    return sizes
+
+
+def count_macs(model):
+    """Counts the multiply-adds of one image through dense layers, convolutions and attention.
+
+    Norms, activations and soft-max are not counted, as in the published tables.
+
+    Args:
+        model: A built Keras model.
+
+    Returns:
+        An integer.
+    """
+    return sum(_layer_macs(layer) for layer in model._flatten_layers(include_self=False))
+
+
+def _layer_macs(layer):
+    shape = tuple((layer.get_build_config() or {}).get("input_shape") or ())
+    if isinstance(layer, keras.layers.Dense):
+        return math.prod(shape[1:]) * layer.units
+    if isinstance(layer, keras.layers.Conv2D):
+        return math.prod(layer.compute_output_shape(shape)[1:3]) * math.prod(layer.kernel.shape)
+    if isinstance(layer, MultiHeadSelfAttention):
+        return 2 * shape[1] ** 2 * shape[2]  # scores, then the sum they weight
+    if isinstance(layer, TokenPool) and layer.pooling == "map":
+        _, tokens, width = shape
+        return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention
+    return 0
+
+
+def _count(name, depth, **arguments):
+    """Returns (parameters, multiply-adds), from one and two blocks: both are linear in depth."""
+    counts = []
+    with keras.StatelessScope(initialize_variables=False):  # shapes only: nothing is allocated
+        for blocks in (1, 2):
+            model = vit(name, depth=blocks, **arguments)
+            counts.append((model.count_params(), count_macs(model)))
+    return tuple(one + (depth - 1) * (two - one) for one, two in zip(*counts))

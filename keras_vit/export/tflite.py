@@ -1,0 +1,41 @@
+"""TFLite (LiteRT), for phones and small boards."""
+
+from keras_vit.export import check, prepare, saved_model
+
+
+def export_tflite(model, path, *, batch_size=1, images=None, overwrite=False):
+    """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
+
+    Float32, with LiteRT's own operators only and static shapes. Its signature `serve` goes from `images`
+    (float32, 0..255) to `logits`.
+
+    Args:
+        model: A Keras model from pixels to logits, under any precision policy; written in float32.
+        path: File to write, ending in `.tflite`; must not exist.
+        batch_size: Number of images of one call.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
+        overwrite: Whether to replace what is at `path`.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        FileExistsError: If `path` exists and `overwrite` is false.
+        ValueError: If `path` does not end in `.tflite`.
+        RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the written
+            model gives other logits; nothing is kept then.
+    """
+    import tensorflow as tf
+
+    prepare.need_tensorflow_backend("A TFLite file")
+    if not str(path).endswith(".tflite"):
+        raise ValueError(f"A TFLite file ends in .tflite. Received: path={str(path)!r}")
+    model, images = prepare.float32(model), check.sample(model, images)
+    with prepare.destination(path, overwrite) as temporary:
+        graph = temporary.with_suffix(".graph")
+        saved_model.write(model, graph, batch_size)
+        converter = tf.lite.TFLiteConverter.from_saved_model(str(graph), signature_keys=["serve"])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        temporary.write_bytes(converter.convert())
+        report = check.report(temporary, model, images, *check.tflite(temporary))
+    return check.dataclasses.replace(report, path=str(path))
