@@ -65,7 +65,9 @@ def images(values, shape=None, name="images"):
     """
     values = np.asarray(values)
     if values.ndim != 4 or not len(values):
-        raise ValueError(f"`{name}` is a batch of shape (batch, height, width, channels). Received: shape={values.shape}")
+        raise ValueError(
+            f"`{name}` is a batch of shape (batch, height, width, channels). Received: shape={values.shape}"
+        )
     if values.dtype.kind not in "uif":
         raise ValueError(f"`{name}` holds pixels, integers or floats. Received: dtype={values.dtype}")
     if shape is not None and any(want not in (None, got) for want, got in zip(shape, values.shape[1:])):

@@ -93,7 +93,9 @@ def from_recipe(name, changes=None, *, pretrained=False):
 def weights_path(recipe):
     """Returns the file of a recipe's trained weights, once its hash is found right."""
     if recipe.weights is None:
-        raise ValueError(f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}")
+        raise ValueError(
+            f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
+        )
     path = folder("saved_models") / recipe.weights.file
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != recipe.weights.sha256:

@@ -66,7 +66,9 @@ def only(model, kind, name=None):
     """Returns the model's one layer of a kind, or the one of that name."""
     found = [layer for layer in model.layers if isinstance(layer, kind) and name in (None, layer.name)]
     if len(found) != 1:
-        raise ValueError(f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}")
+        raise ValueError(
+            f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"
+        )
     return found[0]
 
 

@@ -172,7 +172,9 @@ def vit(
         pooled = keras.layers.Dense(size, activation="tanh", name="pre_logits", dtype=dtype)(pooled)
     outputs = _head(pooled, num_classes, "head") if num_classes else pooled
     if num_classes and distilled:
-        second = TokenPool("first", num_prefix=1, name="pool_distilled", dtype=dtype)(x)  # the token after the class token
+        second = TokenPool("first", num_prefix=1, name="pool_distilled", dtype=dtype)(
+            x
+        )  # the token after the class token
         outputs = keras.layers.Average(name="logits", dtype="float32")(
             [outputs, _head(second, num_classes, "head_distilled")]
         )
@@ -189,7 +191,8 @@ def _sizes(variant, patch_size):
     if not match or match[1] not in VARIANTS or not (match[2] or patch_size):
         known = [f"{row}/{patch}" for row in VARIANTS for patch in PATCH_SIZES.get(row, (8, 16, 32))]
         raise ValueError(
-            f"A variant is a size and a patch size, such as 'B/16'. Received: {variant!r}. {checks.near(variant, known)}"
+            f"A variant is a size and a patch size, such as 'B/16'. Received: {variant!r}. "
+            f"{checks.near(variant, known)}"
         )
     return VARIANTS[match[1]], patch_size or int(match[2])
 

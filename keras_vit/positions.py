@@ -43,7 +43,9 @@ def sincos_2d(grid, width):
         ValueError: If `width` is not a multiple of 4 or below 8.
     """
     if width % 4 or width < 8:
-        raise ValueError(f"sincos2d positions need a width that is a multiple of 4 and at least 8. Received: width={width}")
+        raise ValueError(
+            f"sincos2d positions need a width that is a multiple of 4 and at least 8. Received: width={width}"
+        )
     quarter = width // 4
     frequency = 10000.0 ** -(np.arange(quarter) / (quarter - 1))
     y, x = np.mgrid[: grid[0], : grid[1]]

@@ -123,7 +123,9 @@ def evaluate(target, split=None, *, arrays=None):
     else:
         source = sources.from_arrays(*arrays, len(class_names))
     folder = pathlib.Path(target)
-    accuracies = {str(folder / MODEL) if folder.is_dir() else recipe.weights.file: training.evaluate(model, recipe, source)}
+    accuracies = {
+        str(folder / MODEL) if folder.is_dir() else recipe.weights.file: training.evaluate(model, recipe, source)
+    }
     for name, load in ((SAVED_MODEL, check.saved_model), (TFLITE, check.tflite)):
         if (folder / name).exists():
             run, _ = load(folder / name)
@@ -221,7 +223,9 @@ def _sources(recipe, train, validation):
         raise ValueError("Arrays are given for both, `train` and `validation`, or for neither.")
     if train is None:
         return recipe, [sources.load(recipe.data, split) for split in (recipe.data.train, recipe.data.validation)]
-    return recipe, [sources.from_arrays(*arrays, recipe.model.get("num_classes", 1000)) for arrays in (train, validation)]
+    return recipe, [
+        sources.from_arrays(*arrays, recipe.model.get("num_classes", 1000)) for arrays in (train, validation)
+    ]
 
 
 def _image_shape(recipe):

@@ -110,7 +110,9 @@ def without_optimizer(model):
 def read_history(workdir):
     """Reads `history.csv`: a dictionary from names to lists, one value an epoch."""
     with open(pathlib.Path(workdir) / HISTORY, newline="") as file:
-        by_epoch = {int(row["epoch"]): row for row in csv.DictReader(file)}  # a resumed epoch stands twice: the later row
+        by_epoch = {
+            int(row["epoch"]): row for row in csv.DictReader(file)
+        }  # a resumed epoch stands twice: the later row
     rows = [by_epoch[epoch] for epoch in sorted(by_epoch)]
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 

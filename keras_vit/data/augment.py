@@ -29,7 +29,13 @@ def augment(images, settings, seed):
 def affine(images, settings, seed):
     """Turns, scales, shears and shifts each image about its centre; bilinear, black outside."""
     batch, (height, width) = tf.shape(images)[0], images.shape[1:3]
-    limits = [settings.rotation * math.pi / 180, settings.scale, settings.shear, settings.translation, settings.translation]
+    limits = [
+        settings.rotation * math.pi / 180,
+        settings.scale,
+        settings.shear,
+        settings.translation,
+        settings.translation,
+    ]
     draws = tf.random.stateless_uniform((batch, 5), seed, -1.0, 1.0) * tf.constant(limits)
     angle, scale, shear, right, down = tf.unstack(draws, axis=1)
     scale = 1 / (1 + scale)

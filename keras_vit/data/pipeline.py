@@ -41,7 +41,11 @@ def training_batches(source, recipe, size, *, first_epoch=None):
     else:
         epochs = tf.data.Dataset.range(first_epoch, recipe.optim.epochs)
     order = epochs.flat_map(lambda epoch: tf.data.Dataset.range(steps).map(lambda step: (epoch, step)))
-    order = order.apply(tf.data.experimental.assert_cardinality(steps * (1 if first_epoch is None else recipe.optim.epochs - first_epoch)))
+    order = order.apply(
+        tf.data.experimental.assert_cardinality(
+            steps * (1 if first_epoch is None else recipe.optim.epochs - first_epoch)
+        )
+    )
     return order.map(batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
 
 
@@ -54,7 +58,9 @@ def evaluation_batches(source, recipe, size):
 def steps_per_epoch(source, recipe):
     """Returns the number of full batches."""
     if len(source) < recipe.data.batch_size:
-        raise ValueError(f"A batch of {recipe.data.batch_size} is larger than the training split: {len(source)} images.")
+        raise ValueError(
+            f"A batch of {recipe.data.batch_size} is larger than the training split: {len(source)} images."
+        )
     return len(source) // recipe.data.batch_size
 
 

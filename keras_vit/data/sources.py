@@ -109,7 +109,7 @@ def _download(builder):
             urlopen(Request(url, method="HEAD"), timeout=10).close()
     except (URLError, TimeoutError, OSError) as error:
         raise FileNotFoundError(
-            f"{builder.name!r} is not prepared in {builder.data_dir}, and it cannot be downloaded from {url} ({error}). "
+            f"{builder.name!r} is not prepared in {builder.data_dir}, and cannot be downloaded from {url} ({error}). "
             f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that holds "
             f"{builder.name}/{builder.version}."
         ) from None
@@ -181,8 +181,7 @@ def _slice(source, split, known):
     match = re.fullmatch(r"(\w+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)
     if not match or match[1] not in known:
         raise ValueError(
-            f"A split is one of {', '.join(known)}, or a part of it such as '{known[0]}[:80%]'. "
-            f"Received: {split!r}"
+            f"A split is one of {', '.join(known)}, or a part of it such as '{known[0]}[:80%]'. Received: {split!r}"
         )
     order = np.random.default_rng(0).permutation(len(source))
     first, last = (round(len(source) * int(percent) / 100) for percent in (match[2] or 0, match[3] or 100))

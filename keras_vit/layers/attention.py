@@ -98,9 +98,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             self.attention_dropout, name="attention_drop", dtype=self.dtype_policy
         )
 
-    def call(
-        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
-    ):
+    def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
         tokens, width = ops.shape(x)[1], x.shape[-1]
         query, key, value = (
             ops.reshape(part, (-1, tokens, self.num_heads, self.head_dim))  # (batch, tokens, heads, head_dim)

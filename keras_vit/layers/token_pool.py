@@ -46,11 +46,15 @@ class TokenPool(keras.layers.Layer):
     (2, 64)
     """
 
-    def __init__(self, pooling="token", *, num_prefix=1, num_heads=None, mlp_dim=None, gelu="tanh", epsilon=1e-6, **kwargs):
+    def __init__(
+        self, pooling="token", *, num_prefix=1, num_heads=None, mlp_dim=None, gelu="tanh", epsilon=1e-6, **kwargs
+    ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
         if pooling == "token" and num_prefix < 1:
-            raise ValueError(f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}")
+            raise ValueError(
+                f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}"
+            )
         if pooling == "map":
             checks.positive(num_heads=num_heads)
         self.pooling = pooling

@@ -1,0 +1,28 @@
+"""What every test shares: one seed, and the switch that hides TensorFlow from a run on JAX."""
+
+import os
+import sys
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+class _NoTensorFlow:
+    """Makes `import tensorflow` fail, as on a machine without it."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("tensorflow", "tensorflow_datasets"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+
+if os.environ.get("KERAS_VIT_HIDE_TENSORFLOW"):
+    sys.meta_path.insert(0, _NoTensorFlow())
+
+import keras  # noqa: E402
+import pytest  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    keras.utils.set_random_seed(0)

@@ -1,0 +1,94 @@
+"""What every layer must do, so that a layer's own test is about what it computes."""
+
+import json
+
+import keras
+import numpy as np
+
+POLICIES = ["float32", "mixed_bfloat16"]
+if keras.backend.backend() != "jax":  # whose CPU attention has no float16 product summed in float32
+    POLICIES.append("mixed_float16")
+
+
+def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None):
+    """Checks config, shapes, saving, precision and training of a layer.
+
+    Args:
+        make: Function of a `dtype` that returns a new layer.
+        input_shape: Shape of an input, batch first.
+        output_shape: The shape expected for it.
+        sublayers: Names of the sub-layers that must exist and follow the policy.
+        tmp_path: Where to save.
+    """
+    x = np.random.default_rng(0).normal(size=input_shape).astype("float32")
+    _config(make("float32"))
+    _shapes(make("float32"), x, output_shape)
+    _saving(make("float32"), x, tmp_path)
+    for policy in POLICIES:
+        _precision(make(policy), x, sublayers, policy)
+        if layer_has_weights(make(policy), x):
+            _training(make(policy), x, output_shape, policy)
+
+
+def layer_has_weights(layer, x):
+    layer.build(x.shape)
+    return bool(layer.trainable_variables)
+
+
+def _config(layer):
+    config = layer.get_config()
+    assert type(layer).from_config(json.loads(json.dumps(config))).get_config() == config
+
+
+def _shapes(layer, x, output_shape):
+    assert tuple(layer.compute_output_shape(x.shape)) == output_shape
+    assert tuple(layer(x).shape) == output_shape
+    symbolic = layer(keras.KerasTensor((None, *x.shape[1:])))
+    assert tuple(symbolic.shape) == (None, *output_shape[1:])
+
+
+def _saving(layer, x, tmp_path):
+    model = _model(layer, x)
+    _shake(model)
+    model.save(tmp_path / "layer.keras")
+    loaded = keras.models.load_model(tmp_path / "layer.keras")  # safe mode, no custom_objects
+    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
+    np.testing.assert_array_equal(_numpy(loaded(x)), _numpy(model(x)))
+
+
+def _precision(layer, x, sublayers, policy):
+    output = layer(x)
+    assert keras.backend.standardize_dtype(output.dtype) == keras.DTypePolicy(policy).compute_dtype
+    inner = {sub.name: sub for sub in layer._flatten_layers(include_self=False)}
+    assert set(sublayers) <= set(inner)
+    assert {sub.dtype_policy.name for sub in inner.values()} <= {policy}
+    assert {keras.backend.standardize_dtype(v.dtype) for v in layer.weights} <= {"float32"}
+
+
+def _training(layer, x, output_shape, policy):
+    """One compiled step; in float32 it must move every trainable variable: each has a gradient."""
+    model = _model(layer, x)
+    _shake(model)
+    model.compile(keras.optimizers.SGD(10.0), "mse", jit_compile=True)
+    before = [_numpy(v) for v in model.trainable_variables]
+    target = np.random.default_rng(1).normal(size=output_shape).astype("float32")
+    assert np.isfinite(model.train_on_batch(x, target))
+    if policy == "float32":
+        still = [v.path for v, b in zip(model.trainable_variables, before) if np.array_equal(_numpy(v), b)]
+        assert not still
+
+
+def _model(layer, x):
+    inputs = keras.Input(x.shape[1:])
+    return keras.Model(inputs, layer(inputs))
+
+
+def _shake(model):
+    """Moves every weight off its initial value, so that nothing passes by being zero."""
+    rng = np.random.default_rng(2)
+    for variable in model.trainable_variables:
+        variable.assign(_numpy(variable) + 0.1 * rng.normal(size=variable.shape))
+
+
+def _numpy(x):
+    return np.asarray(keras.ops.convert_to_numpy(x))

@@ -1,0 +1,88 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import MultiHeadSelfAttention
+from tests.harness import run_layer_test
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+TOKENS = RNG.normal(size=(2, 5, 12)).astype("float32")
+MASK = RNG.random((2, 5, 5)) < 0.7
+MASK |= np.eye(5, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    "options", [dict(), dict(qkv_bias=False, qk_norm=True), dict(dropout=0.1, attention_dropout=0.1)]
+)
+def test_layer(options, tmp_path):
+    run_layer_test(
+        lambda dtype: MultiHeadSelfAttention(3, **options, dtype=dtype),
+        TOKENS.shape,
+        TOKENS.shape,
+        ["qkv", "proj"],
+        tmp_path,
+    )
+
+
+def pair():
+    """Our layer and Keras's with the same weights."""
+    ours, theirs = MultiHeadSelfAttention(3), keras.layers.MultiHeadAttention(3, 4)
+    ours.build(TOKENS.shape)
+    theirs.build(TOKENS.shape, TOKENS.shape)
+    for weight in theirs.weights:
+        weight.assign(0.5 * RNG.normal(size=weight.shape))
+    kernels = [w.numpy() if hasattr(w, "numpy") else np.asarray(w) for w in theirs.weights]
+    (q, qb, k, kb, v, vb, out, out_b) = kernels
+    ours.qkv.kernel.assign(np.concatenate([w.reshape(12, 12) for w in (q, k, v)], axis=1))
+    ours.qkv.bias.assign(np.concatenate([b.reshape(12) for b in (qb, kb, vb)]))
+    ours.proj.kernel.assign(out.reshape(12, 12))
+    ours.proj.bias.assign(out_b)
+    return ours, theirs
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        dict(),
+        dict(attention_mask=MASK),
+        dict(use_causal_mask=True),
+        dict(attention_mask=MASK, use_causal_mask=True),
+        dict(attention_mask=MASK[:, None]),
+    ],
+)
+def test_equals_keras(call):
+    ours, theirs = pair()
+    expected, expected_scores = theirs(TOKENS, TOKENS, return_attention_scores=True, **call)
+    found, scores = ours(TOKENS, return_attention_scores=True, **call)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=2e-5)
+    np.testing.assert_allclose(np.asarray(scores), np.asarray(expected_scores), atol=2e-6)
+    np.testing.assert_allclose(np.asarray(ours(TOKENS, **call)), np.asarray(expected), atol=2e-5)  # the fused path
+
+
+def test_softmax_is_float32_under_mixed_precision():
+    layer = MultiHeadSelfAttention(3, dtype="mixed_float16")
+    tokens, scores = layer(TOKENS, return_attention_scores=True)
+    assert keras.backend.standardize_dtype(scores.dtype) == "float32"
+    np.testing.assert_allclose(np.asarray(scores).sum(-1), 1, atol=1e-6)
+    assert keras.backend.standardize_dtype(tokens.dtype) == "float16"
+
+
+def test_symbolic_scores_have_their_shape():
+    tokens, scores = MultiHeadSelfAttention(3)(keras.KerasTensor((None, 5, 12)), return_attention_scores=True)
+    assert tokens.shape == (None, 5, 12) and scores.shape == (None, 3, 5, 5)
+
+
+def test_attention_dropout_only_in_training():
+    layer = MultiHeadSelfAttention(3, attention_dropout=0.5)
+    layer(TOKENS)
+    still = [np.asarray(layer(TOKENS, training=False)) for _ in range(2)]
+    moved = [np.asarray(layer(TOKENS, training=True)) for _ in range(2)]
+    np.testing.assert_array_equal(*still)
+    assert np.abs(moved[0] - moved[1]).max() > 1e-3
+
+
+def test_heads_that_do_not_divide_the_width_are_named():
+    with pytest.raises(ValueError, match="width of 12 cannot be split into 5 heads"):
+        MultiHeadSelfAttention(5)(TOKENS)

@@ -1,0 +1,67 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import PatchEncoder, Patches, positions
+from tests.harness import run_layer_test
+
+pytestmark = pytest.mark.backend
+
+
+@pytest.mark.parametrize(
+    "options, tokens",
+    [
+        (dict(), 7),
+        (dict(distillation_token=True, registers=2), 10),
+        (dict(class_token=False, position="sincos1d"), 6),
+        (dict(class_position=False, registers=1), 8),
+        (dict(position="sincos2d", grid=(2, 3)), 7),
+        (dict(position=None), 7),
+    ],
+)
+def test_layer(options, tokens, tmp_path):
+    run_layer_test(
+        lambda dtype: PatchEncoder(8, **options, dtype=dtype), (2, 6, 5), (2, tokens, 8), ["projection"], tmp_path
+    )
+
+
+def test_projection_equals_a_convolution():
+    images = np.random.default_rng(0).normal(size=(2, 8, 12, 3)).astype("float32")
+    encoder = PatchEncoder(16, class_token=False, position=None)
+    tokens = encoder(Patches((4, 3))(images))
+    convolution = keras.layers.Conv2D(16, (4, 3), strides=(4, 3))
+    convolution.build(images.shape)
+    convolution.kernel.assign(keras.ops.reshape(encoder.projection.kernel, (4, 3, 3, 16)))
+    np.testing.assert_allclose(np.reshape(convolution(images), (2, 8, 16)), np.asarray(tokens), atol=1e-5)
+
+
+def test_positions_cover_the_prefix_only_when_asked():
+    patches = np.zeros((1, 4, 3), "float32")
+    covering, plain = PatchEncoder(8, registers=1), PatchEncoder(8, registers=1, class_position=False)
+    covering(patches), plain(patches)
+    assert covering.position_embedding.shape == (1, 6, 8)
+    assert plain.position_embedding.shape == (1, 4, 8)
+    np.testing.assert_array_equal(np.asarray(plain(patches))[:, 1], np.asarray(plain.prefix[1])[:, 0])
+
+
+def test_fixed_positions_are_the_published_tables():
+    patches = np.zeros((1, 6, 3), "float32")
+    np.testing.assert_allclose(PatchEncoder(8, position="sincos1d")(patches)[0], positions.sincos_1d(7, 8), atol=1e-6)
+    tokens = PatchEncoder(8, position="sincos2d", grid=(2, 3))(patches)[0]
+    np.testing.assert_allclose(tokens[1:], positions.sincos_2d((2, 3), 8), atol=1e-6)
+    np.testing.assert_array_equal(tokens[0], np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    "options, patches, said",
+    [
+        (dict(position="rotary"), 4, "rotary"),
+        (dict(registers=-1), 4, "registers=-1"),
+        (dict(dropout=1.0), 4, "dropout=1.0"),
+        (dict(position="sincos2d"), 6, "6 patches are no square"),
+        (dict(grid=(2, 2)), 6, r"grid of \(2, 2\)"),
+    ],
+)
+def test_bad_arguments_are_named(options, patches, said):
+    with pytest.raises(ValueError, match=said):
+        PatchEncoder(8, **options)(np.zeros((1, patches, 3), "float32"))

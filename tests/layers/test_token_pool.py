@@ -1,0 +1,63 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import TokenPool
+from tests.harness import run_layer_test
+
+pytestmark = pytest.mark.backend
+
+TOKENS = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
+
+
+@pytest.mark.parametrize("pooling", ["token", "gap", "first", "last", "none"])
+def test_layer(pooling, tmp_path):
+    shape = TOKENS.shape if pooling == "none" else (2, 8)
+    run_layer_test(lambda dtype: TokenPool(pooling, num_prefix=2, dtype=dtype), TOKENS.shape, shape, tmp_path=tmp_path)
+
+
+def test_attention_pool_layer(tmp_path):
+    run_layer_test(
+        lambda dtype: TokenPool("map", num_heads=2, mlp_dim=16, dtype=dtype),
+        TOKENS.shape,
+        (2, 8),
+        ["attention", "norm", "mlp"],
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    "pooling, expected",
+    [
+        ("token", TOKENS[:, 0]),
+        ("gap", TOKENS[:, 2:].mean(axis=1)),
+        ("first", TOKENS[:, 2]),
+        ("last", TOKENS[:, -1]),
+        ("none", TOKENS),
+    ],
+)
+def test_takes_the_right_tokens(pooling, expected):
+    np.testing.assert_allclose(np.asarray(TokenPool(pooling, num_prefix=2)(TOKENS)), expected, atol=1e-6)
+
+
+def test_attention_pool_is_probe_attention_and_an_mlp():
+    pool = TokenPool("map", num_heads=2)
+    found = pool(TOKENS)
+    probe = keras.ops.repeat(keras.ops.convert_to_tensor(pool.probe), 2, axis=0)
+    x = pool.attention(probe, TOKENS)
+    x = x + pool.mlp(pool.norm(x))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(x)[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (dict(pooling="mean"), "'mean'"),
+        (dict(pooling="token", num_prefix=0), "num_prefix=0"),
+        (dict(pooling="map"), "num_heads=None"),
+        (dict(pooling="map", num_heads=3), "width of 8 cannot be split into 3 heads"),
+    ],
+)
+def test_bad_arguments_are_named(options, said):
+    with pytest.raises(ValueError, match=said):
+        TokenPool(**options)(TOKENS)

@@ -1,0 +1,57 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import TransformerBlock
+from tests.harness import run_layer_test
+
+pytestmark = pytest.mark.backend
+
+TOKENS = np.random.default_rng(0).normal(size=(2, 5, 12)).astype("float32")
+PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
+
+
+@pytest.mark.parametrize(
+    "options, parts",
+    [
+        (dict(), PARTS),
+        (dict(norm_first=False, gelu="exact"), PARTS),
+        (dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True), [*PARTS, "scale1", "scale2", "path1"]),
+    ],
+)
+def test_layer(options, parts, tmp_path):
+    run_layer_test(
+        lambda dtype: TransformerBlock(3, 24, **options, dtype=dtype), TOKENS.shape, TOKENS.shape, parts, tmp_path
+    )
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_is_two_residual_branches(norm_first):
+    block = TransformerBlock(3, 24, norm_first=norm_first, layer_scale=0.5)
+    found = block(TOKENS)
+    x, norm1, norm2 = keras.ops.convert_to_tensor(TOKENS), block.norm1, block.norm2
+    if norm_first:
+        x = x + 0.5 * block.attention(norm1(x))
+        x = x + 0.5 * block.mlp(norm2(x))
+    else:
+        x = norm1(x + 0.5 * block.attention(x))
+        x = norm2(x + 0.5 * block.mlp(x))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(x), atol=1e-5)
+
+
+def test_masks_and_scores_reach_the_attention():
+    block = TransformerBlock(3, 24)
+    tokens, scores = block(TOKENS, use_causal_mask=True, return_attention_scores=True)
+    np.testing.assert_array_equal(np.triu(np.asarray(scores)[0, 0], 1), np.zeros((5, 5)))
+    changed = TOKENS.copy()
+    changed[:, -1] += 1
+    np.testing.assert_allclose(
+        np.asarray(block(changed, use_causal_mask=True))[:, :-1], np.asarray(tokens)[:, :-1], atol=1e-6
+    )
+    symbolic = block(keras.KerasTensor((None, 5, 12)), return_attention_scores=True)
+    assert symbolic[1].shape == (None, 3, 5, 5)
+
+
+def test_stochastic_depth_drops_both_branches():
+    block = TransformerBlock(3, 24, stochastic_depth=0.999)
+    np.testing.assert_array_equal(np.asarray(block(TOKENS, training=True)), TOKENS)

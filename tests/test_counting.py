@@ -1,0 +1,56 @@
+import pytest
+
+from keras_vit import count_macs, list_variants, vit
+
+pytestmark = pytest.mark.backend
+
+# 10^9 multiply-adds at 224 pixels as timm lists them, to two decimals.
+TIMM = {
+    "Ti/16": 1.26,
+    "S/32": 1.15,
+    "S/16": 4.61,
+    "B/32": 4.41,
+    "B/16": 17.58,
+    "B/8": 78.22,
+    "L/32": 15.39,
+    "L/16": 61.60,
+    "H/14": 167.40,
+    "g/14": 267.18,
+    "G/14": 483.95,
+}
+
+
+def test_variants_agree_with_the_published_tables():
+    sizes = {size.name: size for size in list_variants()}
+    assert set(TIMM) <= set(sizes)
+    for name, gmacs in TIMM.items():
+        assert sizes[name].gmacs == pytest.approx(gmacs, rel=0.01), name
+    assert sizes["B/16"][1:6] == (768, 12, 3072, 12, 86_567_656)
+    assert sizes["mu/16"].parameters == vit("mu/16").count_params()
+
+
+def test_variants_that_do_not_fit_the_image_are_left_out():
+    assert "H/14" not in {size.name for size in list_variants(image_size=384)}
+
+
+def test_macs_by_hand():
+    model = vit(None, image_size=8, channels=1, patch_size=4, width=8, depth=2, mlp_dim=16, num_heads=2, num_classes=3)
+    n, d = 5, 8
+    block = n * d * 3 * d + 2 * n * n * d + n * d * d + 2 * n * d * 16
+    assert count_macs(model) == 4 * 16 * d + 2 * block + d * 3
+    pooled = vit(
+        None,
+        image_size=8,
+        channels=1,
+        patch_size=4,
+        width=8,
+        depth=1,
+        mlp_dim=16,
+        num_heads=2,
+        num_classes=0,
+        pooling="map",
+    )
+    n = 4
+    block = n * d * 3 * d + 2 * n * n * d + n * d * d + 2 * n * d * 16
+    pool = 2 * d * d + 2 * n * d * d + 2 * n * d + 2 * d * 16
+    assert count_macs(pooled) == 4 * 16 * d + block + pool

@@ -1,0 +1,205 @@
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import VARIANTS, vit
+
+pytestmark = pytest.mark.backend
+
+TINY = dict(width=16, depth=2, num_heads=2, mlp_dim=32)
+IMAGES = np.random.default_rng(0).integers(0, 256, (4, 12, 8, 3)).astype("uint8")
+
+# google-research/vision_transformer, vit_jax/models_test.py; timm, results/; KerasHub, presets.
+GAP = dict(pooling="gap")
+BARE = dict(num_classes=0)
+DEIT3 = dict(class_position=False, layer_scale=1e-6)
+PARAMETERS = [
+    ("Ti/16", {}, 5_717_416),
+    ("S/32", {}, 22_878_952),
+    ("S/32", GAP, 22_878_184),
+    ("S/16", {}, 22_050_664),
+    ("S/16", GAP, 22_049_896),
+    ("B/32", {}, 88_224_232),
+    ("B/32", GAP, 88_222_696),
+    ("B/16", {}, 86_567_656),
+    ("B/16", GAP, 86_566_120),
+    ("B/8", {}, 86_576_872),
+    ("L/32", {}, 306_535_400),
+    ("L/16", {}, 304_326_632),
+    ("H/14", {}, 632_045_800),
+    ("Ti/16", dict(image_size=384), 5_790_376),
+    ("S/32", dict(image_size=384), 22_915_432),
+    ("S/16", dict(image_size=384), 22_196_584),
+    ("B/32", dict(image_size=384), 88_297_192),
+    ("B/16", dict(image_size=384), 86_859_496),
+    ("L/32", dict(image_size=384), 306_632_680),
+    ("L/16", dict(image_size=384), 304_715_752),
+    ("Ti/16", BARE, 5_524_416),
+    ("S/16", BARE, 21_665_664),
+    ("B/16", BARE, 85_798_656),
+    ("B/32", BARE, 87_455_232),
+    ("L/16", BARE, 303_301_632),
+    ("L/32", BARE, 305_510_400),
+    ("H/14", BARE, 630_764_800),
+    ("B/16", dict(image_size=384, **BARE), 86_090_496),
+    ("L/16", dict(image_size=384, **BARE), 303_690_752),
+    ("B/32", dict(image_size=384, **BARE), 87_528_192),
+    ("L/32", dict(image_size=384, **BARE), 305_607_680),
+    ("S/8", {}, 22_055_272),
+    ("L/14", {}, 304_203_752),
+    ("g/14", {}, 1_012_611_432),
+    ("G/14", {}, 1_844_440_680),
+    ("B/16", dict(num_classes=21_843), 102_595_923),
+    ("B/16", dict(num_classes=21_843, representation_size=768), 103_186_515),
+    ("S/16", dict(position="sincos2d", representation_size=True, **GAP), 22_122_472),
+    ("S/16", dict(image_size=240, class_position=False), 22_061_416),
+    ("B/16", dict(image_size=240, class_position=False), 86_589_160),
+    ("L/16", dict(image_size=240, class_position=False), 304_355_304),
+    ("Ti/16", dict(distilled=True), 5_910_800),
+    ("S/16", dict(distilled=True), 22_436_432),
+    ("B/16", dict(distilled=True), 87_338_192),
+    ("B/16", dict(distilled=True, image_size=384), 87_630_032),
+    ("Ti/16", dict(distilled=True, **BARE), 5_524_800),
+    ("S/16", dict(distilled=True, **BARE), 21_666_432),
+    ("B/16", dict(distilled=True, **BARE), 85_800_192),
+    ("B/16", dict(distilled=True, image_size=384, **BARE), 86_092_032),
+    ("S/16", DEIT3, 22_059_496),
+    ("S/16", dict(image_size=384, **DEIT3), 22_205_416),
+    ("M/16", DEIT3, 38_849_512),
+    ("B/16", DEIT3, 86_585_320),
+    ("B/16", dict(image_size=384, **DEIT3), 86_877_160),
+    ("L/16", DEIT3, 304_374_760),
+    ("L/16", dict(image_size=384, **DEIT3), 304_763_880),
+    ("H/14", DEIT3, 632_126_440),
+]
+
+
+@pytest.mark.parametrize("variant, options, expected", PARAMETERS)
+def test_parameter_counts_are_the_published_ones(variant, options, expected):
+    with keras.StatelessScope(initialize_variables=False):  # shapes only
+        assert vit(variant, **options).count_params() == expected
+
+
+def test_every_size_is_counted():
+    assert {name.split("/")[0] for name, *_ in PARAMETERS} == set(VARIANTS) - {"mu"}  # mu: published without a count
+
+
+def everything():
+    """A small model that has every kind of weight."""
+    return vit(
+        "mu/4",
+        image_size=(12, 8),
+        num_classes=5,
+        distilled=True,
+        registers=2,
+        representation_size=8,
+        layer_scale=0.1,
+        qk_norm=True,
+    )
+
+
+def test_weight_paths_are_public():
+    golden = pathlib.Path(__file__).with_name("golden") / "weight_paths.txt"
+    assert [f"{v.path} {tuple(v.shape)}" for v in everything().weights] == golden.read_text().splitlines()
+
+
+def test_layer_names_are_public():
+    names = [layer.name for layer in vit("mu/4", image_size=8, depth=2, representation_size=8).layers]
+    expected = "images rescale patches encoder block_0 block_1 norm pool pre_logits head"
+    assert names == expected.split()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(),
+        dict(pooling="gap", position="sincos2d"),
+        dict(pooling="map", position="sincos1d", registers=1),
+        dict(pooling="first", class_token=True, class_position=False),
+        dict(distilled=True, qk_norm=True, layer_scale=0.1),
+        dict(representation_size=True, gelu="exact", mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6)),
+    ],
+)
+def test_trains_saves_and_loads(options, tmp_path):
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, dropout=0.1, stochastic_depth=0.1, **options)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adamw", loss, metrics=["accuracy"], jit_compile=True)
+    assert np.isfinite(model.fit(IMAGES, np.array([0, 1, 2, 4]), epochs=2, verbose=0).history["loss"]).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(model.predict(IMAGES, verbose=0), loaded.predict(IMAGES, verbose=0))
+
+
+def test_overfits_a_few_images():
+    model = vit("mu/4", image_size=(12, 8), num_classes=4)
+    labels = np.arange(4)
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(IMAGES, labels, epochs=40, verbose=0)
+    assert (model.predict(IMAGES, verbose=0).argmax(-1) == labels).all()
+
+
+def test_rescales_pixels_itself():
+    model = vit("mu/4", image_size=(12, 8), mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6))
+    found = keras.Model(model.input, model.get_layer("rescale").output)(IMAGES)
+    np.testing.assert_allclose(found, (IMAGES / 255 - [0.1, 0.2, 0.3]) / [0.4, 0.5, 0.6], atol=1e-5)
+    plain = vit("mu/4", image_size=(12, 8)).get_layer("rescale")
+    np.testing.assert_allclose(plain(IMAGES), IMAGES / 127.5 - 1, atol=1e-6)
+
+
+def test_distilled_averages_two_heads():
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, distilled=True)
+    heads = [model.get_layer(name) for name in ("head", "head_distilled")]
+    for head in heads:
+        head.kernel.assign(np.random.default_rng(1).normal(size=head.kernel.shape))
+    tokens = keras.Model(model.input, model.get_layer("norm").output)(IMAGES)
+    expected = (np.asarray(heads[0](tokens[:, 0])) + np.asarray(heads[1](tokens[:, 1]))) / 2
+    np.testing.assert_allclose(np.asarray(model(IMAGES)), expected, atol=1e-5)
+
+
+def test_stochastic_depth_grows_linearly():
+    model = vit("mu/4", image_size=8, depth=5, stochastic_depth=0.4)
+    rates = [model.get_layer(f"block_{i}").stochastic_depth for i in range(5)]
+    np.testing.assert_allclose(rates, [0, 0.1, 0.2, 0.3, 0.4])
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_logits_are_float32_under_any_policy(policy):
+    if policy == "mixed_float16" and keras.backend.backend() == "jax":
+        pytest.skip("JAX has no float16 product summed in float32 on a CPU")
+    model = vit("mu/4", image_size=(12, 8), dtype=policy)
+    assert model.get_layer("block_0").mlp.fc1.compute_dtype == policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(model(IMAGES).dtype) == "float32"
+
+
+def test_sizes_of_your_own():
+    model = vit(None, image_size=(12, 8), patch_size=(3, 2), channels=1, num_classes=3, width=16, depth=1, num_heads=2)
+    assert model.get_layer("block_0").mlp_dim == 64
+    assert model.get_layer("encoder").output.shape == (None, 17, 16)
+    assert vit("Ti/16", image_size=32, depth=2, width=96).get_layer("block_1").output.shape == (None, 5, 96)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (dict(variant="B16"), "'B16'.*Did you mean 'B/16'"),
+        (dict(variant="XL/16"), "'XL/16'"),
+        (dict(variant="B"), "'B'"),
+        (dict(variant=None), "`width`, `depth`, `num_heads` and `patch_size`"),
+        (dict(variant="Ti/16", image_size=225), "225 x 225.*16 x 16"),
+        (dict(variant="Ti/16", num_heads=5), "width of 192 cannot be split into 5 heads"),
+        (dict(variant="Ti/16", image_size="big"), "image_size='big'"),
+        (dict(variant="Ti/16", pooling="mean"), "pooling='mean'"),
+        (dict(variant="Ti/16", position="rope"), "position='rope'"),
+        (dict(variant="Ti/16", gelu="relu"), "gelu='relu'"),
+        (dict(variant="Ti/16", depth=-1), "depth=-1"),
+        (dict(variant="Ti/16", num_classes=-1), "num_classes=-1"),
+        (dict(variant="Ti/16", stochastic_depth=1.5), "stochastic_depth=1.5"),
+        (dict(variant="Ti/16", mean=(0.5, 0.5)), r"mean=\(0.5, 0.5\)"),
+        (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        vit(**arguments)
