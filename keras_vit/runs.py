@@ -36,8 +36,7 @@ def datasets(recipe, *, train=None, validation=None):
     _need_tensorflow("Data pipelines")
     from keras_vit.data import pipeline
 
-    recipe, (train, validation) = _sources(recipe, train, validation)
-    size = _image_shape(recipe)
+    recipe, size, (train, validation) = _sources(recipe, train, validation)
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
@@ -64,7 +63,7 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
     _need_tensorflow("Training from a recipe")
     from keras_vit import training
 
-    recipe, sources = _sources(recipe, train, validation)
+    recipe, _, sources = _sources(recipe, train, validation)
     workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
     _claim(workdir, recipe, sources[0].class_names)
     model = from_recipe(recipe)
@@ -121,7 +120,7 @@ def evaluate(target, split=None, *, arrays=None):
     if arrays is None:
         source = sources.load(recipe.data, split or recipe.data.test)
     else:
-        source = sources.from_arrays(*arrays, len(class_names))
+        source = sources.from_arrays(*arrays, model.input_shape[1:], len(class_names))
     folder = pathlib.Path(target)
     accuracies = {
         str(folder / MODEL) if folder.is_dir() else recipe.weights.file: training.evaluate(model, recipe, source)
@@ -215,23 +214,24 @@ def _home(target, recipe):
 
 
 def _sources(recipe, train, validation):
-    """Returns the recipe and its two sources, read as it says or made of the caller's arrays."""
-    from keras_vit.data import sources
+    """Returns the recipe and its two sources, read as it says or made of the caller's arrays, all checked."""
+    from keras_vit.data import pipeline, sources
 
     recipe = check(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
+    arguments = inspect.signature(vit).bind(**recipe.model)
+    arguments.apply_defaults()
+    arguments = arguments.arguments
+    shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
+    num_classes = arguments["num_classes"]
     if (train is None) != (validation is None):
         raise ValueError("Arrays are given for both, `train` and `validation`, or for neither.")
     if train is None:
-        return recipe, [sources.load(recipe.data, split) for split in (recipe.data.train, recipe.data.validation)]
-    return recipe, [
-        sources.from_arrays(*arrays, recipe.model.get("num_classes", 1000)) for arrays in (train, validation)
-    ]
-
-
-def _image_shape(recipe):
-    bound = inspect.signature(vit).bind(**recipe.model)
-    bound.apply_defaults()
-    return (*checks.pair("image_size", bound.arguments["image_size"]), bound.arguments["channels"])
+        splits = (recipe.data.train, recipe.data.validation)
+        found = [sources.check(sources.load(recipe.data, split), shape, num_classes) for split in splits]
+    else:
+        found = [sources.from_arrays(*arrays, shape, num_classes) for arrays in (train, validation)]
+    pipeline.steps_per_epoch(found[0], recipe)
+    return recipe, shape, found
 
 
 def _claim(workdir, recipe, class_names):

@@ -6,7 +6,6 @@ import pathlib
 
 import keras
 
-from keras_vit import checks
 from keras_vit.data import pipeline
 
 LAST, BEST, HISTORY = "last.keras", "best.keras", "history.csv"
@@ -54,16 +53,9 @@ def fit(model, recipe, train, validation, workdir, verbose="auto"):
         The history: a dictionary from names to lists, one value an epoch, earlier runs in the directory included.
 
     Raises:
-        ValueError: If the data does not fit the model.
         RuntimeError: When the loss becomes NaN or infinite.
     """
     workdir, size = pathlib.Path(workdir), model.input_shape[1:]
-    if len(train.class_names) != model.output_shape[-1]:
-        raise ValueError(
-            f"The data has {len(train.class_names)} classes. Received: a model of {model.output_shape[-1]} logits"
-        )
-    for source in (train, validation):
-        checks.labels(source.labels, model.output_shape[-1], len(source.images))
     steps = pipeline.steps_per_epoch(train, recipe)
     compile_model(model, recipe, steps)
     if (workdir / LAST).exists():
@@ -77,6 +69,7 @@ def fit(model, recipe, train, validation, workdir, verbose="auto"):
             initial_epoch=first_epoch,
             epochs=recipe.optim.epochs,
             steps_per_epoch=steps,
+            shuffle=False,  # the pipeline does
             callbacks=[
                 keras.callbacks.TerminateOnNaN(raise_error=True),
                 keras.callbacks.CSVLogger(str(workdir / HISTORY), append=True),
@@ -102,7 +95,7 @@ def accuracy(run, recipe, source, size):
 
 def without_optimizer(model):
     """Returns a copy of the model that was never compiled: a file of it holds no optimizer."""
-    copy = keras.models.clone_model(model)
+    copy = type(model).from_config(model.get_config())
     copy.set_weights(model.get_weights())
     return copy
 

@@ -98,16 +98,14 @@ def reason(error):
 
 
 def resize(image, size):
-    """Resizes to `(height, width)`, bilinear with antialias; float32."""
-    return tf.image.resize(image, size, antialias=True)
+    """Resizes to `(height, width)`, bilinear with antialias; float32, 0..255."""
+    return tf.clip_by_value(tf.image.resize(image, size, antialias=True), 0.0, 255.0)
 
 
 def _reader(source, size):
     """Returns the function from a vector of indices to (images, one-hot labels)."""
     images, labels = tf.constant(source.images), tf.constant(source.labels)
     classes, (height, width, channels) = len(source.class_names), size
-    if images.dtype != tf.string and images.shape[-1] != channels:
-        raise ValueError(f"The model takes images of {channels} channels. Received: {images.shape[-1]} channels")
 
     def decode_one(index):
         encoded = tf.io.read_file(images[index]) if source.files else images[index]

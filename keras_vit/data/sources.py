@@ -61,11 +61,28 @@ def load(data, split):
     return source if data.limit is None else source.take(slice(data.limit))
 
 
-def from_arrays(images, labels, num_classes):
-    """Returns the source of pixel and label arrays that the caller holds, checked."""
-    images = checks.images(images)
+def from_arrays(images, labels, shape, num_classes):
+    """Returns the source of pixel and label arrays that the caller holds, once they are found to fit a model.
+
+    Args:
+        images: Array, `(images, height, width, channels)`, 0..255.
+        labels: Array, `(images,)`, integers.
+        shape: `(height, width, channels)` that the model takes.
+        num_classes: Number of its classes.
+    """
+    images = checks.images(images, shape)
     labels = checks.labels(labels, num_classes, len(images))
     return Source(images, labels.astype("int32"), tuple(str(i) for i in range(num_classes)))
+
+
+def check(source, shape, num_classes):
+    """Returns the source if a model of that image shape and class count can train on it, else raises ValueError."""
+    if len(source.class_names) != num_classes:
+        raise ValueError(f"The data has {len(source.class_names)} classes. Received: a model of {num_classes}")
+    checks.labels(source.labels, num_classes, len(source.images))
+    if source.images.ndim == 4 and source.images.shape[-1] != shape[-1]:
+        raise ValueError(f"The images have {source.images.shape[-1]} channels. Received: a model of {shape[-1]}")
+    return source
 
 
 def _digits(_, split, data):
@@ -81,7 +98,7 @@ def _tfds(name, split, data):
     import tensorflow_datasets as tfds
 
     try:
-        builder = tfds.builder(name)
+        builder = tfds.builder(name, data_dir=os.environ.get("TFDS_DATA_DIR"))
     except tfds.core.DatasetNotFoundError:
         raise ValueError(
             f"tensorflow-datasets has no data set {name!r}. {checks.near(name, tfds.list_builders())}"
@@ -91,7 +108,7 @@ def _tfds(name, split, data):
     features = builder.info.features
     if not {"image", "label"} <= set(features):
         raise ValueError(f"{name!r} is no set of labelled images: it holds {', '.join(features)}.")
-    known = tuple(builder.info.splits)
+    known = sorted(builder.info.splits)
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     fixed_size = None not in features["image"].shape

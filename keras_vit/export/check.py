@@ -9,6 +9,8 @@ from collections import Counter
 import keras
 import numpy as np
 
+from keras_vit import checks
+
 TOLERANCE = 1e-3  # of the range of the logits
 
 
@@ -35,7 +37,7 @@ class Report:
 def sample(model, images):
     """Returns the caller's images, or eight of random pixels."""
     if images is not None:
-        return np.asarray(images).astype("float32")
+        return checks.images(images, model.input_shape[1:]).astype("float32")
     return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
 
 
@@ -106,8 +108,9 @@ def tflite(path):
     batch = runner.get_input_details()["images"]["shape"][0]
 
     def run(images):
-        images = np.asarray(images, "float32")
-        parts = [runner(images=images[i : i + batch])["logits"] for i in range(0, len(images), batch)]
-        return np.concatenate(parts)
+        padding = np.zeros((-len(images) % batch, *images.shape[1:]))
+        padded = np.concatenate([images, padding]).astype("float32")
+        parts = [runner(images=padded[i : i + batch])["logits"] for i in range(0, len(images), batch)]
+        return np.concatenate(parts)[: len(images)]
 
     return run, dict(operators.most_common())

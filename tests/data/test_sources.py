@@ -1,0 +1,172 @@
+import os
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.config import Data
+from keras_vit.data import pipeline, sources
+
+
+def picture(path, value, mode="RGB", size=(9, 7)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, value).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for i in range(4):
+        picture(tmp_path / "cat" / f"{i}.png", (250, i, 0))
+        picture(tmp_path / "dog" / f"{i}.jpg", (0, 250, i))
+    return tmp_path
+
+
+def test_digits_are_split_without_overlap():
+    parts = [sources.load(Data(), split) for split in ("all[:70%]", "all[70%:80%]", "all[80%:]")]
+    assert [len(part) for part in parts] == [1258, 180, 359]
+    assert parts[0].images.shape == (1258, 8, 8, 1) and parts[0].images.dtype == np.uint8
+    assert parts[0].images.max() == 255
+    everything = np.concatenate([part.images.reshape(-1, 64) for part in parts])
+    assert sorted(map(bytes, everything)) == sorted(map(bytes, sources.load(Data(), "all").images))
+    again = sources.load(Data(), "all[80%:]")
+    np.testing.assert_array_equal(again.images, parts[2].images)
+
+
+def test_limit():
+    assert len(sources.load(Data(limit=16), "all[:70%]")) == 16
+
+
+def test_folder(folder):
+    source = sources.load(Data(source=f"folder:{folder}"), "all")
+    assert source.class_names == ("cat", "dog") and source.files and len(source) == 8
+    assert all(pathlib.Path(path).parent.name == "dog" for path in source.images[source.labels == 1])
+    halves = [sources.load(Data(source=f"folder:{folder}"), split) for split in ("all[:50%]", "all[50%:]")]
+    assert not set(halves[0].images) & set(halves[1].images)
+
+
+def test_folder_with_splits_inside(folder):
+    for name in ("cat/0.png", "dog/0.jpg"):
+        target = folder / "test" / name
+        target.parent.mkdir(parents=True)
+        os.rename(folder / name, target)
+    assert len(sources.load(Data(source=f"folder:{folder}"), "test")) == 2
+
+
+def test_every_readable_kind_of_image_is_read(folder):
+    picture(folder / "cat" / "cmyk.jpg", (10, 20, 30, 40), "CMYK")
+    picture(folder / "cat" / "palette.png", 3, "P")
+    picture(folder / "cat" / "grey.png", 128, "L")
+    picture(folder / "cat" / "sixteen.png", 40_000, "I;16")
+    picture(folder / "cat" / "alpha.png", (1, 2, 3, 128), "RGBA")
+    picture(folder / "cat" / "moving.gif", 3, "P")
+    picture(folder / "cat" / "small.bmp", (9, 8, 7))
+    picture(folder / "cat" / "web.webp", (9, 8, 7))
+    source = sources.load(Data(source=f"folder:{folder}"), "all")
+    assert len(source) == 16
+    pixels = {pathlib.Path(p).name: pipeline.read_files([p], (7, 9, 3))[0] for p in source.images}
+    assert all(image.shape == (7, 9, 3) for image in pixels.values())
+    assert abs(pixels["sixteen.png"].mean() - 40_000 / 257) < 1.5
+    np.testing.assert_array_equal(pixels["alpha.png"][0, 0], [1, 2, 3])
+
+
+def test_unreadable_images_are_named_or_left_out(folder, capsys):
+    (folder / "cat" / "empty.png").touch()
+    (folder / "cat" / "text.jpg").write_text("no image")
+    whole = (folder / "dog" / "1.jpg").read_bytes()
+    (folder / "dog" / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    header = (folder / "cat" / "1.png").read_bytes()
+    (folder / "cat" / "lies.png").write_bytes(header[:16] + struct.pack(">II", 2**30, 2**30) + header[24:])
+    with pytest.raises(ValueError, match="4 of 12 images cannot be read") as error:
+        sources.load(Data(source=f"folder:{folder}"), "all")
+    for name in ("empty.png (empty file)", "text.jpg", "cut.jpg", "lies.png"):
+        assert name in str(error.value)
+    assert len(sources.load(Data(source=f"folder:{folder}", bad_images="skip"), "all")) == 8
+    assert "Left out 4 of 12 images" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "source, split, error, said",
+    [
+        ("mnist", "all", ValueError, "data.source='mnist'"),
+        ("digits:x", "all", ValueError, "data.source='digits:x'"),
+        ("digits", "train", ValueError, "Received: 'train'"),
+        ("digits", "all[80:]", ValueError, r"Received: 'all\[80:\]'"),
+        ("digits", "all[50%:50%]", ValueError, "is empty"),
+        ("folder:/no/such/place", "all", FileNotFoundError, "/no/such/place"),
+        ("tfds:mnits", "train", ValueError, "Did you mean 'mnist'"),
+    ],
+)
+def test_bad_sources_are_named(source, split, error, said):
+    with pytest.raises(error, match=said):
+        sources.load(Data(source=source), split)
+
+
+def test_bad_folders_are_named(tmp_path):
+    def load(split="all"):
+        return sources.load(Data(source=f"folder:{tmp_path}"), split)
+
+    with pytest.raises(ValueError, match="at least two class folders.*0 folders"):
+        load()
+    picture(tmp_path / "cat" / "0.png", 0)
+    with pytest.raises(ValueError, match="1 folders, 1 with images"):
+        load()
+    (tmp_path / "dog").mkdir()
+    picture(tmp_path / "eel" / "0.png", 0)
+    with pytest.raises(ValueError, match="without images: dog"):
+        load()
+    with pytest.raises(ValueError, match="no folder 'train'"):
+        load("train")
+
+
+def test_unprepared_data_without_network_is_told_at_once(tmp_path, monkeypatch):
+    import tensorflow_datasets as tfds
+
+    def refuse(*_, **__):
+        raise OSError("no route to host")
+
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(sources, "urlopen", refuse)
+    monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", lambda *_, **__: pytest.fail("downloads"))
+    with pytest.raises(FileNotFoundError, match=r"'mnist' is not prepared.*no route to host.*TFDS_DATA_DIR.*mnist/3"):
+        sources.load(Data(source="tfds:mnist"), "train")
+
+
+def test_arrays_are_checked():
+    images = np.zeros((3, 4, 4, 1), "uint8")
+    assert sources.from_arrays(images, [0, 1, 2], (4, 4, 1), 3).class_names == ("0", "1", "2")
+    with pytest.raises(ValueError, match="1 outside"):
+        sources.from_arrays(images, [0, 1, 3], (4, 4, 1), 3)
+    with pytest.raises(ValueError, match=r"shape=\(3, 4, 4, 1\)"):
+        sources.from_arrays(images, [0, 1, 2], (8, 8, 1), 3)
+
+
+def test_a_source_that_does_not_fit_the_model_is_named():
+    source = sources.from_arrays(np.zeros((3, 4, 4, 1), "uint8"), [0, 1, 2], (4, 4, 1), 3)
+    assert sources.check(source, (8, 8, 1), 3) is source  # another size is resized, as recipes say
+    with pytest.raises(ValueError, match="3 classes. Received: a model of 4"):
+        sources.check(source, (4, 4, 1), 4)
+    with pytest.raises(ValueError, match="1 channels. Received: a model of 3"):
+        sources.check(source, (4, 4, 3), 3)
+    with pytest.raises(ValueError, match=r"such as \[3\]"):
+        sources.check(sources.Source(source.images, source.labels + 1, source.class_names), (4, 4, 1), 3)
+
+
+@pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
+def test_real_mnist():
+    source = sources.load(Data(source="tfds:mnist"), "train[55000:]")
+    assert source.images.shape == (5000, 28, 28, 1) and source.images.dtype == np.uint8
+    assert source.class_names == tuple("0123456789") and set(source.labels) == set(range(10))
+    with pytest.raises(ValueError, match="no split 'validation'. Known: test, train"):
+        sources.load(Data(source="tfds:mnist"), "validation")
+
+
+@pytest.mark.skipif("KERAS_VIT_IMAGES" not in os.environ, reason="KERAS_VIT_IMAGES is not set")
+def test_real_photographs():
+    source = sources.load(Data(source=f"folder:{os.environ['KERAS_VIT_IMAGES']}", limit=20), "all")
+    images = pipeline.read_files(source.images, (64, 96, 3))
+    assert images.shape == (20, 64, 96, 3)
+    assert images.min() >= 0 and images.max() <= 255 and 20 < images.std() < 110

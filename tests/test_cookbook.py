@@ -1,0 +1,77 @@
+import hashlib
+
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit import cookbook
+from keras_vit.config import Weights
+
+pytestmark = pytest.mark.backend
+
+
+def test_every_recipe_loads_and_builds():
+    names = keras_vit.list_recipes()
+    assert {"digits", "mnist"} <= set(names)
+    for name in names:
+        recipe = keras_vit.load_recipe(name)
+        assert recipe.name == name
+        assert keras_vit.from_recipe(recipe).output_shape == (None, recipe.model["num_classes"])
+
+
+def test_shipped_weights_load_and_are_small():
+    shipped = [recipe for recipe in map(keras_vit.load_recipe, keras_vit.list_recipes()) if recipe.weights]
+    assert shipped
+    for recipe in shipped:
+        path = cookbook.weights_path(recipe)
+        assert path.stat().st_size < 5e6
+        assert len(path.with_suffix(".labels.txt").read_text().splitlines()) == recipe.model["num_classes"]
+        trained, fresh = keras_vit.from_recipe(recipe, pretrained=True), keras_vit.from_recipe(recipe)
+        images = np.random.default_rng(0).integers(0, 256, (2, *trained.input_shape[1:])).astype("uint8")
+        logits = keras.ops.convert_to_numpy(trained(images))
+        assert logits.std() > 0.1 and not keras.ops.convert_to_numpy(fresh(images)).any()
+        assert recipe.reached is not None
+
+
+def test_damaged_or_missing_weights_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(cookbook, "folder", lambda name: tmp_path)
+    (tmp_path / "x.keras").write_bytes(b"whole")
+    good = Weights("x.keras", hashlib.sha256(b"whole").hexdigest())
+    recipe = cookbook.config.Recipe(name="x", model={}, weights=good)
+    assert cookbook.weights_path(recipe) == tmp_path / "x.keras"
+    (tmp_path / "x.keras").write_bytes(b"whole".replace(b"o", b"p"))
+    with pytest.raises(ValueError, match="is damaged: SHA-256"):
+        cookbook.weights_path(recipe)
+    with pytest.raises(ValueError, match="'y' has no trained weights"):
+        cookbook.weights_path(cookbook.config.Recipe(name="y", model={}))
+
+
+def test_a_recipe_of_your_own(tmp_path):
+    path = tmp_path / "mine.py"
+    source = cookbook.recipe_path("digits").read_text()
+    path.write_text(source.replace('name="digits"', 'name="mine"'))
+    assert keras_vit.load_recipe(path).name == "mine"
+    path.write_text("recipes = 3")
+    with pytest.raises(ValueError, match=r"mine.py' does not define `recipe`"):
+        keras_vit.load_recipe(path)
+
+
+def test_same_seed_same_model():
+    one, two, other = (keras_vit.from_recipe("digits", {"seed": seed}).get_weights() for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two))
+    assert not all(np.array_equal(a, b) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize(
+    "name, changes, said",
+    [
+        ("digit", {}, "'digit'. Did you mean 'digits'"),
+        ("no/such.py", {}, "no/such.py"),
+        ("digits", {"model.widht": 3}, "'widht'. Did you mean 'width'"),
+        ("digits", {"model.image_size": 9}, "9 x 9"),
+    ],
+)
+def test_bad_names_are_named(name, changes, said):
+    with pytest.raises(ValueError, match=said):
+        keras_vit.from_recipe(name, changes)

@@ -1,0 +1,120 @@
+"""The house: who imports whom, who tests whom, what is public, how long a file may be."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import keras_vit
+
+ROOT = pathlib.Path(keras_vit.__file__).parent
+FLOORS = {
+    "checks": 0,
+    "config": 0,
+    "positions": 0,
+    "layers": 1,
+    "models": 2,
+    "counting": 3,
+    "data": 3,
+    "explain": 3,
+    "export": 3,
+    "plots": 4,
+    "training": 4,
+    "cookbook": 5,
+    "runs": 6,
+    "__init__": 7,
+    "__main__": 7,
+}
+NEEDS_TENSORFLOW = {"data", "export"}  # the only folders that may import it
+HEAVY = {"matplotlib", "sklearn", "tensorflow_datasets", "ai_edge_litert"}  # imported where they are used, never on top
+PUBLIC = """
+    Augment Data LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe StochasticDepth TokenPool
+    TransformerBlock VARIANTS attention_maps attention_rollout count_macs datasets evaluate export_saved_model
+    export_tflite fit from_recipe list_recipes list_variants load_recipe load_run plot_attention plot_history vit
+"""
+
+FILES = sorted(ROOT.rglob("*.py"))
+MODULES = [path.relative_to(ROOT).with_suffix("") for path in FILES if path.relative_to(ROOT).parts[0] in FLOORS or
+           path.parent == ROOT]  # fmt: skip
+
+
+def imports(path, top_only=False):
+    """Returns the modules that a file imports: `keras_vit` ones by their name inside it."""
+    tree = ast.parse(path.read_text())
+    found = set()
+    for node in tree.body if top_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def floor_of(dotted):
+    """Returns the part of the house that `keras_vit.part...` lies in, if it is ours."""
+    first, *rest = dotted.split(".")
+    return rest[0] if first == "keras_vit" and rest and rest[0] in FLOORS else None
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_imports_go_down(module):
+    here = module.parts[0]
+    for dotted in imports(ROOT / module.with_suffix(".py")):
+        there = floor_of(dotted)
+        if there and there != here:
+            assert FLOORS[there] < FLOORS[here], f"{module} (floor {FLOORS[here]}) imports {dotted}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_heavy_libraries_stay_where_they_are_needed(module):
+    path = ROOT / module.with_suffix(".py")
+    roots = {dotted.split(".")[0] for dotted in imports(path)}
+    assert "tensorflow" not in roots or module.parts[0] in NEEDS_TENSORFLOW
+    assert not {dotted.split(".")[0] for dotted in imports(path, top_only=True)} & HEAVY
+    if module.parts[0] in ("layers", "models"):
+        assert roots <= {"keras", "keras_vit", "math", "re", "typing"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_module_has_its_test(module):
+    if module.name == "__init__":
+        return
+    mirror = pathlib.Path(__file__).parent / module.parent / f"test_{module.name.strip('_')}.py"
+    assert mirror.exists(), f"{module}.py has no {mirror}"
+
+
+def test_every_file_is_on_a_floor_and_short():
+    assert {module.parts[0] for module in MODULES} == set(FLOORS)
+    tests = pathlib.Path(__file__).parent.rglob("*.py")
+    recipes = (ROOT.parent / "recipes").glob("*.py")
+    for path in [*FILES, *tests, *recipes]:
+        assert len(path.read_text().splitlines()) <= 300, f"{path} is longer than 300 lines: it is two things"
+
+
+def test_public_names():
+    modules = {path.stem for path in ROOT.iterdir()}
+    found = {name for name in vars(keras_vit) if not name.startswith("_")} - modules
+    assert found == set(PUBLIC.split())
+    for name in found - {"VARIANTS"}:
+        assert getattr(keras_vit, name).__doc__, f"{name} has no docstring"
+
+
+def test_importing_is_quiet_and_light():
+    script = (
+        "import sys, keras; before = keras.config.floatx(), keras.config.dtype_policy().name\n"
+        "import random, numpy; random.seed(1); numpy.random.seed(1)\n"
+        "states = random.getstate(), numpy.random.get_state()[1].sum()\n"
+        "import keras_vit\n"
+        f"heavy = {HEAVY | {'tyro', 'pandas', 'PIL.Image'}!r} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert before == (keras.config.floatx(), keras.config.dtype_policy().name)\n"
+        "assert states == (random.getstate(), numpy.random.get_state()[1].sum())\n"
+    )
+    keras_alone = subprocess.run([sys.executable, "-c", "import keras"], capture_output=True, text=True)
+    ours = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ours.returncode == 0, ours.stderr
+    assert ours.stdout == keras_alone.stdout
+    lines = lambda text: [line for line in text.splitlines() if not line.startswith(("I0", "WARNING: All"))]  # noqa: E731
+    assert lines(ours.stderr) == lines(keras_alone.stderr)

@@ -1,0 +1,86 @@
+import re
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.__main__ import COMMANDS, main
+
+SMALL = [
+    "optim.epochs=1",
+    "optim.warmup_epochs=0",
+    "data.limit=64",
+    "model.width=16",
+    "model.depth=1",
+    "model.mlp_dim=32",
+]
+
+
+def run(*words, status=0):
+    if status:
+        with pytest.raises(SystemExit) as stop:
+            main(list(words))
+        assert stop.value.code == status
+    else:
+        main(list(words))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0 and len(capsys.readouterr().out) > 150
+
+
+def test_list_and_show(capsys):
+    run("list")
+    listed = capsys.readouterr().out
+    assert re.search(r"digits +digits", listed) and re.search(r"B/16 +768 +12 +12 +86,567,656 +17.5", listed)
+    run("show", "digits", "optim.epochs=7", "model.depth=2")
+    shown = capsys.readouterr().out
+    assert "optim.epochs = 7" in shown and "model.depth = 2" in shown and "parameters" in shown
+
+
+def test_copy(tmp_path, capsys):
+    run("copy", "digits", str(tmp_path))
+    run("show", str(tmp_path / "digits.py"))
+    run("copy", "digits", str(tmp_path), status=2)
+    assert "exists" in capsys.readouterr().err
+    run("copy", "digits", str(tmp_path / "mine.txt"), status=2)
+
+
+def test_tour_then_each_command_on_the_run(tmp_path, capsys):
+    workdir = tmp_path / "run"
+    run("tour", "digits", *SMALL, "--workdir", str(workdir))
+    out = capsys.readouterr().out
+    for name in ("model.keras", "saved_model", "model.tflite"):
+        assert re.search(rf"{name} +\d+\.\d\d%", out)
+    assert {"attention.png", "curves.png"} <= {path.name for path in workdir.iterdir()}
+
+    run("fit", "digits", *SMALL, "--workdir", str(workdir))
+    run("evaluate", str(workdir), "--split", "all[90%:]")
+    run("explain", str(workdir), "--to", str(tmp_path / "pictures"))
+    run("predict", str(workdir), str(tmp_path / "pictures" / "attention.png"), "--top", "2")
+    assert re.search(r"attention.png: \d [\d.]+%, \d [\d.]+%", capsys.readouterr().out)
+    run("export", str(workdir), status=2)
+    run("export", str(workdir), "--overwrite")
+    run("export", str(workdir), "--to", str(tmp_path / "elsewhere"))
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["fit", "digitz"], "There is no recipe 'digitz'. Did you mean 'digits'"),
+        (["fit", "digits", "optim.epoch=3"], "Did you mean 'optim.epochs'"),
+        (["fit", "digits", "optim.epochs=three"], "Received: 'three'"),
+        (["show", "digits", "epochs"], "Received: 'epochs'"),
+        (["evaluate", "nowhere"], "There is no recipe 'nowhere'"),
+        (["evaluate", "digits"], "'digits' has no trained weights"),
+        (["predict", "mnist"], "No image file"),
+        (["predict", "mnist", "nothing.png"], "nothing.png"),
+    ],
+)
+def test_bad_words_are_one_sentence(words, said, capsys):
+    run(*words, status=2)
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error

@@ -1,0 +1,77 @@
+"""What is installed, and that recipes are found wherever the package runs from."""
+
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+LIST = "import keras_vit; print(*keras_vit.list_recipes()); print(keras_vit.__file__)"
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("setuptools") is None or not (ROOT / "setup.py").exists(),
+    reason="needs setuptools and a checkout",
+)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of the checkout, so that building leaves nothing in the real one."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in ("keras_vit", "recipes", "saved_models"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def python(executable, *words, cwd):
+    done = subprocess.run([executable, *words], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def recipes():
+    return sorted(path.stem for path in (ROOT / "recipes").glob("*.py"))
+
+
+def test_wheel(checkout, tmp_path):
+    python(
+        *(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."),
+        cwd=checkout,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+        file.extractall(tmp_path / "site")
+    top = {name.split("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"keras_vit"}
+    ours = {str(p.relative_to(ROOT)) for p in (ROOT / "keras_vit").rglob("*.py")}
+    ours |= {f"keras_vit/recipes/{name}.py" for name in recipes()}
+    shipped = [p for p in (ROOT / "saved_models").iterdir() if p.suffix in (".keras", ".txt", ".md")]
+    ours |= {f"keras_vit/saved_models/{p.name}" for p in shipped}
+    assert {name for name in names if name.startswith("keras_vit/")} == ours
+    script = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {LIST}"
+    found, path = python(sys.executable, "-c", script, cwd=tmp_path)[-2:]
+    assert found.split() == recipes() and path.startswith(str(tmp_path))
+
+
+def test_bare_checkout(checkout):
+    found, path = python(sys.executable, "-c", LIST, cwd=checkout)[-2:]
+    assert found.split() == recipes() and path.startswith(str(checkout))
+
+
+def test_editable_install(checkout, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    executable = tmp_path / "venv" / "bin" / "python"
+    site = next((tmp_path / "venv" / "lib").glob("*/site-packages"))
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib"))  # the dependencies of this environment
+    python(executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".", cwd=checkout)
+    found, path = python(executable, "-c", LIST, cwd=tmp_path)[-2:]
+    assert found.split() == recipes() and path.startswith(str(checkout))

@@ -1,0 +1,127 @@
+import json
+import os
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import config, runs
+
+SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2}
+
+
+def small():
+    return config.override(config.smoke(keras_vit.load_recipe("digits")), SMALL)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("runs") / "small"
+    runs.fit(small(), workdir, verbose=0)
+    return workdir
+
+
+@pytest.mark.parametrize("name", keras_vit.list_recipes())
+def test_every_recipe_trains_two_steps(name, tmp_path):
+    recipe = config.smoke(keras_vit.load_recipe(name))
+    shape = keras_vit.from_recipe(recipe).input_shape[1:]
+    arrays = (np.random.default_rng(0).integers(0, 256, (16, *shape)).astype("uint8"), np.arange(16) % 10)
+    model, history = keras_vit.fit(recipe, tmp_path, train=arrays, validation=arrays, verbose=0)
+    assert np.isfinite(history["loss"]).all() and model.output_shape == (None, recipe.model["num_classes"])
+
+
+def test_a_run_leaves_its_files(run):
+    assert sorted(p.name for p in run.iterdir()) == sorted(
+        ["recipe.json", "labels.txt", "history.csv", "last.keras", "best.keras", "model.keras"]
+    )
+    model, recipe, names = runs.load_run(run)
+    assert recipe == small() and names == tuple("0123456789")
+    assert not model.compiled
+    last, *_ = runs.load_run(run, "last.keras")
+    for a, b in zip(model.get_weights(), last.get_weights()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
+    before = (run / "model.keras").read_bytes()
+    model, history = runs.fit(small(), run, verbose=0)
+    assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
+    np.testing.assert_array_equal(model.get_weights()[0], runs.load_run(run)[0].get_weights()[0])
+    with pytest.raises(ValueError, match=r"another recipe.*'learning_rate': 0.5"):
+        runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
+
+
+def test_a_foreign_directory_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        runs.fit(small(), tmp_path, verbose=0)
+    assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_bad_arrays_are_named_before_anything_is_written(tmp_path):
+    images, labels = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16)
+    with pytest.raises(ValueError, match="6 outside"):
+        runs.fit(small(), tmp_path / "a", train=(images, labels), validation=(images, labels % 10))
+    with pytest.raises(ValueError, match="both"):
+        runs.fit(small(), tmp_path / "a", train=(images, labels % 10))
+    wide = np.zeros((16, 8, 8, 3), "uint8"), labels % 10
+    with pytest.raises(ValueError, match=r"shape=\(16, 8, 8, 3\)"):
+        runs.fit(small(), tmp_path / "a", train=wide, validation=wide)
+    assert not (tmp_path / "a").exists()
+
+
+def test_datasets_feed_fit():
+    train, validation = keras_vit.datasets(small())
+    model = keras_vit.from_recipe(small())
+    model.compile("adam", keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    history = model.fit(train, validation_data=validation, epochs=2, verbose=0).history
+    assert len(history["val_accuracy"]) == 2
+
+
+def test_evaluate_export_and_evaluate_again(run):
+    assert list(runs.evaluate(run)) == [str(run / "model.keras")]
+    for report in runs.export(run):
+        assert report.agreement == 1 and report.max_abs_diff < 1e-4
+    found = runs.evaluate(run, "all[80%:]")
+    assert list(found) == [str(run / name) for name in ("model.keras", "saved_model", "model.tflite")]
+    assert len(set(found.values())) == 1
+    with pytest.raises(FileExistsError, match="saved_model' exists"):
+        runs.export(run)
+
+
+def test_explain_and_predict(run, tmp_path):
+    pictures = runs.explain(run, folder=tmp_path)
+    assert [p.name for p in pictures] == ["attention.png", "curves.png"]
+    assert all(p.stat().st_size > 5000 for p in pictures)
+    keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
+    [classes] = runs.predict(run, [tmp_path / "digit.png"])
+    assert len(classes) == 3 and classes[0][1] >= classes[1][1]
+    with pytest.raises(FileNotFoundError, match=r"no\.png"):
+        runs.predict(run, ["no.png"])
+
+
+def test_what_is_no_run_is_named(tmp_path):
+    with pytest.raises(ValueError, match="holds no run"):
+        runs.load_run(tmp_path)
+    with pytest.raises(ValueError, match="There is no recipe 'digitz'"):
+        runs.load_run("digitz")
+    (tmp_path / "recipe.json").write_text(json.dumps(config.to_dict(small())))
+    with pytest.raises(FileNotFoundError, match=r"no model.keras yet"):
+        runs.load_run(tmp_path)
+
+
+@pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
+def test_shipped_mnist_is_as_good_as_it_says():
+    recipe = keras_vit.load_recipe("mnist")
+    [accuracy] = keras_vit.evaluate("mnist").values()
+    assert accuracy == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
+
+
+def test_without_tensorflow_it_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(ImportError, match="needs TensorFlow"):
+        runs.fit(small())
