@@ -1,6 +1,7 @@
 """What is installed, and that recipes are found wherever the package runs from."""
 
 import importlib.util
+import os
 import pathlib
 import shutil
 import subprocess
@@ -32,7 +33,8 @@ def checkout(tmp_path_factory):
 
 
 def python(executable, *words, cwd):
-    done = subprocess.run([executable, *words], cwd=cwd, capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([executable, *words], cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -68,10 +70,10 @@ def test_bare_checkout(checkout):
 
 
 def test_editable_install(checkout, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     executable = tmp_path / "venv" / "bin" / "python"
     site = next((tmp_path / "venv" / "lib").glob("*/site-packages"))
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib"))  # the dependencies of this environment
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib"))  # pip and the dependencies, of this environment
     python(executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".", cwd=checkout)
     found, path = python(executable, "-c", LIST, cwd=tmp_path)[-2:]
     assert found.split() == recipes() and path.startswith(str(checkout))

@@ -97,8 +97,8 @@ class PatchEncoder(keras.layers.Layer):
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
 
         tokens = [("class_token", 1, "zeros")] * bool(self.class_token)
-        tokens += [("distillation_token", 1, _NORMAL)] * bool(self.distillation_token)
-        tokens += [("register_tokens", self.registers, _NORMAL)] * bool(self.registers)
+        tokens += [("distillation_token", 1, _normal())] * bool(self.distillation_token)
+        tokens += [("register_tokens", self.registers, _normal())] * bool(self.registers)
         self.prefix = [
             self.add_weight(name=name, shape=(1, count, self.width), initializer=initializer)
             for name, count, initializer in tokens
@@ -107,7 +107,7 @@ class PatchEncoder(keras.layers.Layer):
         covered = patches + self.num_prefix * bool(self.class_position)
         if self.position == "learned":
             self.position_embedding = self.add_weight(
-                name="position_embedding", shape=(1, covered, self.width), initializer=_NORMAL
+                name="position_embedding", shape=(1, covered, self.width), initializer=_normal()
             )
         elif self.position == "sincos1d":
             self.position_embedding = positions.sincos_1d(covered, self.width)[None]
@@ -145,7 +145,8 @@ class PatchEncoder(keras.layers.Layer):
         }
 
 
-_NORMAL = keras.initializers.RandomNormal(stddev=0.02)
+def _normal():
+    return keras.initializers.RandomNormal(stddev=0.02)  # one a weight: an initializer repeats its draw
 
 
 def _square(patches):

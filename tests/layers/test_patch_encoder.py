@@ -44,6 +44,16 @@ def test_positions_cover_the_prefix_only_when_asked():
     np.testing.assert_array_equal(np.asarray(plain(patches))[:, 1], np.asarray(plain.prefix[1])[:, 0])
 
 
+def test_every_weight_has_a_draw_of_its_own():
+    def drawn():
+        encoder = PatchEncoder(8, distillation_token=True, registers=1)
+        encoder(np.zeros((1, 4, 3), "float32"))
+        return [np.asarray(w) for w in (encoder.prefix[1], encoder.prefix[2], encoder.position_embedding[:, :1])]
+
+    one, two = drawn(), drawn()
+    assert len({w.tobytes() for w in one + two}) == 6
+
+
 def test_fixed_positions_are_the_published_tables():
     patches = np.zeros((1, 6, 3), "float32")
     np.testing.assert_allclose(PatchEncoder(8, position="sincos1d")(patches)[0], positions.sincos_1d(7, 8), atol=1e-6)
