@@ -68,7 +68,7 @@ def check(recipe):
 
 
 def from_recipe(name, changes=None, *, pretrained=False):
-    """Builds the model of a recipe.
+    """Builds the model of a recipe. Sets the random seed of Python, NumPy and the backend to the recipe's.
 
     Args:
         name: As in `load_recipe`, or a `Recipe`.

@@ -116,10 +116,13 @@ def vit(
     >>> vit("Ti/4", image_size=32, num_classes=10)(keras.ops.zeros((2, 32, 32, 3))).shape
     (2, 10)
     """
-    row, patch_size = _sizes(variant, patch_size)
-    width, depth, num_heads = width or row.width, depth or row.depth, num_heads or row.num_heads
-    mlp_dim = mlp_dim or row.mlp_dim or 4 * (width or 0)
-    checks.positive(width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads, channels=channels)
+    row, patch_size = _row(variant, patch_size)
+    given = {"width": width, "depth": depth, "mlp_dim": mlp_dim, "num_heads": num_heads}
+    sizes = row._asdict() | {name: value for name, value in given.items() if value is not None}
+    width, depth, num_heads = sizes["width"], sizes["depth"], sizes["num_heads"]
+    checks.positive(width=width, depth=depth, num_heads=num_heads, channels=channels)
+    mlp_dim = 4 * width if sizes["mlp_dim"] is None else sizes["mlp_dim"]
+    checks.positive(mlp_dim=mlp_dim)
     checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
     checks.one_of("gelu", gelu, GELUS)
     if num_classes:
@@ -181,11 +184,11 @@ def vit(
     return keras.Model(inputs, outputs, name=name or _name(variant))
 
 
-def _sizes(variant, patch_size):
+def _row(variant, patch_size):
     """Returns the row of the table and the patch size that a name like "B/16" stands for."""
     if variant is None:
         if patch_size is None:
-            raise ValueError("Without a variant, `width`, `depth`, `num_heads` and `patch_size` are needed.")
+            raise ValueError("Without a variant, `patch_size` is needed. Received: patch_size=None")
         return Variant(None, None, None, None, "custom"), patch_size
     match = re.fullmatch(r"([A-Za-z]+)(?:/([1-9]\d*))?", str(variant))
     if not match or match[1] not in VARIANTS or not (match[2] or patch_size):

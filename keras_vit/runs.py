@@ -43,6 +43,8 @@ def datasets(recipe, *, train=None, validation=None):
 def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
     """Trains the model of a recipe, or goes on where the run in the directory stopped.
 
+    Sets the random seed of Python, NumPy and the backend to the recipe's.
+
     Args:
         recipe: A `Recipe`, or a name.
         workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `history.csv`, `labels.txt`,
