@@ -71,7 +71,7 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
     model = from_recipe(recipe)
     history = training.fit(model, recipe, *sources, workdir, verbose)
     if not (workdir / MODEL).exists():
-        training.write(workdir / MODEL, training.without_optimizer(model).save)
+        training.save_trained(model, workdir / MODEL)
     return model, history
 
 

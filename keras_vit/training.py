@@ -3,6 +3,7 @@
 import csv
 import os
 import pathlib
+import zipfile
 
 import keras
 
@@ -93,11 +94,22 @@ def accuracy(run, recipe, source, size):
     return right / len(source)
 
 
-def without_optimizer(model):
-    """Returns a copy of the model that was never compiled: a file of it holds no optimizer."""
-    copy = type(model).from_config(model.get_config())
+def save_trained(model, path):
+    """Writes a `.keras` file without the optimizer, compressed; what was at `path` stays if that fails."""
+    copy = type(model).from_config(model.get_config())  # never compiled
     copy.set_weights(model.get_weights())
-    return copy
+
+    def save(temporary):
+        plain = temporary.with_name(f"plain-{temporary.name}")
+        try:
+            copy.save(plain)
+            with zipfile.ZipFile(plain) as old, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as new:
+                for name in old.namelist():
+                    new.writestr(name, old.read(name))
+        finally:
+            plain.unlink(missing_ok=True)
+
+    write(path, save)
 
 
 def read_history(workdir):
