@@ -1,6 +1,13 @@
-"""scikit-learn's 1,797 handwritten digits, 8 x 8 pixels, which need no network."""
+"""scikit-learn's 1,797 handwritten digits, 8 x 8 pixels, which need no network.
 
-from keras_vit.config import Augment, Data, Optim, Recipe
+python -m keras_vit fit digits
+
+Reaches 98.5 % on 359 held-out digits (mean of seeds 0, 1, 2: 98.6, 98.1, 98.9) in about a minute on two CPU cores.
+A support-vector machine with radial basis functions gets 99 %; a ViT has to learn from 1,258 images that pixels have
+neighbours, which the augmentation helps it do.
+"""
+
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="digits",
@@ -9,4 +16,5 @@ recipe = Recipe(
     data=Data(source="digits", train="all[:70%]", validation="all[70%:80%]", test="all[80%:]", batch_size=32),
     augment=Augment(rotation=10.0, scale=0.1, shear=0.1, translation=0.08),
     optim=Optim(epochs=120, learning_rate=2e-3, weight_decay=0.05, warmup_epochs=3.0, label_smoothing=0.1),
+    reached=Reached(test_accuracy=0.9851, minutes=1.1, device="2 CPU cores, x86-64", seeds=(0, 1, 2), commit="1f98a18"),
 )  # fmt: skip

@@ -1,6 +1,12 @@
-"""MNIST"""
+"""MNIST: 60,000 handwritten digits for training, 10,000 for the test.
 
-from keras_vit.config import Augment, Data, Optim, Recipe
+python -m keras_vit fit mnist
+
+Reached 99.51 % on the test set, which was looked at once, after the last epoch of the one run; 99.54 % on the 5,000
+training images kept for validation. 50 epochs took 50 minutes on two CPU cores that did other work beside.
+"""
+
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="mnist",
@@ -9,4 +15,7 @@ recipe = Recipe(
     data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128),
     augment=Augment(rotation=15.0, scale=0.15, shear=0.15, translation=0.08),
     optim=Optim(epochs=50, learning_rate=1.5e-3, weight_decay=0.05, warmup_epochs=3.0, label_smoothing=0.1),
+    weights=Weights(file="mnist.keras", sha256="6d534ff6e340ec46455de9a0183a56450782394fa019466fe376de4f0b19748f"),
+    reached=Reached(test_accuracy=0.9951, minutes=50.0, device="2 CPU cores, x86-64", commit="7ea7314",
+                    note="the cores were shared with other work"),
 )  # fmt: skip

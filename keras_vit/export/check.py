@@ -26,7 +26,8 @@ class Report:
     ms: float  # median time of one image
 
     def __str__(self):
-        most = ", ".join(f"{name} {count}" for name, count in self.operators.items())
+        kinds = [f"{name} {count}" for name, count in self.operators.items()]
+        most = ", ".join(kinds[:8] + [f"and {len(kinds) - 8} more kinds"] * (len(kinds) > 8))
         return (
             f"{self.path}: {self.bytes / 1e6:.2f} MB, {self.ms:.2f} ms an image; largest difference from Keras "
             f"{self.max_abs_diff:.1e}, same top-1 class {self.agreement:.1%}\n"
