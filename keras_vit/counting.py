@@ -1,6 +1,8 @@
 """How large a model is: parameters and multiply-adds."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import keras
@@ -37,7 +39,8 @@ def list_variants(image_size=224, num_classes=1000):
         for patch in PATCH_SIZES.get(row, (8, 16, 32)):
             name = f"{row}/{patch}"
             try:
-                parameters, macs = _count(name, variant.depth, image_size=image_size, num_classes=num_classes)
+                count = partial(_count, name, variant.depth, image_size=image_size, num_classes=num_classes)
+                parameters, macs = shapes_only(count)
             except ValueError:
                 continue
             sizes.append(Size(name, *variant[:4], parameters, macs / 1e9, variant.source))
@@ -72,11 +75,24 @@ def _layer_macs(layer):
     return 0
 
 
+def shapes_only(function):
+    """Returns `function()`, in which the models that are built have shapes but no memory.
+
+    In a thread of its own: Keras lists such variables, a list a thread, and would fill them all at the next chance.
+    """
+
+    def scoped():
+        with keras.StatelessScope(initialize_variables=False):
+            return function()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(scoped).result()
+
+
 def _count(name, depth, **arguments):
     """Returns (parameters, multiply-adds), from one and two blocks: both are linear in depth."""
     counts = []
-    with keras.StatelessScope(initialize_variables=False):  # shapes only: nothing is allocated
-        for blocks in (1, 2):
-            model = vit(name, depth=blocks, **arguments)
-            counts.append((model.count_params(), count_macs(model)))
+    for blocks in (1, 2):
+        model = vit(name, depth=blocks, **arguments)
+        counts.append((model.count_params(), count_macs(model)))
     return tuple(one + (depth - 1) * (two - one) for one, two in zip(*counts))

@@ -1,6 +1,7 @@
+import keras
 import pytest
 
-from keras_vit import count_macs, list_variants, vit
+from keras_vit import count_macs, counting, list_variants, vit
 
 pytestmark = pytest.mark.backend
 
@@ -54,3 +55,11 @@ def test_macs_by_hand():
     block = n * d * 3 * d + 2 * n * n * d + n * d * d + 2 * n * d * 16
     pool = 2 * d * d + 2 * n * d * d + 2 * n * d + 2 * d * 16
     assert count_macs(pooled) == 4 * 16 * d + block + pool
+
+
+def test_counting_leaves_nothing_to_initialise_later():
+    model = counting.shapes_only(lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)]))
+    with keras.StatelessScope():
+        pass  # on leaving, Keras fills the variables that wait
+    assert model.layers[0].kernel._value is None
+    assert vit("mu/4", image_size=8).weights[0]._value is not None
