@@ -1,6 +1,6 @@
 """A run of a recipe: its data, its directory, and what is done with it afterwards."""
 
-import importlib.util
+import importlib
 import inspect
 import json
 import pathlib
@@ -254,8 +254,10 @@ def _claim(workdir, recipe, class_names):
 
 
 def _need_tensorflow(what):
-    if importlib.util.find_spec("tensorflow") is None:
+    try:
+        importlib.import_module("tensorflow")
+    except ImportError:
         raise ImportError(
             f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
             "On arrays, `model.fit(images, labels)` needs none."
-        )
+        ) from None

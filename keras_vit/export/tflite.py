@@ -25,9 +25,9 @@ def export_tflite(model, path, *, batch_size=1, images=None, overwrite=False):
         RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the written
             model gives other logits; nothing is kept then.
     """
+    prepare.need_tensorflow_backend("A TFLite file")
     import tensorflow as tf
 
-    prepare.need_tensorflow_backend("A TFLite file")
     if not str(path).endswith(".tflite"):
         raise ValueError(f"A TFLite file ends in .tflite. Received: path={str(path)!r}")
     model, images = prepare.float32(model), check.sample(model, images)
