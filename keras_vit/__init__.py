@@ -1,5 +1,6 @@
 """Vision Transformers for Keras 3."""
 
+from keras_vit.checks import check_data as check_data
 from keras_vit.config import Augment as Augment
 from keras_vit.config import Data as Data
 from keras_vit.config import Optim as Optim

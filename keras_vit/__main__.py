@@ -1,7 +1,6 @@
 """The command line: python -m keras_vit COMMAND."""
 
 import pathlib
-import shutil
 import sys
 from typing import Annotated
 
@@ -48,15 +47,15 @@ def show(recipe: Positional[str], changes: Changes = ()) -> None:
 
 def copy(recipe: Positional[str], to: Positional[pathlib.Path]) -> None:
     """Copy a recipe's file, to edit it and fit your own."""
-    from keras_vit.cookbook import recipe_path
+    from keras_vit import cookbook
 
-    source = recipe_path(recipe)
+    source = cookbook.recipe_path(recipe)
     target = to / source.name if to.is_dir() else to
     if target.suffix != ".py":
         raise ValueError(f"A recipe is a Python file. Received: {str(target)!r}")
     if target.exists():
         raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
-    shutil.copy(source, target)
+    target.write_text(cookbook.own_copy(source.read_text(), target.stem))
     print(f"{target}: edit it, then: python -m keras_vit fit {target}")
 
 
@@ -102,6 +101,8 @@ def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3
 
     if not images:
         raise ValueError("No image file was given.")
+    if top < 1:
+        raise ValueError(f"At least one class is named. Received: top={top}")
     for file, classes in zip(images, runs.predict(target, images, top)):
         print(f"{file}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
 
@@ -139,9 +140,9 @@ def tour(recipe: Positional[str] = "digits", changes: Changes = (), *, workdir: 
         recipe: Name of a recipe, or path of your own.
         workdir: Directory of the run; runs/NAME by default.
     """
-    from keras_vit import cookbook
+    from keras_vit import config, cookbook
 
-    workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe).name)
+    workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe, config.parse(changes)).name)
     fit(recipe, changes, workdir=workdir)
     export(str(workdir), overwrite=True)
     explain(str(workdir))

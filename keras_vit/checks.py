@@ -39,8 +39,15 @@ def positive(**values):
 def rate(**values):
     """Raises unless every value is a number in [0, 1)."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value < 1:
             raise ValueError(f"`{name}` is a number from 0 to below 1. Received: {name}={value!r}")
+
+
+def above_zero(**values):
+    """Raises unless every value is a number above 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not value > 0:
+            raise ValueError(f"`{name}` is a number above 0. Received: {name}={value!r}")
 
 
 def one_of(name, value, allowed):
@@ -49,7 +56,7 @@ def one_of(name, value, allowed):
         raise ValueError(f"`{name}` is one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
 
 
-def images(values, shape=None, name="images"):
+def pixels(values, shape=None, name="images"):
     """Checks a batch of pixels.
 
     Args:
@@ -78,7 +85,7 @@ def images(values, shape=None, name="images"):
     low, high = float(values.min()), float(values.max())
     if not (low >= 0 and high <= 255):  # written so that NaN fails too
         raise ValueError(f"`{name}` holds pixels from 0 to 255. Received: values from {low:g} to {high:g}")
-    if values.dtype.kind == "f" and 0 < high <= 1:
+    if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
         raise ValueError(
             f"`{name}` holds pixels from 0 to 255: the model rescales them itself. "
             f"Received: values from {low:g} to {high:g}; multiply by 255"
@@ -86,7 +93,21 @@ def images(values, shape=None, name="images"):
     return values
 
 
-def labels(values, num_classes, count=None, name="labels"):
+def check_data(model, images, labels):
+    """Checks arrays before `model.fit(images, labels)`: under XLA a label outside the classes gives a silent NaN.
+
+    Args:
+        model: A Keras model from pixels to logits.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        labels: Array, `(batch,)`, class indices.
+
+    Raises:
+        ValueError: For another shape, type or range than the model takes.
+    """
+    class_indices(labels, model.output_shape[-1], len(pixels(images, model.input_shape[1:])))
+
+
+def class_indices(values, num_classes, count=None, name="labels"):
     """Checks a vector of class indices. Under XLA an index outside the classes gives a silent NaN.
 
     Args:

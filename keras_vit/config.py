@@ -20,7 +20,8 @@ class _Checked:
             value, hint = getattr(self, item.name), hints[item.name]
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
-                raise TypeError(f"{name} is {getattr(hint, '__name__', hint)}. Received: {value!r}")
+                wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+                raise TypeError(f"{name} is {wanted}. Received: {value!r}")
             low, below = item.metadata.get("range", (None, None))
             if low is not None and value is not None and not (low <= value < below):
                 raise ValueError(f"{name} is at least {low} and below {below}. Received: {value!r}")
@@ -45,7 +46,8 @@ class Data(_Checked):
     """Where images come from.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or
-    `"folder:PATH"` (class folders). Splits are written as tensorflow-datasets writes them: `"train[:90%]"`.
+    `"folder:PATH"` (class folders). A split is a name and, if it is cut, whole percents: `"train[:90%]"`;
+    tensorflow-datasets takes all that it knows.
     """
 
     source: str = "digits"
@@ -112,14 +114,14 @@ class Recipe(_Checked):
     optim: Optim = Optim()
     weights: Weights | None = None
     reached: Reached | None = None
-    seed: int = 0
+    seed: int = _number(0, below=2**31)
 
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
 
 def override(recipe, changes):
-    """Returns the recipe with some values changed.
+    """Returns the recipe with some values changed, and without what it `reached` before.
 
     Args:
         recipe: A `Recipe`.
@@ -139,7 +141,7 @@ def override(recipe, changes):
             recipe = dataclasses.replace(recipe, **{name: value})
         else:
             raise ValueError(f"A recipe has no {name!r}. {checks.near(name, names(recipe))}")
-    return recipe
+    return dataclasses.replace(recipe, reached=None) if changes else recipe
 
 
 def names(recipe):
@@ -162,8 +164,8 @@ def parse(words):
         if not equals:
             raise ValueError(f"A change is written name=value, such as optim.epochs=3. Received: {word!r}")
         try:
-            changes[name] = ast.literal_eval({"true": "True", "false": "False", "none": "None"}.get(text, text))
-        except (ValueError, SyntaxError):
+            changes[name] = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+        except (ValueError, SyntaxError, TypeError):
             changes[name] = text
     return changes
 

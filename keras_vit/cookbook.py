@@ -1,5 +1,6 @@
 """Recipes by name: list, load, build."""
 
+import ast
 import hashlib
 import inspect
 import pathlib
@@ -11,6 +12,7 @@ from keras_vit import checks, config
 from keras_vit.models import vit
 
 _PACKAGE = pathlib.Path(__file__).parent
+_HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
 
 
 def folder(name):
@@ -58,6 +60,17 @@ def load_recipe(name, changes=None):
     return check(config.override(recipe, changes or {}))
 
 
+def own_copy(text, name):
+    """Returns a recipe's file under another name, without the weights and results of the original."""
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.keyword) and node.arg in ("weights", "reached"):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+        if isinstance(node, ast.keyword) and node.arg == "name":
+            lines[node.lineno - 1] = f"    name={name!r},\n"
+    return "".join(lines)
+
+
 def check(recipe):
     """Returns the recipe if its `model` binds to `vit`'s arguments, else raises ValueError."""
     known = inspect.signature(vit).parameters
@@ -81,7 +94,9 @@ def from_recipe(name, changes=None, *, pretrained=False):
     Raises:
         ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
     """
-    recipe = name if isinstance(name, config.Recipe) else load_recipe(name, changes)
+    recipe = (
+        check(config.override(name, changes or {})) if isinstance(name, config.Recipe) else load_recipe(name, changes)
+    )
     path = weights_path(recipe) if pretrained else None
     keras.utils.set_random_seed(recipe.seed)
     model = vit(**check(recipe).model)
@@ -91,12 +106,16 @@ def from_recipe(name, changes=None, *, pretrained=False):
 
 
 def weights_path(recipe):
-    """Returns the file of a recipe's trained weights, once its hash is found right."""
+    """Returns the file of a recipe's trained weights, once its hash is found right and the model is the trained one."""
     if recipe.weights is None:
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
         )
     path = folder("saved_models") / recipe.weights.file
+    trained = load_recipe(path.stem).model
+    other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in _HARMLESS]
+    if other:
+        raise ValueError(f"The trained weights {path.name!r} are of another model. Different: {', '.join(other)}.")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != recipe.weights.sha256:
         raise ValueError(f"{str(path)!r} is damaged: SHA-256 {found}, expected {recipe.weights.sha256}.")

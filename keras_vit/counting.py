@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import keras
 
+from keras_vit import checks
 from keras_vit.layers import MultiHeadSelfAttention, TokenPool
 from keras_vit.models import PATCH_SIZES, VARIANTS, vit
 
@@ -38,11 +39,10 @@ def list_variants(image_size=224, num_classes=1000):
     for row, variant in VARIANTS.items():
         for patch in PATCH_SIZES.get(row, (8, 16, 32)):
             name = f"{row}/{patch}"
-            try:
-                count = partial(_count, name, variant.depth, image_size=image_size, num_classes=num_classes)
-                parameters, macs = shapes_only(count)
-            except ValueError:
+            if any(side % patch for side in checks.pair("image_size", image_size)):
                 continue
+            count = partial(_count, name, variant.depth, image_size=image_size, num_classes=num_classes)
+            parameters, macs = shapes_only(count)
             sizes.append(Size(name, *variant[:4], parameters, macs / 1e9, variant.source))
     return sizes
 

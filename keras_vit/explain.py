@@ -24,7 +24,11 @@ def attention_maps(model, images):
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not blocks:
         raise ValueError(f"Attention is read off `TransformerBlock` layers. Received: {model.name!r}, which has none")
-    images = checks.images(images, model.input_shape[1:])
+    for block in blocks:
+        node, *others = block._inbound_nodes
+        if others or any(name != "training" for name in node.arguments.kwargs):
+            raise ValueError(f"Attention is read off blocks called once, with tokens alone. Received: {block.name!r}")
+    images = checks.pixels(images, model.input_shape[1:])
     inputs = keras.Model(model.inputs, [block.input for block in blocks])
     tokens = inputs(ops.cast(ops.convert_to_tensor(images), "float32"), training=False)
     scores = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(blocks, _list(tokens))]
@@ -35,8 +39,8 @@ def attention_rollout(model, images):
     """Returns how much each patch flows into the model's output, through all blocks.
 
     Abnar and Zuidema 2020 (arXiv:2005.00928), section 3: the mean of the heads, half of it replaced by
-    the residual path, multiplied from block to block. Read at the class token where the model pools by it, else
-    as the mean over the patches.
+    the residual path, multiplied from block to block. Read at the token by which the model pools (both, where it is
+    distilled), else as the mean over the patches.
 
     Args:
         model: As in `attention_maps`.
@@ -51,9 +55,10 @@ def attention_rollout(model, images):
     for scores in maps:
         rollout = (0.5 * scores + 0.5 * residual) @ rollout  # (batch, tokens, tokens)
     prefix = only(model, PatchEncoder).num_prefix
-    by_token = only(model, TokenPool, name="pool").pooling == "token"
-    read = rollout[:, 0] if by_token else rollout[:, prefix:].mean(axis=1)  # (batch, tokens)
-    return read[:, prefix:].reshape(-1, *grid(model))
+    pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
+    rows = [{"token": 0, "first": pool.num_prefix, "last": -1}.get(pool.pooling) for pool in pools] or [None]
+    read = np.mean([rollout[:, prefix:].mean(1) if row is None else rollout[:, row] for row in rows], axis=0)
+    return read[:, prefix:].reshape(-1, *grid(model))  # (batch, grid_height, grid_width)
 
 
 def grid(model):
@@ -62,9 +67,9 @@ def grid(model):
     return patches.grid(patches.input.shape)
 
 
-def only(model, kind, name=None):
-    """Returns the model's one layer of a kind, or the one of that name."""
-    found = [layer for layer in model.layers if isinstance(layer, kind) and name in (None, layer.name)]
+def only(model, kind):
+    """Returns the model's one layer of a kind."""
+    found = [layer for layer in model.layers if isinstance(layer, kind)]
     if len(found) != 1:
         raise ValueError(
             f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 import keras
+import numpy as np
 
 from keras_vit import checks
 from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
@@ -106,7 +107,7 @@ def vit(
 
     Returns:
         A functional `keras.Model` from `(batch, height, width, channels)`, pixels from 0 to 255, integers or
-        floats, to `(batch, num_classes)` logits, float32.
+        floats, to `(batch, num_classes)` logits, float32; with pooling `"none"`, logits of each token.
 
     Raises:
         ValueError: For an unknown variant or an argument outside the above.
@@ -123,6 +124,7 @@ def vit(
     checks.positive(width=width, depth=depth, num_heads=num_heads, channels=channels)
     mlp_dim = 4 * width if sizes["mlp_dim"] is None else sizes["mlp_dim"]
     checks.positive(mlp_dim=mlp_dim)
+    checks.above_zero(epsilon=epsilon, **({} if layer_scale is None else {"layer_scale": layer_scale}))
     checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
     checks.one_of("gelu", gelu, GELUS)
     if num_classes:
@@ -131,7 +133,9 @@ def vit(
         raise ValueError(f"A distilled model pools by its tokens: pooling='token'. Received: pooling={pooling!r}")
     if width % num_heads:
         raise ValueError(f"A width of {width} cannot be split into {num_heads} heads: it must divide evenly.")
-    class_token = pooling == "token" if class_token is None else class_token
+    class_token = pooling == "token" if class_token is None else bool(class_token)
+    if pooling == "token" and not class_token:
+        raise ValueError("pooling='token' needs the class token. Received: class_token=False")
     height_width = checks.pair("image_size", image_size)
     dtype = keras.dtype_policies.get(dtype)
     norm = {"epsilon": epsilon, "dtype": dtype}
@@ -181,7 +185,11 @@ def vit(
         outputs = keras.layers.Average(name="logits", dtype="float32")(
             [outputs, _head(second, num_classes, "head_distilled")]
         )
-    return keras.Model(inputs, outputs, name=name or _name(variant))
+    patch_name = "x".join(map(str, dict.fromkeys(patches.patch_size)))  # one number where both are the same
+    size = "custom" if variant is None else str(variant).partition("/")[0]
+    model = keras.Model(inputs, outputs, name=name or f"vit_{size}_{patch_name}")
+    model.dtype_policy = dtype  # by which `compile` knows that float16 needs its loss scaled
+    return model
 
 
 def _row(variant, patch_size):
@@ -191,32 +199,28 @@ def _row(variant, patch_size):
             raise ValueError("Without a variant, `patch_size` is needed. Received: patch_size=None")
         return Variant(None, None, None, None, "custom"), patch_size
     match = re.fullmatch(r"([A-Za-z]+)(?:/([1-9]\d*))?", str(variant))
-    if not match or match[1] not in VARIANTS or not (match[2] or patch_size):
+    if not match or match[1] not in VARIANTS or (match[2] is None and patch_size is None):
         known = [f"{row}/{patch}" for row in VARIANTS for patch in PATCH_SIZES.get(row, (8, 16, 32))]
         raise ValueError(
             f"A variant is a size and a patch size, such as 'B/16'. Received: {variant!r}. "
             f"{checks.near(variant, known)}"
         )
-    return VARIANTS[match[1]], patch_size or int(match[2])
+    return VARIANTS[match[1]], int(match[2]) if patch_size is None else patch_size
 
 
 def _rescaling(mean, std, channels):
     """Returns the layer that takes pixels 0..255 to (pixel / 255 - mean) / std, in float32."""
-    for name, value in (("mean", mean), ("std", std)):
-        if isinstance(value, (tuple, list)) and len(value) != channels:
-            raise ValueError(f"`{name}` is a number or one for each of {channels} channels. Received: {name}={value}")
-    if isinstance(mean, (tuple, list)) or isinstance(std, (tuple, list)):
-        means = list(mean) if isinstance(mean, (tuple, list)) else [mean] * channels
-        stds = list(std) if isinstance(std, (tuple, list)) else [std] * channels
-        scale, offset = [1 / (255 * s) for s in stds], [-m / s for m, s in zip(means, stds)]
-    else:
-        scale, offset = 1 / (255 * std), -mean / std
+    means, stds = (np.asarray(value, "float64") for value in (mean, std))
+    for name, values in (("mean", means), ("std", stds)):
+        if values.shape not in ((), (channels,)):
+            raise ValueError(
+                f"`{name}` is a number or one for each of {channels} channels. Received: {values.tolist()}"
+            )
+    if not (stds > 0).all():
+        raise ValueError(f"`std` is above 0. Received: std={stds.tolist()}")
+    scale, offset = (1 / (255 * stds) + 0 * means).tolist(), (-means / stds).tolist()
     return keras.layers.Rescaling(scale, offset, name="rescale", dtype="float32")
 
 
 def _head(x, num_classes, name):
     return keras.layers.Dense(num_classes, kernel_initializer="zeros", name=name, dtype="float32")(x)
-
-
-def _name(variant):
-    return "vit" if variant is None else "vit_" + re.sub(r"\W", "_", variant)

@@ -24,6 +24,8 @@ def plot_attention(model, images, titles=None):
     axes = figure.subplots(rows, 2 * pairs_across, squeeze=False).ravel()
     for axis in axes:
         axis.set_axis_off()
+    if images.shape[-1] not in (1, 3):
+        images = images.mean(axis=-1, keepdims=True)
     for i, image in enumerate(images):
         plain, over = axes[2 * i : 2 * i + 2]
         extent = (0, image.shape[1], image.shape[0], 0)

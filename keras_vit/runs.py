@@ -1,20 +1,16 @@
-"""A run of a recipe: its data, its directory, and what is done with it afterwards."""
+"""A run of a recipe: its data, its training, and what is done with it afterwards."""
 
 import importlib
 import inspect
-import json
 import pathlib
 
 import keras
 import numpy as np
 
-from keras_vit import checks, config
-from keras_vit.cookbook import check, from_recipe, load_recipe, weights_path
+from keras_vit import checks, config, rundir
+from keras_vit.cookbook import check, from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_saved_model, export_tflite
 from keras_vit.models import vit
-
-RECIPE, LABELS = "recipe.json", "labels.txt"
-MODEL, SAVED_MODEL, TFLITE = "model.keras", "saved_model", "model.tflite"
 
 
 def datasets(recipe, *, train=None, validation=None):
@@ -33,7 +29,7 @@ def datasets(recipe, *, train=None, validation=None):
     Raises:
         ValueError, FileNotFoundError: For data that is not there or does not fit.
     """
-    _need_tensorflow("Data pipelines")
+    _need_tensorflow("A data pipeline")
     from keras_vit.data import pipeline
 
     recipe, size, (train, validation) = _sources(recipe, train, validation)
@@ -47,9 +43,9 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
 
     Args:
         recipe: A `Recipe`, or a name.
-        workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `history.csv`, `labels.txt`,
-            `best.keras` and `last.keras` after each epoch, and `model.keras` (the last epoch, without the
-            optimizer) at the end.
+        workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `data.json` (what tells the data from
+            any other), `labels.txt`, `history.csv`, `best.keras` and `last.keras` after each epoch, and `model.keras`
+            (the last epoch, without the optimizer) at the end.
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
         verbose: As in `keras.Model.fit`.
@@ -59,23 +55,26 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
 
     Raises:
         ValueError, FileNotFoundError: For data that is not there or does not fit, or a directory that holds
-            another recipe's run.
+            another recipe's run, or a run on other data.
         RuntimeError: When the loss becomes NaN or infinite.
     """
     _need_tensorflow("Training from a recipe")
     from keras_vit import training
 
     recipe, _, sources = _sources(recipe, train, validation)
-    workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
-    _claim(workdir, recipe, sources[0].class_names)
     model = from_recipe(recipe)
+    if model.output_shape != (None, len(sources[0].class_names)):
+        raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
+    workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
+    data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
+    rundir.claim(workdir, recipe, data, sources[0].class_names)
     history = training.fit(model, recipe, *sources, workdir, verbose)
-    if not (workdir / MODEL).exists():
-        training.save_trained(model, workdir / MODEL)
+    if not (workdir / rundir.MODEL).exists():
+        training.save_trained(model, workdir / rundir.MODEL)
     return model, history
 
 
-def load_run(target, file=MODEL):
+def load_run(target, file=rundir.MODEL):
     """Loads what was trained: a run of yours, or a recipe's weights that ship with the package.
 
     Args:
@@ -86,20 +85,10 @@ def load_run(target, file=MODEL):
         The model, its `Recipe` and the tuple of class names.
 
     Raises:
-        ValueError: If `target` is neither.
+        ValueError: If `target` is neither, or a file is damaged.
         FileNotFoundError: If the run has not come to its end.
     """
-    folder = pathlib.Path(target)
-    if not (folder / RECIPE).exists():
-        if folder.exists():
-            raise ValueError(f"{str(target)!r} holds no run: it has no {RECIPE}.")
-        recipe = load_recipe(target)
-        labels = weights_path(recipe).with_suffix(".labels.txt")
-        return from_recipe(recipe, pretrained=True), recipe, tuple(labels.read_text().splitlines())
-    if not (folder / file).exists():
-        raise FileNotFoundError(f"The run in {str(target)!r} has no {file} yet: call fit again, and it goes on.")
-    recipe = config.from_dict(json.loads((folder / RECIPE).read_text()))
-    return keras.models.load_model(folder / file), recipe, tuple((folder / LABELS).read_text().splitlines())
+    return _load(target, file)[:3]
 
 
 def evaluate(target, split=None, *, arrays=None):
@@ -108,29 +97,37 @@ def evaluate(target, split=None, *, arrays=None):
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)` to measure on in place of the recipe's data.
+        arrays: `(images, labels)` to measure on in place of the recipe's data; needed for a run on arrays.
 
     Returns:
         A dictionary from files to accuracies, 0 to 1; the artifacts are run in their own runtimes.
+
+    Raises:
+        ValueError, FileNotFoundError: As `load_run`, and for data that is not there or has other classes.
     """
     _need_tensorflow("Evaluation of a recipe")
     from keras_vit import training
     from keras_vit.data import sources
-    from keras_vit.export import check
+    from keras_vit.export import check as artifact
 
-    model, recipe, class_names = load_run(target)
-    if arrays is None:
-        source = sources.load(recipe.data, split or recipe.data.test)
+    model, recipe, class_names, data = _load(target)
+    shape = model.input_shape[1:]
+    if arrays is not None:
+        source = sources.from_arrays(*_pair_of(arrays), shape, len(class_names))
+    elif data.get("arrays"):
+        raise ValueError(
+            f"The run in {str(target)!r} was made on arrays. Pass `arrays`, (images, labels), to measure on."
+        )
     else:
-        source = sources.from_arrays(*arrays, model.input_shape[1:], len(class_names))
+        source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
+        sources.same_classes(class_names, source.class_names)
     folder = pathlib.Path(target)
-    accuracies = {
-        str(folder / MODEL) if folder.is_dir() else recipe.weights.file: training.evaluate(model, recipe, source)
-    }
-    for name, load in ((SAVED_MODEL, check.saved_model), (TFLITE, check.tflite)):
+    own = folder / rundir.MODEL if rundir.is_run(folder) else recipe.weights.file
+    accuracies = {str(own): training.evaluate(model, recipe, source)}
+    for name, load in ((rundir.SAVED_MODEL, artifact.saved_model), (rundir.TFLITE, artifact.tflite)):
         if (folder / name).exists():
             run, _ = load(folder / name)
-            accuracies[str(folder / name)] = training.accuracy(run, recipe, source, model.input_shape[1:])
+            accuracies[str(folder / name)] = training.accuracy(run, recipe, source, shape)
     return accuracies
 
 
@@ -139,7 +136,7 @@ def export(target, folder=None, *, overwrite=False):
 
     Args:
         target: As in `load_run`.
-        folder: Where to write `saved_model/` and `model.tflite`; the run's directory, or `runs/NAME`, if `None`.
+        folder: Where to write `saved_model/` and `model.tflite`; the run's directory, or `exports/NAME`, if `None`.
         overwrite: Whether to replace what is there.
 
     Returns:
@@ -148,8 +145,8 @@ def export(target, folder=None, *, overwrite=False):
     model, recipe, _ = load_run(target)
     folder = pathlib.Path(folder or _home(target, recipe))
     return [
-        export_saved_model(model, folder / SAVED_MODEL, overwrite=overwrite),
-        export_tflite(model, folder / TFLITE, overwrite=overwrite),
+        export_saved_model(model, folder / rundir.SAVED_MODEL, overwrite=overwrite),
+        export_tflite(model, folder / rundir.TFLITE, overwrite=overwrite),
     ]
 
 
@@ -164,11 +161,11 @@ def explain(target, files=(), folder=None):
     Returns:
         The paths of the pictures.
     """
-    from keras_vit import plots, training
-
     model, recipe, class_names = load_run(target)
     images = _images(model, recipe, files)
-    titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in probabilities(model, images)]
+    from keras_vit import plots, training
+
+    titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
     folder = pathlib.Path(folder or _home(target, recipe))
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
@@ -191,13 +188,50 @@ def predict(target, files, top=3):
         For each file a list of `(class name, probability)`, likeliest first.
     """
     model, recipe, class_names = load_run(target)
-    found = probabilities(model, _images(model, recipe, files))
+    found = _probabilities(model, _images(model, recipe, files))
     return [[(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]] for p in found]
 
 
-def probabilities(model, images):
-    """Returns the soft-max of a model's logits, `(batch, classes)`."""
-    return keras.ops.convert_to_numpy(keras.ops.softmax(model(checks.images(images).astype("float32"), training=False)))
+def _load(target, file=rundir.MODEL):
+    """Returns what `load_run` does, and the data's dictionary of a run."""
+    if rundir.is_run(target):
+        return rundir.load(target, file)
+    if pathlib.Path(target).exists() and str(target) not in list_recipes():
+        raise ValueError(f"{str(target)!r} holds no run: it has no {rundir.RECIPE}.")
+    recipe = load_recipe(target)
+    labels = weights_path(recipe).with_suffix(".labels.txt")
+    return from_recipe(recipe, pretrained=True), recipe, tuple(labels.read_text().splitlines()), {}
+
+
+def _sources(recipe, train, validation):
+    """Returns the recipe, its image shape, and two sources that fit it: the recipe's own, or the caller's arrays."""
+    from keras_vit.data import pipeline, sources
+
+    recipe = check(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
+    bound = inspect.signature(vit).bind(**recipe.model)
+    bound.apply_defaults()
+    shape = (*checks.pair("image_size", bound.arguments["image_size"]), bound.arguments["channels"])
+    num_classes = bound.arguments["num_classes"]
+    if (train is None) != (validation is None):
+        raise ValueError("Arrays are given for both, `train` and `validation`, or for neither.")
+    if train is None:
+        splits = (recipe.data.train, recipe.data.validation)
+        found = [sources.check(sources.load(recipe.data, split), shape, num_classes) for split in splits]
+        sources.same_classes(*(source.class_names for source in found))
+    else:
+        found = [sources.from_arrays(*_pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
+    pipeline.steps_per_epoch(found[0], recipe)
+    return recipe, shape, found
+
+
+def _pair_of(arrays):
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
+        raise ValueError(f"Arrays are given as a pair, (images, labels). Received: {type(arrays).__name__}")
+    return arrays
+
+
+def _probabilities(model, images):
+    return keras.ops.convert_to_numpy(keras.ops.softmax(model(images, training=False)))
 
 
 def _images(model, recipe, files):
@@ -208,49 +242,12 @@ def _images(model, recipe, files):
     if files:
         return pipeline.read_files(files, model.input_shape[1:])
     source = sources.load(recipe.data, recipe.data.test).take(slice(8))
+    recipe = config.override(recipe, {"data.batch_size": 8})
     return next(pipeline.evaluation_batches(source, recipe, model.input_shape[1:]).as_numpy_iterator())[0]
 
 
 def _home(target, recipe):
-    return target if pathlib.Path(target).is_dir() else f"runs/{recipe.name}"
-
-
-def _sources(recipe, train, validation):
-    """Returns the recipe and its two sources, read as it says or made of the caller's arrays, all checked."""
-    from keras_vit.data import pipeline, sources
-
-    recipe = check(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
-    arguments = inspect.signature(vit).bind(**recipe.model)
-    arguments.apply_defaults()
-    arguments = arguments.arguments
-    shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
-    num_classes = arguments["num_classes"]
-    if (train is None) != (validation is None):
-        raise ValueError("Arrays are given for both, `train` and `validation`, or for neither.")
-    if train is None:
-        splits = (recipe.data.train, recipe.data.validation)
-        found = [sources.check(sources.load(recipe.data, split), shape, num_classes) for split in splits]
-    else:
-        found = [sources.from_arrays(*arrays, shape, num_classes) for arrays in (train, validation)]
-    pipeline.steps_per_epoch(found[0], recipe)
-    return recipe, shape, found
-
-
-def _claim(workdir, recipe, class_names):
-    """Writes the recipe into the directory, or raises if another recipe's run is there."""
-    text = json.dumps(config.to_dict(recipe), indent=2)
-    file = workdir / RECIPE
-    if file.exists() and (was := json.loads(file.read_text())) != (now := json.loads(text)):
-        different = [f"{k}: {was.get(k)!r} there, {now.get(k)!r} here" for k in now if was.get(k) != now.get(k)]
-        raise ValueError(
-            f"{str(workdir)!r} holds the run of another recipe. Choose another directory, or remove that one. "
-            f"Different: {'; '.join(different)}"
-        )
-    if not file.exists() and workdir.exists() and any(workdir.iterdir()):
-        raise ValueError(f"{str(workdir)!r} is not empty and holds no run. Choose another directory.")
-    workdir.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    (workdir / LABELS).write_text("\n".join(class_names) + "\n")
+    return target if rundir.is_run(target) else f"exports/{recipe.name}"
 
 
 def _need_tensorflow(what):

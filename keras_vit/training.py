@@ -6,10 +6,12 @@ import pathlib
 import zipfile
 
 import keras
+import numpy as np
 
 from keras_vit.data import pipeline
+from keras_vit.rundir import LAST
 
-LAST, BEST, HISTORY = "last.keras", "best.keras", "history.csv"
+BEST, HISTORY = "best.keras", "history.csv"
 
 
 def compile_model(model, recipe, steps):
@@ -63,7 +65,6 @@ def fit(model, recipe, train, validation, workdir, verbose="auto"):
         model.load_weights(workdir / LAST)
     first_epoch = int(model.optimizer.iterations) // steps
     if first_epoch < recipe.optim.epochs:
-        keras.utils.set_random_seed(recipe.seed + first_epoch)
         model.fit(
             pipeline.training_batches(train, recipe, size, first_epoch=first_epoch),
             validation_data=pipeline.evaluation_batches(validation, recipe, size),
@@ -73,6 +74,7 @@ def fit(model, recipe, train, validation, workdir, verbose="auto"):
             shuffle=False,  # the pipeline does
             callbacks=[
                 keras.callbacks.TerminateOnNaN(raise_error=True),
+                _Draws(steps),
                 keras.callbacks.CSVLogger(str(workdir / HISTORY), append=True),
                 _Keep(workdir),
             ],
@@ -131,6 +133,20 @@ def write(path, save):
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class _Draws(keras.callbacks.Callback):
+    """Sets the random states of dropout and stochastic depth at each epoch, so that a resumed run draws the same."""
+
+    def __init__(self, steps):
+        super().__init__()
+        self.steps = steps
+
+    def on_epoch_begin(self, epoch, logs=None):
+        for variable in self.model.variables:
+            if variable.path.endswith("seed_generator_state"):
+                seed = keras.ops.convert_to_numpy(variable)[0]
+                variable.assign(np.array([seed, epoch * self.steps], "uint32"))
 
 
 class _Keep(keras.callbacks.Callback):

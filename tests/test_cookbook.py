@@ -39,12 +39,39 @@ def test_damaged_or_missing_weights_are_refused(tmp_path, monkeypatch):
     (tmp_path / "x.keras").write_bytes(b"whole")
     good = Weights("x.keras", hashlib.sha256(b"whole").hexdigest())
     recipe = cookbook.config.Recipe(name="x", model={}, weights=good)
+    monkeypatch.setattr(cookbook, "load_recipe", lambda name: recipe)
     assert cookbook.weights_path(recipe) == tmp_path / "x.keras"
     (tmp_path / "x.keras").write_bytes(b"whole".replace(b"o", b"p"))
     with pytest.raises(ValueError, match="is damaged: SHA-256"):
         cookbook.weights_path(recipe)
     with pytest.raises(ValueError, match="'y' has no trained weights"):
         cookbook.weights_path(cookbook.config.Recipe(name="y", model={}))
+
+
+def test_weights_of_another_model_are_refused():
+    with pytest.raises(ValueError, match=r"'mnist.keras' are of another model. Different: depth."):
+        keras_vit.from_recipe("mnist", {"model.depth": 4}, pretrained=True)
+    assert (
+        keras_vit.from_recipe("mnist", {"model.dtype": "mixed_bfloat16"}, pretrained=True).dtype_policy.name[-4:]
+        == "at16"
+    )
+
+
+def test_changes_reach_a_recipe_too():
+    recipe = keras_vit.load_recipe("mnist")
+    assert keras_vit.from_recipe(recipe, {"model.depth": 1}).get_layer("block_0") is not None
+    assert keras_vit.from_recipe(recipe, {"model.depth": 1}).count_params() < 200_000
+    changed = keras_vit.load_recipe("mnist", {"model.depth": 1})
+    assert recipe.reached is not None and changed.reached is None
+
+
+def test_a_copy_has_its_own_name_and_no_results(tmp_path):
+    for name in keras_vit.list_recipes():
+        path = tmp_path / "copy.py"
+        path.write_text(cookbook.own_copy(cookbook.recipe_path(name).read_text(), "copy"))
+        copied, original = keras_vit.load_recipe(path), keras_vit.load_recipe(name)
+        assert (copied.name, copied.weights, copied.reached) == ("copy", None, None)
+        assert (copied.model, copied.data, copied.optim) == (original.model, original.data, original.optim)
 
 
 def test_a_recipe_of_your_own(tmp_path):

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import attention_maps, attention_rollout, vit
+from keras_vit import PatchEncoder, Patches, TokenPool, TransformerBlock, attention_maps, attention_rollout, vit
 
 pytestmark = pytest.mark.backend
 
@@ -59,6 +59,31 @@ def test_rollout_of_a_pooled_model_is_the_mean_over_patches():
     for scores in maps[:, 1]:
         joint = (scores + np.eye(7)) / 2 @ joint
     np.testing.assert_allclose(attention_rollout(model, IMAGES)[1], joint[1:, 1:].mean(0).reshape(3, 2), atol=1e-5)
+
+
+def test_rollout_of_a_distilled_model_reads_both_tokens():
+    model = tiny(distilled=True)
+    maps = attention_maps(model, IMAGES).mean(2)
+    joint = np.eye(8)
+    for scores in maps[:, 0]:
+        joint = (scores + np.eye(8)) / 2 @ joint
+    np.testing.assert_allclose(attention_rollout(model, IMAGES)[0], joint[:2, 2:].mean(0).reshape(3, 2), atol=1e-5)
+
+
+def hand_made(causal=False, twice=False):
+    inputs = keras.Input((12, 8, 3))
+    x = PatchEncoder(16)(Patches(4)(inputs))
+    block = TransformerBlock(2, 32)
+    x = block(x, use_causal_mask=True) if causal else block(x)
+    x = block(x) if twice else x
+    return keras.Model(inputs, TokenPool("gap", num_prefix=1)(x))
+
+
+def test_models_of_your_own():
+    assert attention_rollout(hand_made(), IMAGES).shape == (3, 3, 2)
+    for model in (hand_made(causal=True), hand_made(twice=True)):
+        with pytest.raises(ValueError, match="called once, with tokens alone"):
+            attention_maps(model, IMAGES)
 
 
 def test_bad_input_is_named():

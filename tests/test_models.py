@@ -163,6 +163,17 @@ def test_stochastic_depth_grows_linearly():
     np.testing.assert_allclose(rates, [0, 0.1, 0.2, 0.3, 0.4])
 
 
+def test_float16_training_scales_its_loss():
+    model = vit("mu/4", image_size=(12, 8), dtype="mixed_float16")
+    model.compile("adamw", "mse")
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+
+
+def test_names():
+    names = [vit(*args, image_size=8, **kw).name for args, kw in ((["mu/4"], {}), (["mu/4"], dict(patch_size=(2, 4))))]
+    assert names == ["vit_mu_4", "vit_mu_2x4"] and vit("mu/4", image_size=8, name="mine").name == "mine"
+
+
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_logits_are_float32_under_any_policy(policy):
     if policy == "mixed_float16" and keras.backend.backend() == "jax":
@@ -197,7 +208,13 @@ def test_sizes_of_your_own():
         (dict(variant="Ti/16", depth=-1), "depth=-1"),
         (dict(variant="Ti/16", num_classes=-1), "num_classes=-1"),
         (dict(variant="Ti/16", stochastic_depth=1.5), "stochastic_depth=1.5"),
-        (dict(variant="Ti/16", mean=(0.5, 0.5)), r"mean=\(0.5, 0.5\)"),
+        (dict(variant="Ti/16", mean=(0.5, 0.5)), r"one for each of 3 channels. Received: \[0.5, 0.5\]"),
+        (dict(variant="Ti/16", patch_size=0), "patch_size=0"),
+        (dict(variant="Ti/16", class_token=False), "class_token=False"),
+        (dict(variant="Ti/16", std=0), "std=0"),
+        (dict(variant="Ti/16", mean=np.array([0.5, 0.5])), r"\[0.5, 0.5\]"),
+        (dict(variant="Ti/16", epsilon=0), "epsilon=0"),
+        (dict(variant="Ti/16", layer_scale="a"), "layer_scale='a'"),
         (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
     ],
 )

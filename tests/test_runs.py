@@ -36,7 +36,7 @@ def test_every_recipe_trains_two_steps(name, tmp_path):
 
 def test_a_run_leaves_its_files(run):
     assert sorted(p.name for p in run.iterdir()) == sorted(
-        ["recipe.json", "labels.txt", "history.csv", "last.keras", "best.keras", "model.keras"]
+        ["recipe.json", "data.json", "labels.txt", "history.csv", "last.keras", "best.keras", "model.keras"]
     )
     model, recipe, names = runs.load_run(run)
     assert recipe == small() and names == tuple("0123456789")
@@ -53,6 +53,32 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
     np.testing.assert_array_equal(model.get_weights()[0], runs.load_run(run)[0].get_weights()[0])
     with pytest.raises(ValueError, match=r"another recipe.*'learning_rate': 0.5"):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
+
+
+def test_other_data_is_refused(run, tmp_path):
+    arrays = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16) % 10
+    with pytest.raises(ValueError, match="a run on other data"):
+        runs.fit(small(), run, train=arrays, validation=arrays, verbose=0)
+    runs.fit(small(), tmp_path / "arrays", train=arrays, validation=arrays, verbose=0)
+    with pytest.raises(ValueError, match="made on arrays"):
+        runs.evaluate(tmp_path / "arrays")
+    assert 0 <= runs.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1] <= 1
+    with pytest.raises(ValueError, match="a pair, .*Received: ndarray"):
+        runs.evaluate(tmp_path / "arrays", arrays=arrays[0])
+
+
+def test_a_failed_start_leaves_the_directory_free(tmp_path):
+    for changes in ({"model.patch_size": 3}, {"model.pooling": "none"}):
+        with pytest.raises(ValueError):
+            runs.fit(config.override(small(), changes), tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs.export("mnist")
+    assert sorted(os.listdir("exports/mnist")) == ["model.tflite", "saved_model"]
+    assert not os.path.exists("runs")
 
 
 def test_a_foreign_directory_is_left_alone(tmp_path):

@@ -22,7 +22,7 @@ RECIPE = config.Recipe(
 
 def tiny():
     keras.utils.set_random_seed(0)
-    return vit("mu/4", image_size=8, channels=1, num_classes=3)
+    return vit("mu/4", image_size=8, channels=1, num_classes=3, depth=2, stochastic_depth=0.3, dropout=0.1)
 
 
 def test_learning_rate_warms_up_and_falls_to_zero():

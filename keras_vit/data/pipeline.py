@@ -87,7 +87,7 @@ def read_files(paths, size):
             images.append(resize(decode(tf.io.read_file(str(path)), size[2]), size[:2]).numpy())
         except tf.errors.NotFoundError:
             raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
-        except tf.errors.InvalidArgumentError as error:
+        except tf.errors.OpError as error:
             raise ValueError(f"{str(path)!r} cannot be read as an image: {reason(error)}") from None
     return np.stack(images)
 

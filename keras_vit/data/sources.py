@@ -1,6 +1,8 @@
 """Where labelled images come from: one reader a kind of source."""
 
 import dataclasses
+import functools
+import hashlib
 import os
 import pathlib
 import re
@@ -30,6 +32,11 @@ class Source:
 
     def __len__(self):
         return len(self.labels)
+
+    def fingerprint(self):
+        """Returns a hash of the labels, and of the pixels or file names, in their order."""
+        images = self.images.tobytes() if self.images.ndim == 4 else repr(self.images.tolist()).encode()
+        return hashlib.sha256(repr(self.class_names).encode() + self.labels.tobytes() + images).hexdigest()
 
     def take(self, index):
         """Returns the source of the images at `index`, in that order."""
@@ -70,8 +77,8 @@ def from_arrays(images, labels, shape, num_classes):
         shape: `(height, width, channels)` that the model takes.
         num_classes: Number of its classes.
     """
-    images = checks.images(images, shape)
-    labels = checks.labels(labels, num_classes, len(images))
+    images = checks.pixels(images, shape)
+    labels = checks.class_indices(labels, num_classes, len(images))
     return Source(images, labels.astype("int32"), tuple(str(i) for i in range(num_classes)))
 
 
@@ -79,10 +86,20 @@ def check(source, shape, num_classes):
     """Returns the source if a model of that image shape and class count can train on it, else raises ValueError."""
     if len(source.class_names) != num_classes:
         raise ValueError(f"The data has {len(source.class_names)} classes. Received: a model of {num_classes}")
-    checks.labels(source.labels, num_classes, len(source.images))
-    if source.images.ndim == 4 and source.images.shape[-1] != shape[-1]:
-        raise ValueError(f"The images have {source.images.shape[-1]} channels. Received: a model of {shape[-1]}")
+    checks.class_indices(source.labels, num_classes, len(source.images))
+    channels = (source.images.shape[-1],) if source.images.ndim == 4 else (1, 3)  # files are decoded to either
+    if shape[-1] not in channels:
+        raise ValueError(
+            f"The images have {' or '.join(map(str, channels))} channels. Received: a model of {shape[-1]}"
+        )
     return source
+
+
+def same_classes(first, second):
+    """Raises ValueError if two data sets do not have the same classes in the same order."""
+    if tuple(first) != tuple(second):
+        only = [f"{name} only in one of them" for name in sorted(set(first) ^ set(second))[:10]]
+        raise ValueError(f"Two splits have other classes: {', '.join(only) or 'another order'}.")
 
 
 def _digits(_, split, data):
@@ -146,12 +163,16 @@ def _folder(path, split, data):
             "splits of 'all', such as 'all[:80%]'."
         )
     classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    files = [
-        (str(file), label)
-        for label, name in enumerate(classes)
-        for file in sorted((folder / name).rglob("*"))
-        if file.suffix.lower() in IMAGE_ENDINGS
+    every = [
+        (f, label) for label, name in enumerate(classes) for f in sorted((folder / name).rglob("*")) if f.is_file()
     ]
+    files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
+    if len(files) < len(every):
+        others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
+        print(
+            f"Passed over {len(every) - len(files)} files that are no images by their ending: {', '.join(others[:10])}"
+        )
+    files = _readable(files, data.bad_images)
     filled = len({label for _, label in files})
     if filled < 2:
         raise ValueError(
@@ -161,7 +182,6 @@ def _folder(path, split, data):
     if filled < len(classes):
         empty = [name for label, name in enumerate(classes) if label not in {known for _, known in files}]
         raise ValueError(f"{str(folder)!r} has class folders without images: {', '.join(empty[:10])}.")
-    files = _readable(files, data.bad_images)
     paths, labels = zip(*files)
     everything = Source(np.array(paths), np.array(labels, "int32"), tuple(classes), files=True)
     return _slice(everything, split, (base,))
@@ -169,8 +189,9 @@ def _folder(path, split, data):
 
 def _readable(files, on_bad):
     """Decodes every image once and returns those that can be read; the others are an error, or listed."""
+    stats = [os.stat(path) for path, _ in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        reasons = list(pool.map(lambda item: _fault(item[0]), files))
+        reasons = list(pool.map(lambda item, s: _fault(item[0], s.st_size, s.st_mtime_ns), files, stats))
     bad = [f"{path} ({reason})" for (path, _), reason in zip(files, reasons) if reason]
     if bad:
         listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
@@ -183,9 +204,10 @@ def _readable(files, on_bad):
     return [item for item, reason in zip(files, reasons) if not reason]
 
 
-def _fault(path):
+@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
+def _fault(path, size, _modified):
     try:
-        if not os.path.getsize(path):
+        if not size:
             return "empty file"
         pipeline.decode(pathlib.Path(path).read_bytes(), 3)
     except Exception as error:  # whatever the decoder finds is this file's fault, to be told with its name
@@ -201,6 +223,8 @@ def _slice(source, split, known):
             f"A split is one of {', '.join(known)}, or a part of it such as '{known[0]}[:80%]'. Received: {split!r}"
         )
     order = np.random.default_rng(0).permutation(len(source))
+    if int(match[2] or 0) > 100 or int(match[3] or 100) > 100:
+        raise ValueError(f"A split ends at 100 %. Received: {split!r}")
     first, last = (round(len(source) * int(percent) / 100) for percent in (match[2] or 0, match[3] or 100))
     return source.take(order[first:last])
 

@@ -38,7 +38,7 @@ class Report:
 def sample(model, images):
     """Returns the caller's images, or eight of random pixels."""
     if images is not None:
-        return checks.images(images, model.input_shape[1:]).astype("float32")
+        return checks.pixels(images, model.input_shape[1:]).astype("float32")
     return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import pathlib
-import shutil
 import tempfile
 
 import keras
@@ -16,7 +15,7 @@ def float32(model):
     def rebuild(layer):
         return layer.from_config({**layer.get_config(), "dtype": "float32"})
 
-    copy = keras.models.clone_model(model, clone_function=rebuild)
+    copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
     copy.set_weights(model.get_weights())
     return copy
 
@@ -35,16 +34,24 @@ def destination(path, overwrite):
     """Yields a temporary path; what stands there at the end moves to `path`, and after an error nothing does.
 
     Raises:
-        FileExistsError: If `path` exists and `overwrite` is false.
+        FileExistsError: If `path` exists and `overwrite` is false, or it is a folder and no SavedModel.
         OSError: If its folder cannot be made or written to.
     """
     path = pathlib.Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
+    if path.is_dir() and not (path / "saved_model.pb").exists():
+        raise FileExistsError(f"{str(path)!r} is a folder and no SavedModel: it is not overwritten.")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export-") as folder:
         temporary = pathlib.Path(folder) / path.name
         yield temporary
+        old = pathlib.Path(folder) / "old"
         if path.exists():
-            path.rename(pathlib.Path(folder) / "old")
-        shutil.move(temporary, path)
+            path.rename(old)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if old.exists():
+                old.rename(path)
+            raise

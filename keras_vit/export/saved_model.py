@@ -1,10 +1,12 @@
 """TensorFlow's SavedModel, for servers."""
 
+import dataclasses
+
 from keras_vit.export import check, prepare
 
 
 def export_saved_model(model, path, *, images=None, overwrite=False):
-    """Writes a SavedModel that takes raw pixels, runs it and compares it with the model.
+    """Writes a SavedModel that takes raw pixels, runs it and compares it with the model, both in float32.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy; written in float32.
@@ -24,7 +26,7 @@ def export_saved_model(model, path, *, images=None, overwrite=False):
     with prepare.destination(path, overwrite) as temporary:
         write(model, temporary, batch_size=None)
         report = check.report(temporary, model, images, *check.saved_model(temporary))
-    return check.dataclasses.replace(report, path=str(path))
+    return dataclasses.replace(report, path=str(path))
 
 
 def write(model, path, batch_size):

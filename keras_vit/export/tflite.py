@@ -1,10 +1,15 @@
 """TFLite (LiteRT), for phones and small boards."""
 
+import dataclasses
+import re
+
+from keras_vit import checks
 from keras_vit.export import check, prepare, saved_model
 
 
 def export_tflite(model, path, *, batch_size=1, images=None, overwrite=False):
-    """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
+    """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model, both in
+    float32.
 
     Float32, with LiteRT's own operators only and static shapes. Its signature `serve` goes from `images`
     (float32, 0..255) to `logits`.
@@ -30,12 +35,17 @@ def export_tflite(model, path, *, batch_size=1, images=None, overwrite=False):
 
     if not str(path).endswith(".tflite"):
         raise ValueError(f"A TFLite file ends in .tflite. Received: path={str(path)!r}")
+    checks.positive(batch_size=batch_size)
     model, images = prepare.float32(model), check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
         graph = temporary.with_suffix(".graph")
         saved_model.write(model, graph, batch_size)
         converter = tf.lite.TFLiteConverter.from_saved_model(str(graph), signature_keys=["serve"])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        temporary.write_bytes(converter.convert())
+        try:
+            temporary.write_bytes(converter.convert())
+        except Exception as error:  # the converter's own class is not public
+            operators = sorted(set(re.findall(r"\btf\.(\w+)\(", str(error)))) or [str(error).strip().splitlines()[0]]
+            raise RuntimeError(f"LiteRT has no operators of its own for: {', '.join(operators[:10])}.") from None
         report = check.report(temporary, model, images, *check.tflite(temporary))
-    return check.dataclasses.replace(report, path=str(path))
+    return dataclasses.replace(report, path=str(path))

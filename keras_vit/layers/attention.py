@@ -128,7 +128,9 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-    def compute_output_spec(self, x, return_attention_scores=False, **_):
+    def compute_output_spec(
+        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+    ):
         return output_spec(self, x, return_attention_scores)
 
     def get_config(self):

@@ -51,6 +51,8 @@ class TokenPool(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
+        if num_prefix < 0:
+            raise ValueError(f"`num_prefix` is at least 0. Received: num_prefix={num_prefix}")
         if pooling == "token" and num_prefix < 1:
             raise ValueError(
                 f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}"
@@ -65,6 +67,12 @@ class TokenPool(keras.layers.Layer):
         self.epsilon = epsilon
 
     def build(self, input_shape):
+        if (
+            input_shape[1] is not None
+            and input_shape[1] <= self.num_prefix
+            and self.pooling in ("gap", "first", "last")
+        ):
+            raise ValueError(f"{input_shape[1]} tokens hold no patch. Received: num_prefix={self.num_prefix}")
         if self.pooling != "map":
             return
         width = input_shape[-1]

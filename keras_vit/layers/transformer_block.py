@@ -5,7 +5,7 @@ import keras
 from keras_vit import checks
 from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
 from keras_vit.layers.layer_scale import LayerScale
-from keras_vit.layers.mlp import MLP
+from keras_vit.layers.mlp import GELUS, MLP
 from keras_vit.layers.stochastic_depth import StochasticDepth
 
 
@@ -69,6 +69,7 @@ class TransformerBlock(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
+        checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
@@ -132,7 +133,9 @@ class TransformerBlock(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-    def compute_output_spec(self, x, return_attention_scores=False, **_):
+    def compute_output_spec(
+        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+    ):
         return output_spec(self, x, return_attention_scores)
 
     def get_config(self):

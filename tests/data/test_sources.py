@@ -96,6 +96,7 @@ def test_unreadable_images_are_named_or_left_out(folder, capsys):
         ("digits", "train", ValueError, "Received: 'train'"),
         ("digits", "all[80:]", ValueError, r"Received: 'all\[80:\]'"),
         ("digits", "all[50%:50%]", ValueError, "is empty"),
+        ("digits", "all[:150%]", ValueError, "ends at 100 %"),
         ("folder:/no/such/place", "all", FileNotFoundError, "/no/such/place"),
         ("tfds:mnits", "train", ValueError, "Did you mean 'mnist'"),
     ],
@@ -103,6 +104,27 @@ def test_unreadable_images_are_named_or_left_out(folder, capsys):
 def test_bad_sources_are_named(source, split, error, said):
     with pytest.raises(error, match=said):
         sources.load(Data(source=source), split)
+
+
+def test_classes_are_counted_after_leaving_out(folder):
+    for i in range(4):
+        (folder / "dog" / f"{i}.jpg").write_text("no image")
+    with pytest.raises(ValueError, match="2 folders, 1 with images"):
+        sources.load(Data(source=f"folder:{folder}", bad_images="skip"), "all")
+
+
+def test_other_files_are_counted(folder, capsys):
+    picture(folder / "cat" / "print.tif", 0)
+    assert len(sources.load(Data(source=f"folder:{folder}"), "all")) == 8
+    assert "Passed over 1 files that are no images by their ending: .tif" in capsys.readouterr().out
+
+
+def test_splits_have_the_same_classes_and_their_own_fingerprint():
+    one, two = (sources.load(Data(), split) for split in ("all[:50%]", "all[50%:]"))
+    assert one.fingerprint() == sources.load(Data(), "all[:50%]").fingerprint() != two.fingerprint()
+    sources.same_classes(one.class_names, two.class_names)
+    with pytest.raises(ValueError, match="c only in one of them"):
+        sources.same_classes("ab", "abc")
 
 
 def test_bad_folders_are_named(tmp_path):
@@ -151,6 +173,9 @@ def test_a_source_that_does_not_fit_the_model_is_named():
         sources.check(source, (4, 4, 1), 4)
     with pytest.raises(ValueError, match="1 channels. Received: a model of 3"):
         sources.check(source, (4, 4, 3), 3)
+    files = sources.Source(np.array(["a.png"] * 3), source.labels, source.class_names, files=True)
+    with pytest.raises(ValueError, match="1 or 3 channels. Received: a model of 4"):
+        sources.check(files, (4, 4, 4), 3)
     with pytest.raises(ValueError, match=r"such as \[3\]"):
         sources.check(sources.Source(source.images, source.labels + 1, source.class_names), (4, 4, 1), 3)
 

@@ -38,6 +38,19 @@ def test_an_existing_path_is_kept(tmp_path):
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_of_yours_is_never_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(FileExistsError, match="no SavedModel"), prepare.destination(tmp_path / "mine", True):
+        pass
+    assert (tmp_path / "mine").exists()
+
+
+def test_models_in_models_become_float32():
+    inner = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_bfloat16")
+    copy = prepare.float32(keras.Sequential([keras.Input((8, 8, 3)), inner, keras.layers.Softmax()]))
+    assert {layer.compute_dtype for layer in copy._flatten_layers(include_self=False)} == {"float32"}
+
+
 def test_a_path_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"), prepare.destination(tmp_path / "file" / "inside", False):

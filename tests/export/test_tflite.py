@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -46,9 +47,19 @@ def test_batches_of_your_size(tmp_path):
     assert report.agreement == 1
 
 
+def test_operators_that_litert_lacks_are_named(tmp_path):
+    inputs = keras.Input((12, 8, 3))
+    model = keras.Model(inputs, keras.layers.GlobalAveragePooling2D()(keras.ops.erf(inputs)))
+    with pytest.raises(RuntimeError, match=r"no operators of its own for: Erf\."):
+        export_tflite(model, tmp_path / "model.tflite")
+    assert not list(tmp_path.iterdir())
+
+
 def test_bad_input_is_named_and_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="model.bin"):
         export_tflite(tiny(), tmp_path / "model.bin")
+    with pytest.raises(ValueError, match="batch_size=0"):
+        export_tflite(tiny(), tmp_path / "model.tflite", batch_size=0)
     (tmp_path / "model.tflite").write_text("mine")
     with pytest.raises(FileExistsError, match="model.tflite"):
         export_tflite(tiny(), tmp_path / "model.tflite")

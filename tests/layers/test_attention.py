@@ -74,6 +74,11 @@ def test_symbolic_scores_have_their_shape():
     assert tokens.shape == (None, 5, 12) and scores.shape == (None, 3, 5, 5)
 
 
+def test_masks_may_be_symbolic_and_positional():
+    mask = keras.KerasTensor((None, 5, 5), dtype="bool")
+    assert MultiHeadSelfAttention(3)(keras.KerasTensor((None, 5, 12)), mask).shape == (None, 5, 12)
+
+
 def test_attention_dropout_only_in_training():
     layer = MultiHeadSelfAttention(3, attention_dropout=0.5)
     layer(TOKENS)

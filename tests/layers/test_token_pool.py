@@ -54,6 +54,8 @@ def test_attention_pool_is_probe_attention_and_an_mlp():
     [
         (dict(pooling="mean"), "'mean'"),
         (dict(pooling="token", num_prefix=0), "num_prefix=0"),
+        (dict(pooling="gap", num_prefix=-1), "num_prefix=-1"),
+        (dict(pooling="gap", num_prefix=6), "6 tokens hold no patch"),
         (dict(pooling="map"), "num_heads=None"),
         (dict(pooling="map", num_heads=3), "width of 8 cannot be split into 3 heads"),
     ],

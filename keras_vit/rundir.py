@@ -1,0 +1,75 @@
+"""The directory of a run: what lies in it, whose it is, and reading it back."""
+
+import json
+import pathlib
+import zipfile
+
+import keras
+
+from keras_vit import config
+
+RECIPE, DATA, LABELS = "recipe.json", "data.json", "labels.txt"
+MODEL, SAVED_MODEL, TFLITE, LAST = "model.keras", "saved_model", "model.tflite", "last.keras"
+IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
+
+
+def is_run(folder):
+    """Returns whether a directory holds a run."""
+    return (pathlib.Path(folder) / RECIPE).is_file()
+
+
+def claim(folder, recipe, data, class_names):
+    """Writes what the run is into its directory, or raises ValueError if another run, or something else, is there.
+
+    Args:
+        folder: The directory; made if it is not there.
+        recipe: The `Recipe`.
+        data: Dictionary that tells the run's data from any other.
+        class_names: Names of the classes, in order.
+    """
+    folder = pathlib.Path(folder)
+    recipe = json.loads(json.dumps(config.to_dict(recipe)))
+    if is_run(folder) and (folder / LAST).exists():
+        for file, here in ((RECIPE, {k: recipe[k] for k in IDENTITY}), (DATA, data)):
+            there = _read(folder / file)
+            different = [f"{k}: {there.get(k)!r} there, {here[k]!r} here" for k in here if there.get(k) != here[k]]
+            if different:
+                kind = "the run of another recipe" if file == RECIPE else "a run on other data"
+                raise ValueError(
+                    f"{str(folder)!r} holds {kind}. Choose another directory, or remove that one. "
+                    f"Different: {'; '.join(different)}"
+                )
+        return
+    if not is_run(folder) and folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / LABELS).write_text("\n".join(class_names) + "\n")
+    (folder / DATA).write_text(json.dumps(data, indent=2))
+    (folder / RECIPE).write_text(json.dumps(recipe, indent=2))
+
+
+def load(folder, file):
+    """Returns the model, the `Recipe`, the class names and the data's dictionary of a run.
+
+    Raises:
+        FileNotFoundError: If the run has not come to its end.
+        ValueError: If a file is damaged.
+    """
+    folder = pathlib.Path(folder)
+    if not (folder / file).exists():
+        raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet: call fit again, and it goes on.")
+    recipe = config.from_dict(_read(folder / RECIPE))
+    try:
+        if not zipfile.is_zipfile(folder / file):
+            raise ValueError("no zip archive")
+        model = keras.models.load_model(folder / file)
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{str(folder / file)!r} is damaged: {str(error).splitlines()[0]}") from None
+    return model, recipe, tuple((folder / LABELS).read_text().splitlines()), _read(folder / DATA)
+
+
+def _read(path):
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is damaged: {error}") from None

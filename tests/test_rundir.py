@@ -1,0 +1,65 @@
+import pytest
+
+from keras_vit import config, rundir, vit
+
+pytestmark = pytest.mark.backend
+
+RECIPE = config.Recipe(name="x", model={"width": 8, "image_size": (4, 4)})
+DATA = {"arrays": False, "train": "1", "validation": "2"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run that has begun: it has a last epoch."""
+    rundir.claim(tmp_path / "run", RECIPE, DATA, ("a", "b"))
+    vit("mu/4", image_size=8, num_classes=2).save(tmp_path / "run" / rundir.LAST)
+    return tmp_path / "run"
+
+
+def test_the_same_run_is_claimed_again_and_read_back(run):
+    rundir.claim(run, RECIPE, DATA, ("a", "b"))
+    model, recipe, names, data = rundir.load(run, rundir.LAST)
+    assert names == ("a", "b") and data == DATA and model.output_shape == (None, 2)
+    assert config.to_dict(recipe)["optim"] == config.to_dict(RECIPE)["optim"]
+
+
+def test_what_it_reached_is_no_part_of_what_it_is(run):
+    reached = config.Recipe(**{**vars(RECIPE), "reached": config.Reached(test_accuracy=0.5)})
+    rundir.claim(run, reached, DATA, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "recipe, data, said",
+    [
+        (config.override(RECIPE, {"seed": 3}), DATA, "another recipe.*seed: 0 there, 3 here"),
+        (config.override(RECIPE, {"model.width": 9}), DATA, "another recipe.*'width': 9"),
+        (RECIPE, {**DATA, "train": "3"}, "other data.*train: '1' there, '3' here"),
+    ],
+)
+def test_another_run_is_refused(run, recipe, data, said):
+    with pytest.raises(ValueError, match=said):
+        rundir.claim(run, recipe, data, ("a", "b"))
+
+
+def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):
+    rundir.claim(tmp_path, RECIPE, DATA, ("a", "b"))
+    rundir.claim(tmp_path, config.override(RECIPE, {"seed": 3}), DATA, ("a", "b"))
+    assert '"seed": 3' in (tmp_path / rundir.RECIPE).read_text()
+
+
+@pytest.mark.parametrize("file", [rundir.RECIPE, rundir.LAST])
+def test_damaged_files_are_named(run, file):
+    whole = (run / file).read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"x" * 100):
+        (run / file).write_bytes(damaged)
+        with pytest.raises(ValueError, match=f"{file}' is damaged"):
+            rundir.load(run, rundir.LAST)
+
+
+def test_what_is_no_run_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    assert not rundir.is_run(tmp_path)
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        rundir.claim(tmp_path, RECIPE, DATA, ("a", "b"))
+    with pytest.raises(FileNotFoundError, match="no model.keras yet"):
+        rundir.load(tmp_path, rundir.MODEL)
