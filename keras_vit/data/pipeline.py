@@ -107,8 +107,8 @@ def resize(image, size):
 def _mapped(dataset, function):
     """Returns `dataset.map(function)`, in parallel and ahead of its reader.
 
-    Without tf.data's tuner: its thread sleeps for 10, 20, 40 ... ms up to a minute, and an iterator that has come to its
-    end waits for it, up to half of the epoch's time again.
+    Without tf.data's tuner: its thread sleeps for 10, 20, 40 ... ms, up to a minute, and an iterator that has come to
+    its end waits for it, by up to the time that the pass took.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
