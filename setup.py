@@ -9,5 +9,8 @@ from setuptools import find_packages, setup
 setup(
     packages=[*find_packages(include=["keras_vit*"]), "keras_vit.recipes", "keras_vit.saved_models"],
     package_dir={"keras_vit.recipes": "recipes", "keras_vit.saved_models": "saved_models"},
-    package_data={"keras_vit.saved_models": ["*.keras", "*.txt", "README.md"]},
+    package_data={
+        "keras_vit.checkpoints": ["*.csv"],
+        "keras_vit.saved_models": ["*.keras", "*.txt", "README.md"],
+    },
 )

@@ -11,10 +11,12 @@ def near(word, words):
     Returns:
         A sentence, such as `Did you mean 'optim.epochs'?`
     """
-    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=3, cutoff=0.6)
+    words = [str(w) for w in words]
+    close = [w for w in words if w.lower() == str(word).lower()]
+    close = close or difflib.get_close_matches(str(word), words, n=3, cutoff=0.6)
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
-    return f"Known: {', '.join(str(w) for w in words)}."
+    return f"Known: {', '.join(words)}."
 
 
 def pair(name, value):

@@ -9,7 +9,7 @@ import runpy
 import keras
 
 from keras_vit import checks, config
-from keras_vit.models import vit
+from keras_vit.pretrained import vit
 
 _PACKAGE = pathlib.Path(__file__).parent
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
@@ -99,7 +99,7 @@ def from_recipe(name, changes=None, *, pretrained=False):
     )
     path = weights_path(recipe) if pretrained else None
     keras.utils.set_random_seed(recipe.seed)
-    model = vit(**check(recipe).model)
+    model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
     if path:
         model.load_weights(path)
     return model

@@ -9,7 +9,8 @@ import keras
 
 from keras_vit import checks
 from keras_vit.layers import MultiHeadSelfAttention, TokenPool
-from keras_vit.models import PATCH_SIZES, VARIANTS, vit
+from keras_vit.models import vit
+from keras_vit.variants import NAMES, parse
 
 
 class Size(NamedTuple):
@@ -36,14 +37,13 @@ def list_variants(image_size=224, num_classes=1000):
         A list of `Size`; `gmacs` counts 10^9 multiply-adds for one image, attention included.
     """
     sizes = []
-    for row, variant in VARIANTS.items():
-        for patch in PATCH_SIZES.get(row, (8, 16, 32)):
-            name = f"{row}/{patch}"
-            if any(side % patch for side in checks.pair("image_size", image_size)):
-                continue
-            count = partial(_count, name, variant.depth, image_size=image_size, num_classes=num_classes)
-            parameters, macs = shapes_only(count)
-            sizes.append(Size(name, *variant[:4], parameters, macs / 1e9, variant.source))
+    for name in NAMES:
+        encoder, stride, hybrid = parse(name)
+        if any(side % (stride or hybrid.stride) for side in checks.pair("image_size", image_size)):
+            continue
+        count = partial(_count, name, encoder.depth, image_size=image_size, num_classes=num_classes)
+        parameters, macs = shapes_only(count)
+        sizes.append(Size(name, *encoder[:4], parameters, macs / 1e9, (hybrid or encoder).source))
     return sizes
 
 

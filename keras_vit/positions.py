@@ -1,6 +1,8 @@
-"""Fixed sine-cosine position tables, as NumPy arrays."""
+"""Sine-cosine position tables, and learned ones on another grid, as NumPy arrays."""
 
 import numpy as np
+
+from keras_vit import checks
 
 
 def sincos_1d(length, width):
@@ -51,3 +53,111 @@ def sincos_2d(grid, width):
     y, x = np.mgrid[: grid[0], : grid[1]]
     x, y = x.reshape(-1, 1) * frequency, y.reshape(-1, 1) * frequency
     return np.concatenate([np.sin(x), np.cos(x), np.sin(y), np.cos(y)], axis=1).astype("float32")
+
+
+def _triangle(x):
+    return np.maximum(0, 1 - np.abs(x))
+
+
+def _cubic(a):
+    """Keys' cubic convolution kernel (1981) with the given slope at 1."""
+
+    def kernel(x):
+        x = np.abs(x)
+        near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+        far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+        return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+    return kernel
+
+
+METHODS = {
+    #                     kernel, half its width, wider when shrinking, beyond the edge: repeat it, or leave it out
+    "bilinear":           (_triangle, 1, False, "repeat"),
+    "bilinear-antialias": (_triangle, 1, True, "leave"),
+    "bicubic":            (_cubic(-0.75), 2, False, "repeat"),
+    "bicubic-antialias":  (_cubic(-0.5), 2, True, "leave"),
+    "jax-linear":         (_triangle, 1, True, "leave"),
+    "jax-cubic":          (_cubic(-0.5), 2, True, "leave"),
+    "zoom":               None,
+}  # fmt: skip
+
+
+def resize_matrix(source, target, method):
+    """Returns the matrix that takes `source` samples of a line to `target` ones.
+
+    Args:
+        source: Number of samples.
+        target: Number of samples wanted.
+        method: One of
+
+            - `"zoom"`: `scipy.ndimage.zoom(order=1)`, which keeps both ends (vit_jax, early big_vision).
+            - `"bilinear"`, `"bicubic"`: PyTorch's `interpolate` (Hugging Face: bicubic; Google's files in timm:
+              bilinear); `"bilinear"` is TensorFlow's too.
+            - `"bilinear-antialias"`, `"bicubic-antialias"`: the same with `antialias=True` (timm's own files: bicubic).
+            - `"jax-linear"`, `"jax-cubic"`: `jax.image.resize` (big_vision, FlexiViT: linear).
+
+    Returns:
+        float64 array, `(target, source)`; every row sums to one.
+
+    Raises:
+        ValueError: For an unknown method.
+    """
+    checks.one_of("resample", method, tuple(METHODS))
+    if METHODS[method] is None:
+        place = np.linspace(0, source - 1, target)[:, None]
+        return _triangle(place - np.arange(source))
+    kernel, reach, widen, edge = METHODS[method]
+    scale = source / target
+    width = max(scale, 1) if widen else 1
+    place = (np.arange(target)[:, None] + 0.5) * scale - 0.5
+    beyond = int(np.ceil(reach * width)) + 1 if edge == "repeat" else 0
+    weights = kernel((place - np.arange(-beyond, source + beyond)) / width)  # (target, beyond + source + beyond)
+    matrix = np.zeros((target, source))
+    np.add.at(matrix.T, np.clip(np.arange(-beyond, source + beyond), 0, source - 1), weights.T)
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+def resize_grid(table, source, target, method):
+    """Resamples a table of positions to another grid.
+
+    Args:
+        table: Array, `(source rows * source columns, width)`, row-major.
+        source: `(rows, columns)`.
+        target: `(rows, columns)` wanted.
+        method: As in `resize_matrix`.
+
+    Returns:
+        Array of the table's type, `(target rows * target columns, width)`; the table itself if the grids are equal.
+
+    Raises:
+        ValueError: For an unknown method.
+    """
+    rows, columns = (resize_matrix(s, t, method) for s, t in zip(source, target))
+    if tuple(source) == tuple(target):
+        return table
+    x = np.asarray(table, "float64").reshape(*source, -1)
+    x = np.einsum("tr,rcw->tcw", rows, x)  # (target rows, columns, width)
+    x = np.einsum("uc,tcw->tuw", columns, x)  # (target rows, target columns, width)
+    return x.reshape(target[0] * target[1], -1).astype(table.dtype)
+
+
+def resize_patches(kernel, target, method):
+    """Resamples a patch projection so that it gives on resized patches what it gave on the original ones.
+
+    Beyer et al. 2023 (arXiv:2212.08013, FlexiViT), section 3.4: the pseudo-inverse of the resizing.
+
+    Args:
+        kernel: Array, `(height, width, channels, out)`.
+        target: `(height, width)` wanted.
+        method: As in `resize_matrix`.
+
+    Returns:
+        Array of the kernel's type, `(*target, channels, out)`.
+
+    Raises:
+        ValueError: For an unknown method.
+    """
+    rows, columns = (np.linalg.pinv(resize_matrix(s, t, method).T) for s, t in zip(kernel.shape, target))
+    x = np.einsum("tr,rcio->tcio", rows, np.asarray(kernel, "float64"))
+    return np.einsum("uc,tcio->tuio", columns, x).astype(kernel.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from keras_vit import checks, config, rundir
 from keras_vit.cookbook import check, from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_saved_model, export_tflite
-from keras_vit.models import vit
+from keras_vit.pretrained import vit
 
 
 def datasets(recipe, *, train=None, validation=None):

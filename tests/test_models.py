@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import VARIANTS, counting, vit
+from keras_vit import HYBRIDS, VARIANTS, ConvStem, ResNetStem, counting, vit
 
 pytestmark = pytest.mark.backend
 
@@ -73,6 +73,17 @@ PARAMETERS = [
     ("L/16", DEIT3, 304_374_760),
     ("L/16", dict(image_size=384, **DEIT3), 304_763_880),
     ("H/14", DEIT3, 632_126_440),
+    ("So400m/14", dict(pooling="map", **BARE), 427_680_704),
+    ("R+Ti/16", {}, 6_337_704),
+    ("R26+S/32", {}, 36_431_912),
+    ("R26+B/32", {}, 101_383_976),
+    ("R50+B/16", {}, 98_659_112),
+    ("R50+L/32", {}, 328_994_856),
+    ("R+Ti/16", dict(image_size=384), 6_355_944),
+    ("R26+S/32", dict(image_size=384), 36_468_392),
+    ("R26+B/32", dict(image_size=384), 101_456_936),
+    ("R50+B/16", dict(image_size=384), 98_950_952),
+    ("R50+L/32", dict(image_size=384), 329_092_136),
 ]
 
 
@@ -82,7 +93,10 @@ def test_parameter_counts_are_the_published_ones(variant, options, expected):
 
 
 def test_every_size_is_counted():
-    assert {name.split("/")[0] for name, *_ in PARAMETERS} == set(VARIANTS) - {"mu"}  # mu: published without a count
+    counted = {name for name, *_ in PARAMETERS}
+    sizes = {name.split("/")[0] for name in counted - set(HYBRIDS)}
+    assert sizes == set(VARIANTS) - {"mu"}  # which was published without a count
+    assert counted >= set(HYBRIDS)
 
 
 def everything():
@@ -118,6 +132,8 @@ def test_layer_names_are_public():
         dict(pooling="map", position="sincos1d", registers=1),
         dict(pooling="first", class_token=True, class_position=False),
         dict(distilled=True, qk_norm=True, layer_scale=0.1),
+        dict(stem="conv", final_norm="after", pooling="gap"),
+        dict(swiglu=True, pre_norm=True, gelu="quick", final_norm=None),
         dict(representation_size=True, gelu="exact", mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6)),
     ],
 )
@@ -155,6 +171,58 @@ def test_distilled_averages_two_heads():
     tokens = keras.Model(model.input, model.get_layer("norm").output)(IMAGES)
     expected = (np.asarray(heads[0](tokens[:, 0])) + np.asarray(heads[1](tokens[:, 1]))) / 2
     np.testing.assert_allclose(np.asarray(model(IMAGES)), expected, atol=1e-5)
+
+
+def test_each_head_of_a_distilled_model_can_have_its_own_target():
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, distilled=True)
+    both = keras.Model(model.input, [model.get_layer(name).output for name in ("head", "head_distilled")])
+    both.compile(keras.optimizers.SGD(1.0), [keras.losses.SparseCategoricalCrossentropy(from_logits=True), "mse"])
+    before = np.asarray(model(IMAGES))
+    both.fit(IMAGES, [np.arange(4), np.ones((4, 5))], verbose=0)
+    heads = [np.asarray(output) for output in both(IMAGES)]
+    np.testing.assert_allclose(np.asarray(model(IMAGES)), (heads[0] + heads[1]) / 2, atol=1e-5)
+    assert np.abs(heads[0] - heads[1]).max() > 1e-3 and np.abs(np.asarray(model(IMAGES)) - before).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "arguments, filters, patch",
+    [
+        (dict(variant="Ti/4", stem="conv"), 192, (1, 1)),
+        (dict(variant="Ti/4", stem=ConvStem((8,))), 8, (2, 2)),
+        (dict(variant="Ti", patch_size=2, stem=ConvStem((8,))), 8, (2, 2)),
+        (dict(variant="R26+S/32", image_size=(64, 96)), 2048, (1, 1)),
+        (dict(variant="R+Ti/16", image_size=(64, 96)), 64, (8, 8)),
+        (dict(variant="S/32", stem=ResNetStem((1, 1)), image_size=64), 512, (4, 4)),
+    ],
+)
+def test_stems(arguments, filters, patch):
+    model = counting.shapes_only(lambda: vit(**{"image_size": 32, "depth": 1, **arguments}))
+    assert [layer.name for layer in model.layers][:5] == ["images", "rescale", "stem", "patches", "encoder"]
+    assert model.get_layer("patches").patch_size == patch and model.get_layer("stem").output.shape[-1] == filters
+
+
+def test_a_keras_network_up_to_a_layer_is_a_stem(tmp_path):
+    network = keras.applications.MobileNetV2(input_shape=(32, 48, 3), weights=None, include_top=False, alpha=0.35)
+    stem = keras.Model(network.input, network.get_layer("block_3_expand_relu").output)
+    model = vit("mu", patch_size=1, image_size=(32, 48), num_classes=3, stem=stem)
+    assert model.get_layer("encoder").output.shape[1] == 1 + 8 * 12
+    assert model.get_layer("stem").layers[1] is network.layers[1]
+    model.save(tmp_path / "model.keras")
+    images = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3))
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(np.asarray(model(images)), np.asarray(loaded(images)), atol=1e-6)
+
+
+def test_the_last_norm_comes_before_or_after_pooling():
+    for where, order in (("before", ["norm", "pool"]), ("after", ["pool", "norm"]), (None, ["pool"])):
+        layers = vit("mu/4", image_size=8, pooling="gap", final_norm=where).layers
+        assert [layer.name for layer in layers if layer.name in ("norm", "pool")] == order
+
+
+def test_metadata_travels(tmp_path):
+    vit("mu/4", image_size=8, metadata={"source": "here", "sizes": [1, 2]}).save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_layer("rescale").metadata == {"source": "here", "sizes": [1, 2]}
 
 
 def test_stochastic_depth_grows_linearly():
@@ -216,6 +284,12 @@ def test_sizes_of_your_own():
         (dict(variant="Ti/16", epsilon=0), "epsilon=0"),
         (dict(variant="Ti/16", layer_scale="a"), "layer_scale='a'"),
         (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
+        (dict(variant="Ti/16", final_norm="last"), "final_norm='last'"),
+        (dict(variant="Ti/16", stem="resnet"), "stem='resnet'"),
+        (dict(variant="Ti/14", stem="conv"), "patches of 14"),
+        (dict(variant="Ti/16", stem=ConvStem((8,) * 5)), "7 x 7 of an image of 224 x 224 leaves no patches of 16"),
+        (dict(variant="Ti/16", stem=keras.layers.Flatten()), r"output shape \(None, 150528\)"),
+        (dict(variant="Ti", stem=ConvStem((8,))), "Received: 'Ti'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, said):

@@ -1,3 +1,5 @@
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,70 @@ def test_sincos_2d_by_hand():
 def test_bad_width_is_named(call):
     with pytest.raises(ValueError, match="Received: width="):
         call()
+
+
+GOLDEN = pathlib.Path(__file__).with_name("golden") / "torch_resized.npz"  # positions, and PyTorch's answers
+GRIDS = sorted(name for name in np.load(GOLDEN).files if name.count("-") == 1)
+
+
+def resized(grid, method):
+    """Returns a golden table of positions and its resized form, as grids, and the grid wanted."""
+    table = np.load(GOLDEN)[grid]
+    target = tuple(int(side) for side in grid.split("-")[1].split("x"))
+    found = positions.resize_grid(table.reshape(-1, table.shape[-1]), table.shape[:2], target, method)
+    return table, found.reshape(*target, -1), target
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "bilinear-antialias", "bicubic-antialias"])
+def test_pytorch_s_methods(grid, method):
+    _, found, _ = resized(grid, method)
+    np.testing.assert_allclose(found, np.load(GOLDEN)[f"{grid}-{method}"], atol=1e-5)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_scipy_s_zoom(grid):
+    ndimage = pytest.importorskip("scipy.ndimage", reason="SciPy is not installed")
+    table, found, target = resized(grid, "zoom")
+    zoom = [t / s for t, s in zip(target, table.shape)] + [1]
+    np.testing.assert_allclose(found, ndimage.zoom(table, zoom, order=1), atol=1e-5)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("method", ["linear", "cubic"])
+def test_jax_s_methods(grid, method):
+    image = pytest.importorskip("jax.image", reason="JAX is not installed")
+    table, found, target = resized(grid, f"jax-{method}")
+    np.testing.assert_allclose(found, image.resize(table, (*target, table.shape[-1]), method), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", positions.METHODS)
+def test_the_same_grid_is_left_alone_and_constants_stay(method):
+    table = np.random.default_rng(0).normal(size=(12, 4)).astype("float32")
+    assert positions.resize_grid(table, (3, 4), (3, 4), method) is table
+    np.testing.assert_allclose(positions.resize_matrix(7, 11, method).sum(1), 1)
+    np.testing.assert_allclose(positions.resize_matrix(11, 4, method).sum(1), 1)
+
+
+def test_unknown_methods_are_named():
+    with pytest.raises(ValueError, match="resample='nearest'"):
+        positions.resize_grid(np.zeros((4, 2)), (2, 2), (3, 3), "nearest")
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic-antialias"])
+def test_larger_patches_give_the_same_tokens(method):
+    """FlexiViT, equation 4: patches enlarged by the method give what they gave before."""
+    rng = np.random.default_rng(0)
+    kernel, patch = rng.normal(size=(4, 6, 3, 5)), rng.normal(size=(4, 6, 3))
+    larger = positions.resize_patches(kernel, (8, 9), method)
+    rows, columns = positions.resize_matrix(4, 8, method), positions.resize_matrix(6, 9, method)
+    enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, patch)
+    before, after = (np.einsum("rcx,rcxo->o", *pair) for pair in ((patch, kernel), (enlarged, larger)))
+    np.testing.assert_allclose(before, after, atol=1e-10)
+
+
+def test_patches_are_resized_by_the_whole_pseudo_inverse():
+    kernel = np.random.default_rng(0).normal(size=(4, 3, 1, 1))
+    rows, columns = positions.resize_matrix(4, 2, "bilinear"), positions.resize_matrix(3, 5, "bilinear")
+    whole = np.linalg.pinv(np.kron(rows, columns).T) @ kernel.reshape(-1)
+    np.testing.assert_allclose(positions.resize_patches(kernel, (2, 5), "bilinear").reshape(-1), whole, atol=1e-10)

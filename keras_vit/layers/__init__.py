@@ -1,20 +1,28 @@
 """The layers of a Vision Transformer, each usable alone in any Keras model."""
 
 from keras_vit.layers.attention import MultiHeadSelfAttention
+from keras_vit.layers.conv_stem import ConvStem
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
+from keras_vit.layers.rescale import Rescale
+from keras_vit.layers.resnet_stem import ResNetStem
+from keras_vit.layers.standardized_conv import StandardizedConv2D
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.token_pool import TokenPool
 from keras_vit.layers.transformer_block import TransformerBlock
 
 __all__ = [
     "MLP",
+    "ConvStem",
     "LayerScale",
     "MultiHeadSelfAttention",
     "PatchEncoder",
     "Patches",
+    "ResNetStem",
+    "Rescale",
+    "StandardizedConv2D",
     "StochasticDepth",
     "TokenPool",
     "TransformerBlock",

@@ -1,10 +1,11 @@
 """The feed-forward half of a block."""
 
 import keras
+from keras import ops
 
 from keras_vit import checks
 
-GELUS = ("tanh", "exact")
+GELUS = ("tanh", "exact", "quick")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -14,7 +15,10 @@ class MLP(keras.layers.Layer):
     Args:
         hidden_dim: Channels between the two layers.
         gelu: `"tanh"` for the approximation that Google's and big_vision's weights were trained with,
-            `"exact"` (the error function) for timm's and Hugging Face's.
+            `"exact"` (the error function) for timm's and Hugging Face's, `"quick"` (`x * sigmoid(1.702 x)`) for
+            OpenAI's CLIP.
+        swiglu: Whether the first layer gives a gate too, and `silu(gate) * x` stands in place of the GELU. Shazeer
+            2020 (arXiv:2002.05202); as in DINOv2's giant.
         dropout: Rate of the dropout after each dense layer.
 
     Call arguments:
@@ -36,17 +40,18 @@ class MLP(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, hidden_dim, *, gelu="tanh", dropout=0.0, **kwargs):
+    def __init__(self, hidden_dim, *, gelu="tanh", swiglu=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         checks.positive(hidden_dim=hidden_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout)
         self.hidden_dim = hidden_dim
         self.gelu = gelu
+        self.swiglu = swiglu
         self.dropout = dropout
 
     def build(self, input_shape):
-        self.fc1 = keras.layers.Dense(self.hidden_dim, name="fc1", dtype=self.dtype_policy)
+        self.fc1 = keras.layers.Dense(self.hidden_dim * (1 + self.swiglu), name="fc1", dtype=self.dtype_policy)
         self.fc1.build(input_shape)
         self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", dtype=self.dtype_policy)
         self.fc2.build((*tuple(input_shape)[:-1], self.hidden_dim))
@@ -54,12 +59,26 @@ class MLP(keras.layers.Layer):
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
 
     def call(self, x, training=None):
-        x = keras.activations.gelu(self.fc1(x), approximate=self.gelu == "tanh")  # (batch, ..., hidden_dim)
+        x = self._activation(self.fc1(x))  # (batch, ..., hidden_dim)
         x = self.drop1(x, training=training)
         return self.drop2(self.fc2(x), training=training)  # (batch, ..., width)
+
+    def _activation(self, x):
+        if self.swiglu:
+            gate, x = ops.split(x, 2, axis=-1)
+            return ops.silu(gate) * x
+        if self.gelu == "quick":
+            return x * ops.sigmoid(1.702 * x)
+        return keras.activations.gelu(x, approximate=self.gelu == "tanh")
 
     def compute_output_shape(self, input_shape):
         return input_shape
 
     def get_config(self):
-        return {**super().get_config(), "hidden_dim": self.hidden_dim, "gelu": self.gelu, "dropout": self.dropout}
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "gelu": self.gelu,
+            "swiglu": self.swiglu,
+            "dropout": self.dropout,
+        }

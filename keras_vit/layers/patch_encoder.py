@@ -29,6 +29,7 @@ class PatchEncoder(keras.layers.Layer):
         class_position: Whether positions cover the prefix tokens, as in the ViT paper; `False` for the
             form of DeiT-III and big_vision. `"sincos2d"` has no place for them and covers patches only.
         grid: `(rows, columns)` of the patches. Only `"sincos2d"` reads it; a square if `None`.
+        use_bias: Whether the projection has a bias.
         dropout: Rate of the dropout after positions.
 
     Call arguments:
@@ -60,6 +61,7 @@ class PatchEncoder(keras.layers.Layer):
         position="learned",
         class_position=True,
         grid=None,
+        use_bias=True,
         dropout=0.0,
         **kwargs,
     ):
@@ -76,6 +78,7 @@ class PatchEncoder(keras.layers.Layer):
         self.position = position
         self.class_position = class_position
         self.grid = None if grid is None else checks.pair("grid", grid)
+        self.use_bias = use_bias
         self.dropout = dropout
 
     @property
@@ -92,7 +95,9 @@ class PatchEncoder(keras.layers.Layer):
         patches = input_shape[1]
         if self.grid is not None and math.prod(self.grid) != patches:
             raise ValueError(f"A grid of {self.grid} does not hold {patches} patches.")
-        self.projection = keras.layers.Dense(self.width, name="projection", dtype=self.dtype_policy)
+        self.projection = keras.layers.Dense(
+            self.width, use_bias=self.use_bias, name="projection", dtype=self.dtype_policy
+        )
         self.projection.build(input_shape)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
 
@@ -141,6 +146,7 @@ class PatchEncoder(keras.layers.Layer):
             "position": self.position,
             "class_position": self.class_position,
             "grid": self.grid,
+            "use_bias": self.use_bias,
             "dropout": self.dropout,
         }
 

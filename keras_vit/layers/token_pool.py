@@ -16,8 +16,9 @@ class TokenPool(keras.layers.Layer):
     - `"token"`: the class token, which is the first.
     - `"gap"`: the mean of the patch tokens; prefix tokens are left out, as in timm and big_vision.
     - `"first"`, `"last"`: the first or the last patch token.
-    - `"map"`: attention pooling. One learned probe attends to all tokens, then an MLP on a residual
-      branch. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision.
+    - `"map"`: attention pooling. One learned probe attends to the patch tokens, then an MLP on a residual
+      branch. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; prefix tokens are left out, as
+      in timm.
     - `"none"`: all tokens, unchanged.
 
     Args:
@@ -25,7 +26,7 @@ class TokenPool(keras.layers.Layer):
         num_prefix: Number of tokens before the first patch.
         num_heads: Heads of `"map"`; the other ways ignore it.
         mlp_dim: Hidden channels of the MLP of `"map"`; four times the width if `None`.
-        gelu: GELU of that MLP, `"tanh"` or `"exact"`.
+        gelu: GELU of that MLP, `"tanh"`, `"exact"` or `"quick"`.
         epsilon: Of the layer normalisation of `"map"`.
 
     Call arguments:
@@ -70,7 +71,7 @@ class TokenPool(keras.layers.Layer):
         if (
             input_shape[1] is not None
             and input_shape[1] <= self.num_prefix
-            and self.pooling in ("gap", "first", "last")
+            and self.pooling in ("gap", "first", "last", "map")
         ):
             raise ValueError(f"{input_shape[1]} tokens hold no patch. Received: num_prefix={self.num_prefix}")
         if self.pooling != "map":
@@ -96,7 +97,7 @@ class TokenPool(keras.layers.Layer):
             return ops.mean(tokens[:, self.num_prefix :], axis=1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
-            x = self.attention(probe, tokens)  # (batch, 1, width)
+            x = self.attention(probe, tokens[:, self.num_prefix :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return x[:, 0]
         return tokens[:, {"token": 0, "first": self.num_prefix, "last": -1}[self.pooling]]

@@ -22,7 +22,8 @@ class TransformerBlock(keras.layers.Layer):
         norm_first: Pre-norm if true, post-norm if false.
         qkv_bias: Whether query, key and value have a bias.
         qk_norm: Whether query and key are normalised in each head.
-        gelu: `"tanh"` or `"exact"`.
+        gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
+        swiglu: Whether a gated MLP stands in place of the GELU's.
         epsilon: Of the layer normalisations.
         dropout: Rate after the attention's projection and in the MLP.
         attention_dropout: Rate on the attention scores.
@@ -60,6 +61,7 @@ class TransformerBlock(keras.layers.Layer):
         qkv_bias=True,
         qk_norm=False,
         gelu="tanh",
+        swiglu=False,
         epsilon=1e-6,
         dropout=0.0,
         attention_dropout=0.0,
@@ -77,6 +79,7 @@ class TransformerBlock(keras.layers.Layer):
         self.qkv_bias = qkv_bias
         self.qk_norm = qk_norm
         self.gelu = gelu
+        self.swiglu = swiglu
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
@@ -97,7 +100,7 @@ class TransformerBlock(keras.layers.Layer):
             dtype=dtype,
         )
         self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
-        self.mlp = MLP(self.mlp_dim, gelu=self.gelu, dropout=self.dropout, name="mlp", dtype=dtype)
+        self.mlp = MLP(self.mlp_dim, gelu=self.gelu, swiglu=self.swiglu, dropout=self.dropout, name="mlp", dtype=dtype)
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
@@ -147,6 +150,7 @@ class TransformerBlock(keras.layers.Layer):
             "qkv_bias": self.qkv_bias,
             "qk_norm": self.qk_norm,
             "gelu": self.gelu,
+            "swiglu": self.swiglu,
             "epsilon": self.epsilon,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,

@@ -18,7 +18,7 @@ def test_layer(pooling, tmp_path):
 
 def test_attention_pool_layer(tmp_path):
     run_layer_test(
-        lambda dtype: TokenPool("map", num_heads=2, mlp_dim=16, dtype=dtype),
+        lambda dtype: TokenPool("map", num_prefix=1, num_heads=2, mlp_dim=16, dtype=dtype),
         TOKENS.shape,
         (2, 8),
         ["attention", "norm", "mlp"],
@@ -41,10 +41,10 @@ def test_takes_the_right_tokens(pooling, expected):
 
 
 def test_attention_pool_is_probe_attention_and_an_mlp():
-    pool = TokenPool("map", num_heads=2)
+    pool = TokenPool("map", num_prefix=2, num_heads=2)
     found = pool(TOKENS)
     probe = keras.ops.repeat(keras.ops.convert_to_tensor(pool.probe), 2, axis=0)
-    x = pool.attention(probe, TOKENS)
+    x = pool.attention(probe, TOKENS[:, 2:])
     x = x + pool.mlp(pool.norm(x))
     np.testing.assert_allclose(np.asarray(found), np.asarray(x)[:, 0], atol=1e-5)
 

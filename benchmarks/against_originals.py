@@ -1,0 +1,173 @@
+"""Logits beside those of live timm and Hugging Face models: every kind, random weights, read from what they save.
+
+Needs torch, timm and transformers: python benchmarks/against_originals.py > benchmarks/results/against_originals.json
+"""
+
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+
+import keras
+import numpy as np
+import safetensors.torch
+import torch
+
+import keras_vit
+
+if "torchvision" not in sys.modules:  # a torchvision of another torch lacks its operators, and timm only names them
+    try:
+        library = torch.library.Library("torchvision", "DEF")
+        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    except RuntimeError:
+        pass
+import timm
+import transformers
+
+SIZES = (224, 384, (224, 320))
+NAMES = {
+    "Ti": "vit_tiny_patch16_224",
+    "S": "vit_small_patch16_224",
+    "B": "vit_base_patch16_224",
+}
+KINDS = {
+    "vit_small_patch16_224, global_pool='avg'": dict(global_pool="avg"),
+    "vit_small_patch16_224, fc_norm=False, avg": dict(global_pool="avg", fc_norm=False, class_token=False),
+    "vit_small_patch16_224, qkv_bias=False": dict(qkv_bias=False),
+    "vit_small_patch16_224, qk_norm": dict(qk_norm=True),
+    "vit_small_patch16_224, 4 registers": dict(reg_tokens=4, no_embed_class=True, init_values=1e-5),
+    "vit_small_patch16_224, registers with positions": dict(reg_tokens=2),
+    "vit_small_patch16_224, map": dict(global_pool="map", class_token=False),
+    "vit_small_patch16_224, map, registers": dict(global_pool="map", class_token=False, reg_tokens=3),
+    "vit_small_patch16_224, pre_norm": dict(pre_norm=True, norm_layer=lambda d, **k: torch.nn.LayerNorm(d, eps=1e-5)),
+    "vit_small_patch16_224, grey": dict(in_chans=1),
+    "vit_small_patch16_224, no head": dict(num_classes=0),
+    "vit_small_patch16_224, no positions": dict(pos_embed="none"),
+    "deit_tiny_distilled_patch16_224": {},
+    "deit3_small_patch16_224": {},
+    "vit_small_patch14_dinov2": dict(img_size=224, num_classes=10),
+    "vit_small_patch14_reg4_dinov2": dict(img_size=224, num_classes=10),
+    "vit_giant_patch14_dinov2": dict(img_size=56, depth=2, num_classes=10),
+    "vit_tiny_r_s16_p8_224": {},
+    "vit_small_r26_s32_224": {},
+    "vit_base_r50_s16_224": {},
+    "vit_large_r50_s32_224": dict(depth=4),
+    "vit_huge_patch14_224": dict(depth=2),
+    "vit_giant_patch14_224": dict(depth=2),
+    "vit_gigantic_patch14_224": dict(depth=2),
+    "vit_base_patch16_siglip_224": dict(num_classes=10, depth=3),
+    "vit_so400m_patch14_siglip_224": dict(depth=2, num_classes=10),
+    "vit_base_patch16_clip_224": dict(depth=3, num_classes=10),
+    "vit_medium_patch16_gap_256": {},
+    "vit_betwixt_patch16_reg4_gap_256": {},
+}
+
+
+def randomise(model, seed=0):
+    """Gives every parameter random numbers near what training leaves, so that nothing passes by being zero."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            one = (name.endswith("weight") and parameter.ndim == 1) or "gamma" in name
+            parameter.copy_(1 + 0.1 * noise if one else 0.02 * noise if "head" not in name else 0.05 * noise)
+    return model.eval()
+
+
+def ours(path, size, **options):
+    model = keras_vit.from_checkpoint(path, image_size=size, **options)
+    return keras.Model(model.get_layer("rescale").output, model.output)
+
+
+def difference(body, x, theirs):
+    mine = keras.ops.convert_to_numpy(body(np.ascontiguousarray(x.transpose(0, 2, 3, 1))))
+    return {"max_abs_diff": float(np.abs(mine - theirs).max()), "max_abs_logit": float(np.abs(theirs).max())}
+
+
+def timm_case(name, folder, size=None, options=None, heads=None, **ours_options):
+    options = dict(options or {})
+    model = randomise(timm.create_model(name, **options))
+    path = pathlib.Path(folder) / "model.safetensors"
+    safetensors.torch.save_file({k: v.contiguous() for k, v in model.state_dict().items()}, path)
+    if size is not None:  # timm's own resizing, of the same weights
+        resized = timm.create_model(name, **options, img_size=size)
+        state = timm.models.vision_transformer.checkpoint_filter_fn(safetensors.torch.load_file(path), resized)
+        resized.load_state_dict(state)
+        model = resized.eval()
+    size = size or model.patch_embed.img_size
+    size = (size, size) if isinstance(size, int) else size
+    x = np.random.default_rng(0).normal(size=(2, options.get("in_chans", 3), *size)).astype("float32")
+    with torch.no_grad():
+        theirs = model(torch.tensor(x)).numpy()
+    return difference(ours(path, size, num_heads=heads or model.blocks[0].attn.num_heads, **ours_options), x, theirs)
+
+
+def hub_case(kind, folder, size, **config):
+    configuration = getattr(transformers, kind.split("For")[0].removesuffix("Model") + "Config")(
+        num_labels=10, **config
+    )
+    model = randomise(getattr(transformers, kind)(configuration))
+    model.save_pretrained(folder)
+    size = (size, size) if isinstance(size, int) else size
+    x = np.random.default_rng(0).normal(size=(2, 3, *size)).astype("float32")
+    with torch.no_grad():
+        out = model(torch.tensor(x), interpolate_pos_encoding=True)
+    theirs = (out.logits if hasattr(out, "logits") else out.last_hidden_state[:, 0]).numpy()
+    return difference(ours(folder, size), x, theirs)
+
+
+def main():
+    rows = {}
+    cases = [(f"{name}, {size}", dict(name=name, size=size)) for name in NAMES.values() for size in SIZES]
+    cases += [(name, dict(name=name.split(",")[0], options=o)) for name, o in KINDS.items()]
+    for name in ("deit_tiny_distilled_patch16_224", "deit3_small_patch16_224", "vit_tiny_r_s16_p8_224"):
+        cases.append((f"{name}, (224, 320)", dict(name=name, size=(224, 320))))
+    for label, case in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            rows[f"timm {label}"] = report(label, lambda: timm_case(folder=folder, **case))  # noqa: B023
+    widths = {"Ti": (192, 3), "S": (384, 6), "B": (768, 12)}
+    for label, (width, heads) in widths.items():
+        for size in SIZES:
+            sizes = dict(hidden_size=width, num_attention_heads=heads, intermediate_size=4 * width)
+            with tempfile.TemporaryDirectory() as folder:
+                row = report(label, lambda: hub_case("ViTForImageClassification", folder, size, **sizes))  # noqa: B023
+            rows[f"transformers ViT {label}, {size}"] = row
+    small = dict(hidden_size=192, num_attention_heads=3, intermediate_size=768)
+    for kind in ("DeiTForImageClassificationWithTeacher", "DeiTForImageClassification", "ViTModel", "DeiTModel"):
+        for size in (224, (224, 320)):
+            with tempfile.TemporaryDirectory() as folder:
+                rows[f"transformers {kind}, {size}"] = report(kind, lambda: hub_case(kind, folder, size, **small))  # noqa: B023
+    for options in (
+        dict(hidden_act="gelu_new"),
+        dict(qkv_bias=False),
+        dict(num_attention_heads=12, layer_norm_eps=1e-3),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            row = report(options, lambda: hub_case("ViTForImageClassification", folder, 224, **{**small, **options}))  # noqa: B023
+        rows[f"transformers ViT Ti, {options}"] = row
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    packages = ("keras", "torch", "timm", "transformers")
+    about = {
+        "commit": commit,
+        "backend": keras.backend.backend(),
+        "device": f"{os.cpu_count()} cores, {platform.machine()}",
+    }
+    print(json.dumps({**about, **{name: version(name) for name in packages}, "cases": rows}, indent=2))
+
+
+def report(label, case):
+    try:
+        row = case()
+    except Exception as error:
+        row = {"error": f"{type(error).__name__}: {error}"}
+    print(label, row, file=sys.stderr, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""A model's arguments, read off its layers."""
+
+from keras_vit.layers import PatchEncoder, Patches, Rescale, TransformerBlock
+
+
+def arguments_of(model):
+    """Returns the arguments of `keras_vit.vit` that make a model like this one.
+
+    Args:
+        model: A model from `keras_vit.vit`, or one with its layers under its names.
+
+    Returns:
+        A dictionary; `stem` is the stem layer itself, or `None`.
+
+    Raises:
+        ValueError: If the model has not the layers of one.
+    """
+    layers = {layer.name: layer for layer in getattr(model, "layers", ())}
+    blocks = [layers[f"block_{i}"] for i in range(sum(isinstance(x, TransformerBlock) for x in layers.values()))
+              if f"block_{i}" in layers]  # fmt: skip
+    wanted = {"rescale": Rescale, "patches": Patches, "encoder": PatchEncoder}
+    missing = [name for name, kind in wanted.items() if not isinstance(layers.get(name), kind)] + ["block_0"][
+        bool(blocks) :
+    ]
+    if missing:
+        raise ValueError(
+            f"A model of `keras_vit.vit` is needed. Received: {getattr(model, 'name', model)!r}, which lacks "
+            f"{', '.join(missing)}"
+        )
+    encoder, block, rescale, names = layers["encoder"], blocks[0], layers["rescale"], list(layers)
+    final = None
+    if "norm" in layers:
+        final = "before" if names.index("norm") < names.index("pool") else "after"
+    return {
+        "image_size": tuple(model.input_shape[1:3]),
+        "channels": model.input_shape[3],
+        "num_classes": layers["head"].units if "head" in layers else 0,
+        "pooling": layers["pool"].pooling,
+        "class_token": encoder.class_token,
+        "distilled": encoder.distillation_token,
+        "registers": encoder.registers,
+        "position": encoder.position,
+        "class_position": encoder.class_position,
+        "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
+        "layer_scale": block.layer_scale,
+        "qkv_bias": block.qkv_bias,
+        "qk_norm": block.qk_norm,
+        "gelu": block.gelu,
+        "swiglu": block.swiglu,
+        "epsilon": block.epsilon,
+        "pre_norm": "norm_pre" in layers,
+        "final_norm": final,
+        "mean": rescale.mean,
+        "std": rescale.std,
+        "stem": layers.get("stem"),
+        "width": encoder.width,
+        "depth": len(blocks),
+        "mlp_dim": block.mlp_dim,
+        "num_heads": block.num_heads,
+        "patch_size": layers["patches"].patch_size,
+    }
+
+
+def grid_of(model):
+    """Returns `(rows, columns)` of a model's patches."""
+    patches = model.get_layer("patches")
+    return patches.grid(patches.input.shape)

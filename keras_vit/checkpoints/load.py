@@ -1,0 +1,210 @@
+"""One loader for every format: into a model, or into the model that a file describes."""
+
+import inspect
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.checkpoints import adapt, google, huggingface, tables, timm
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.match import POSITION, plan
+from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.models import vit
+from keras_vit.positions import METHODS
+
+FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface)}
+FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # what weights alone do not show
+
+
+class Options(NamedTuple):
+    """How to load; see `load_weights`."""
+
+    format: str = "auto"
+    head: str = "require"
+    resample: str | None = None
+    patches: str = "require"
+    grid: tuple | None = None
+
+    def check(self):
+        checks.one_of("format", self.format, ("auto", *FORMATS))
+        checks.one_of("head", self.head, ("require", "new"))
+        checks.one_of("patches", self.patches, ("require", "resize"))
+        if self.resample is not None:
+            checks.one_of("resample", self.resample, tuple(METHODS))
+        if self.grid is not None:
+            checks.pair("grid", self.grid)
+        return self
+
+
+def load_weights(
+    model, source, *, format="auto", head="require", resample=None, patches="require", grid=None, sha256=None
+):
+    """Fills a model from a published checkpoint, at the model's own image size and number of channels.
+
+    Positions are resampled to the model's grid, and kernels for three channels adapted to the model's (timm's rule: the
+    sum for one channel). Every weight is filled and every tensor used, or nothing is changed.
+
+    Args:
+        model: A model from `keras_vit.vit`.
+        source: A file (`.npz`, `.safetensors`, `.pth`, `.pt`, `.bin`), a directory with one, `"https://..."`, or
+            `"hf://owner/name"`.
+        format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, or `"auto"`, by the names.
+        head: `"require"`, or `"new"` to leave the model's head as it is and the source's out.
+        resample: How positions are resampled, and patches; see `keras_vit.positions.resize_matrix`. `None` for what the
+            source's own code does.
+        patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT).
+        grid: `(rows, columns)` of the source's patches, where they are neither a square nor in its `config.json`.
+        sha256: SHA-256 of a file to be downloaded, in hexadecimal; its first eight digits suffice.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: For a damaged file, another architecture, missing or surplus tensors, other shapes, or numbers that
+            are not finite; for arguments outside the above.
+        FileNotFoundError, ConnectionError: If the source cannot be had.
+
+    Warns:
+        UserWarning: If the model computes otherwise than the source does, such as by another GELU.
+    """
+    options = Options(format, head, resample, patches, grid).check()
+    own = arguments_of(model)
+    with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        form, names = recognise(checkpoint, format)
+        said, *_ = describe(checkpoint, form, names)
+        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said)))
+    said["mean"], said["std"] = (adapt.statistics(said[k], own["channels"]) for k in ("mean", "std"))
+    other = [f"{k}={said[k]!r} (the model: {own[k]!r})" for k in FUNCTION if said[k] is not None and said[k] != own[k]]
+    if other:
+        warnings.warn(
+            f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
+            "`from_checkpoint` builds that one.",
+            stacklevel=2,
+        )
+    return model
+
+
+def from_checkpoint(
+    source,
+    *,
+    format="auto",
+    head=None,
+    resample=None,
+    grid=None,
+    sha256=None,
+    metadata=None,
+    **overrides,
+):
+    """Builds the model that a published checkpoint describes, and fills it.
+
+    Width, depth, patches, MLP, grid, classes, pooling, tokens, layer scale and biases are read off the tensors; heads,
+    GELU, epsilon and preprocessing off `config.json` where there is one, else they are the published ones of the
+    format. The first layer's `metadata` says which, and `keras_vit.preprocess` follows it.
+
+    Args:
+        source: As in `load_weights`.
+        format: As in `load_weights`.
+        head: `"require"` or `"new"`; `None` for new only where `num_classes` is given and is not the source's.
+        resample: As in `load_weights`.
+        grid: As in `load_weights`.
+        sha256: As in `load_weights`.
+        metadata: Dictionary that is added to the model's.
+        **overrides: Arguments of `keras_vit.vit`, such as `image_size`, `channels`, `num_classes` or `patch_size`,
+            to which the weights are adapted, or `stochastic_depth` and `num_heads`.
+
+    Returns:
+        A model as from `keras_vit.vit`.
+
+    Raises:
+        ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the heads are neither in the file nor
+            published for its width.
+    """
+    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata")]
+    for name in overrides:
+        if name not in known:
+            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
+    Options(format, head or "require", resample, grid=grid).check()
+    with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        form, names = recognise(checkpoint, format)
+        said, evaluation, origins = describe(checkpoint, form, names)
+        arguments = _arguments(said, origins, checkpoint, form, names, grid, overrides)
+        new_head = overrides.get("num_classes") not in (None, 0, said["num_classes"])
+        options = Options(format, head or ("new" if new_head else "require"), resample, "resize", grid)
+        origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+        about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
+        model = vit(None, metadata=about | (metadata or {}), **arguments)
+        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said)))
+    return model
+
+
+def recognise(checkpoint, name="auto"):
+    """Returns the `Format` of a checkpoint, and where each canonical name is found in it."""
+    found = [form for form in FORMATS.values() if form.detect(checkpoint.shapes)]
+    form = FORMATS[name] if name != "auto" else found[0] if found else None
+    if form not in found:
+        raise ValueError(
+            f"{str(checkpoint.path)!r} is no Vision Transformer of {name if form else ', '.join(FORMATS)}. "
+            f"It has {tables.listing(checkpoint.shapes) or 'no tensors'}"
+        )
+    return form, form.canonical(checkpoint.shapes)
+
+
+def describe(checkpoint, form, names):
+    """Returns what `Format.architecture` does, with what `save_checkpoint` noted in the file before all else."""
+    shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+    arguments, evaluation, origins = form.architecture(shapes, checkpoint)
+    defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
+    arguments = {**{name: defaults[name] for name in FUNCTION}, **arguments}
+    if checkpoint.notes:
+        said = {k: tuple(v) if isinstance(v, list) else v for k, v in checkpoint.notes.get("arguments", {}).items()}
+        arguments |= {k: v for k, v in said.items() if k in defaults}
+        origins = dict.fromkeys(origins, "the file's own notes")
+        evaluation = checkpoint.notes.get("evaluation") or evaluation
+    return arguments, evaluation, origins
+
+
+def _arguments(said, origins, checkpoint, form, names, grid, overrides):
+    """Returns all of `vit`'s arguments: what the file says, completed, and the caller's."""
+    arguments = {**said, **overrides}
+    if arguments["num_heads"] is None:
+        raise ValueError(f"{origins['num_heads']} Received: {str(checkpoint.path)!r}")
+    stem = said.get("stem")
+    if stem is not None and "dtype" in overrides:
+        arguments["stem"] = type(stem).from_config({**stem.get_config(), "dtype": overrides["dtype"]})
+    if "channels" in overrides:
+        for name in {"mean", "std"} - set(overrides):
+            arguments[name] = adapt.statistics(said[name], overrides["channels"])
+    table = next(row.theirs for row in form.rows if row.ours == POSITION)
+    known = grid or _grid(said)
+    if said.get("position", "learned") == "learned" and table in names:
+        count = tables.need({table: checkpoint.shape(names[table])}, table, 3)[1]
+        registers = said.get("registers", 0)
+        prefix = int(said.get("class_token", True)) + int(said.get("distilled", False)) + registers
+        likely = "image_size" in overrides and [
+            side // step for side, step in zip(checks.pair("image_size", overrides["image_size"]), tables.stride(said))
+        ]
+        cover, known = adapt.covered(count, prefix, registers, known, likely)
+        arguments.setdefault("class_position", cover == prefix)
+    if known:
+        arguments.setdefault("image_size", tuple(side * step for side, step in zip(known, tables.stride(said))))
+    return arguments
+
+
+def _grid(arguments):
+    """Returns the grid of the source where its image size is known."""
+    return tables.grid(arguments) if "image_size" in arguments else None
+
+
+def _fill(model, checkpoint, steps):
+    """Looks at every number, then assigns."""
+    places = sorted({place for step in steps.values() for place in step.places}, key=str)
+    bad = [place for place in places if not np.isfinite(checkpoint.array(place)).all()]
+    if bad:
+        raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {tables.listing(map(str, bad))}")
+    variables = {variable.path: variable for variable in model.weights}
+    for step in steps.values():
+        for path, array in zip(step.paths, step.read(), strict=True):
+            variables[path].assign(array)

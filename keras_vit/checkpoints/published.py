@@ -1,0 +1,88 @@
+"""The table of published checkpoints: where each lies, how its source evaluates it, what it reached."""
+
+import csv
+import functools
+import pathlib
+from typing import NamedTuple
+
+from keras_vit import checks
+
+
+class Published(NamedTuple):
+    """A published checkpoint, and how its source prepares an image to evaluate it."""
+
+    name: str  # variant and weights, such as "B/16-augreg-i21k-i1k-384"
+    source: str  # an https:// address, or hf://owner/repository
+    sha256: str  # the first 8 digits where the address carries them, else ""
+    image_size: int
+    num_classes: int  # 0: no head
+    mean: float | tuple
+    std: float | tuple
+    resize: str  # "direct": squashed to the size; "crop": shorter side to image_size / crop_pct, then the centre
+    crop_pct: float | None
+    interpolation: str
+    antialias: bool
+    top1: float | None  # ImageNet-1k, percent
+    top1_source: str
+    licence: str
+
+
+@functools.cache
+def _table():
+    """Returns the rows by name."""
+    text = pathlib.Path(__file__).with_name("published.csv").read_text(encoding="utf-8")
+    return {row["name"]: _row(**row) for row in csv.DictReader(text.splitlines())}
+
+
+def _row(*, image_size, num_classes, mean, std, crop_pct, antialias, top1, **words):
+    """Returns a row of text as a `Published`."""
+    return Published(
+        image_size=int(image_size),
+        num_classes=int(num_classes),
+        mean=_channels(mean),
+        std=_channels(std),
+        crop_pct=float(crop_pct) if crop_pct else None,
+        antialias={"yes": True, "no": False}[antialias],
+        top1=float(top1) if top1 else None,
+        **words,
+    )
+
+
+def _channels(text):
+    """Returns one number, or a tuple of one a channel."""
+    first, *others = map(float, text.split())
+    return (first, *others) if others else first
+
+
+def list_checkpoints():
+    """Lists the public checkpoints of plain and hybrid Vision Transformers that the package knows by name.
+
+    Nothing is downloaded. The top-1 figures are others' measurements, not this package's: timm's published results for
+    the same training run, with timm's preprocessing (shorter side, centre crop), which is not every row's own.
+
+    Returns:
+        A list of `Published`.
+    """
+    return list(_table().values())
+
+
+def published(name):
+    """Returns a checkpoint's row.
+
+    Args:
+        name: A variant and its weights, such as `"B/16-augreg-i21k-i1k-384"`; see `list_checkpoints`.
+
+    Returns:
+        A `Published`.
+
+    Raises:
+        ValueError: For an unknown name, with those spelled like it.
+    """
+    if str(name) in _table():
+        return _table()[str(name)]
+    variant = str(name).partition("-")[0]
+    same = [known for known in _table() if known.lower().startswith(f"{variant.lower()}-")]
+    variants = dict.fromkeys(known.partition("-")[0] for known in _table())
+    near = checks.near(name, same) if same else checks.near(variant, variants)
+    example = "a variant and its weights, such as 'B/16-augreg-i21k-i1k-384'"
+    raise ValueError(f"A published checkpoint is {example}. Received: {name!r}. {near}")

@@ -1,0 +1,216 @@
+"""Files of weights: names and shapes at once, arrays one by one."""
+
+import contextlib
+import json
+import math
+import pathlib
+import zipfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+import ml_dtypes  # noqa: F401  (by which NumPy knows bfloat16)
+import numpy as np
+import safetensors
+from numpy.lib import format as npy
+
+FLOATS = {"F64", "F32", "F16", "BF16"}
+SUFFIXES = (".safetensors", ".npz", ".pth", ".pt", ".bin")
+WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema")  # what training scripts put a state dict into
+MAX_INFLATION = 50  # a zip member may claim more than memory holds
+
+
+class Checkpoint(NamedTuple):
+    """An open file of weights, or several that make one.
+
+    `shapes` goes from names to shapes; `read` returns one array, float32; `config` and `processor` are what
+    `config.json` and `preprocessor_config.json` beside it say, `{}` without them; `notes` is what `save_checkpoint`
+    left in it.
+    """
+
+    path: pathlib.Path
+    shapes: dict
+    read: Callable
+    config: dict
+    processor: dict
+    notes: dict
+
+    def shape(self, place):
+        """Returns the shape of a tensor, or of one block of a stacked one, `(name, index)`."""
+        return self.shapes[place[0]][1:] if isinstance(place, tuple) else self.shapes[place]
+
+    def array(self, place):
+        """Reads a tensor, or one block of a stacked one, `(name, index)`."""
+        return self.read(place[0])[place[1]] if isinstance(place, tuple) else self.read(place)
+
+
+@contextlib.contextmanager
+def open_checkpoint(path):
+    """Opens a file of weights, or a directory with one, for reading.
+
+    Nothing but names and shapes is read; no array is unpickled; sizes are checked against the file's own.
+
+    Args:
+        path: `.npz`, `.safetensors`, `.pth`, `.pt` or `.bin` (the last three through PyTorch), or a directory with one,
+            or with shards and `model.safetensors.index.json`.
+
+    Yields:
+        A `Checkpoint`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is damaged, or of another kind.
+    """
+    path = pathlib.Path(path)
+    files = _files(path)
+    folder = path if path.is_dir() else path.parent
+    with contextlib.ExitStack() as stack:
+        shapes, readers, notes = {}, {}, {}
+        for file in files:
+            with _sentence(file):
+                opened = stack.enter_context(_OPENERS[file.suffix](file))
+            notes |= opened[2]
+            twice = sorted(set(opened[0]) & set(shapes))
+            if twice:
+                raise ValueError(f"{str(path)!r} holds {twice[0]!r} twice.")
+            shapes |= opened[0]
+            readers |= dict.fromkeys(opened[0], (file, opened[1]))
+
+        def read(name):
+            file, reader = readers[name]
+            with _sentence(file):
+                array = reader(name)
+                if array.shape != shapes[name]:
+                    raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
+                return array
+
+        config, processor = (_json(folder / name) for name in ("config.json", "preprocessor_config.json"))
+        yield Checkpoint(path, shapes, read, config, processor, notes)
+
+
+def _files(path):
+    """Returns the files that make up a checkpoint."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no checkpoint {str(path)!r}.")
+    if not path.is_dir():
+        if path.suffix not in _OPENERS:
+            raise ValueError(f"A checkpoint's name ends in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
+        return [path]
+    index = _json(path / "model.safetensors.index.json").get("weight_map")
+    if index:
+        names = sorted(set(index.values())) if isinstance(index, dict) else [index]
+        if not all(isinstance(name, str) and (path / name).is_file() and "/" not in name for name in names):
+            raise ValueError(f"{str(path)!r} misses some of its shards: {names[:10]}")
+        return [path / name for name in names]
+    for suffix in SUFFIXES:
+        found = sorted(file for file in path.iterdir() if file.suffix == suffix and file.is_file())
+        found = [file for file in found if file.stem == "model"] or found
+        if len(found) == 1:
+            return found
+        if found:
+            raise ValueError(f"{str(path)!r} holds several checkpoints: name one. Found: {[f.name for f in found]}")
+    raise ValueError(f"{str(path)!r} holds no file that ends in one of {', '.join(SUFFIXES)}.")
+
+
+@contextlib.contextmanager
+def _npz(path):
+    with zipfile.ZipFile(path) as archive:
+        members, shapes, total = {}, {}, 0
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename or name in members:
+                raise ValueError(f"the member {member.filename!r} is no array, or there twice")
+            with archive.open(member) as stream:
+                shape, _, dtype, offset = _header(stream, name)
+            if member.file_size != offset + math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"{name} has {member.file_size} bytes, which its header {shape}, {dtype} contradicts")
+            total += member.file_size
+            members[name], shapes[name] = member, shape
+        if total > 2**26 + MAX_INFLATION * path.stat().st_size:
+            raise ValueError(f"it claims to hold {total:,} bytes")
+
+        def read(name):
+            with archive.open(members[name]) as stream:
+                shape, order, dtype, _ = _header(stream, name)
+                array = np.frombuffer(stream.read(), dtype).reshape(shape, order=order)
+            return _float32(name, array.view("bfloat16") if dtype.kind == "V" else array)
+
+        yield shapes, read, {}
+
+
+def _header(stream, name):
+    """Returns shape, order, type and the length of the header of an `.npy` file."""
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"{name} has the header of version {version}")
+    reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = reader(stream)
+    if dtype.hasobject:
+        raise ValueError(f"{name} is pickled, which can run any program: it is not read")
+    if any(side < 0 for side in shape):
+        raise ValueError(f"{name} has the shape {shape}")
+    return shape, "F" if fortran else "C", dtype, stream.tell()
+
+
+@contextlib.contextmanager
+def _safetensors(path):
+    with safetensors.safe_open(path, framework="np") as file:  # maps the file into memory
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        shapes = {name: tuple(slice.get_shape()) for name, slice in slices.items()}
+
+        def read(name):
+            if slices[name].get_dtype() not in FLOATS:
+                raise ValueError(f"{name} holds {slices[name].get_dtype()}, and weights are floats")
+            return _float32(name, file.get_tensor(name))
+
+        note = (file.metadata() or {}).get("keras_vit")
+        yield shapes, read, json.loads(note) if note else {}
+
+
+@contextlib.contextmanager
+def _torch(path):
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            f"{str(path)!r} is read by PyTorch, which is not installed: pip install torch, "
+            "or take the .safetensors file."
+        ) from None
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError:  # the format before version 1.6, which cannot be mapped
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    for wrapper in WRAPPERS:
+        if isinstance(tensors, dict) and isinstance(tensors.get(wrapper), dict):
+            tensors = tensors[wrapper]
+    tensors = {k.removeprefix("module."): v for k, v in tensors.items() if isinstance(v, torch.Tensor)}
+    yield {k: tuple(v.shape) for k, v in tensors.items()}, lambda name: tensors[name].float().contiguous().numpy(), {}
+
+
+_OPENERS = {".npz": _npz, ".safetensors": _safetensors, ".pth": _torch, ".pt": _torch, ".bin": _torch}
+
+
+def _float32(name, array):
+    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+        raise ValueError(f"{name} holds {array.dtype}, and weights are floats")
+    return array.astype("float32", copy=False)
+
+
+def _json(path):
+    if not path.is_file():
+        return {}
+    with _sentence(path):
+        content = json.loads(path.read_text())
+        if not isinstance(content, dict):
+            raise ValueError("it is no dictionary")
+        return content
+
+
+@contextlib.contextmanager
+def _sentence(path):
+    """Turns whatever a reader stumbles over in a damaged file into one sentence."""
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {(str(error) or repr(error)).splitlines()[0]}") from None

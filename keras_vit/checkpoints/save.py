@@ -1,0 +1,132 @@
+"""The loader's tables, inverted: a model's weights under another library's names."""
+
+import inspect
+import json
+import os
+import pathlib
+import tempfile
+import warnings
+
+import keras
+import numpy as np
+import safetensors.numpy
+
+from keras_vit import checks
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.load import FORMATS, Options
+from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
+from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.tables import grid, listing
+from keras_vit.models import vit
+
+APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # that a format may have no place for
+UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # seen in the tensors themselves
+
+
+def save_checkpoint(model, path, *, format, overwrite=False):
+    """Writes a model's weights in a published format.
+
+    What is written is read back and matched with the model before it is put in place.
+
+    Args:
+        model: A model from `keras_vit.vit`.
+        path: For `"google"` a file that ends in `.npz`. For the others a directory, which gets `model.safetensors`,
+            `config.json` and for Hugging Face `preprocessor_config.json`, so that
+            `timm.create_model("local-dir:PATH", pretrained=True)` and transformers' `from_pretrained("PATH")` load it;
+            or a file that ends in `.safetensors`, for the weights alone.
+        format: `"google"`, `"timm"` or `"huggingface"`.
+        overwrite: Whether to replace files that are there.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: If the format has no name for some weight, or no model of the kind.
+        FileExistsError: If a file is there and `overwrite` is false.
+
+    Warns:
+        UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
+    """
+    checks.one_of("format", format, tuple(FORMATS))
+    path, form = pathlib.Path(path), FORMATS[format]
+    suffix = ".npz" if format == "google" else ".safetensors"
+    if path.suffix != suffix and (path.suffix or format == "google"):
+        raise ValueError(f"{format} checkpoints end in {suffix}. Received: {str(path)!r}")
+    arguments = arguments_of(model)
+    arguments["evaluation"] = model.get_layer("rescale").metadata.get("evaluation") or {}
+    arrays, files = form.express(arguments, _arrays(model, form, arguments))
+    folder, main = (path.parent, path.name) if path.suffix else (path, f"model{suffix}")
+    files = {} if path.suffix else files
+    there = [name for name in (main, *files) if (folder / name).exists()]
+    if there and not overwrite:
+        raise FileExistsError(f"{str(folder / there[0])!r} exists. Choose another path, or pass overwrite=True.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".checkpoint-") as temporary:
+        temporary = pathlib.Path(temporary)
+        if format == "google":
+            np.savez(temporary / main, **arrays)
+        else:
+            noted = {k: v for k, v in arguments.items() if k not in ("stem", "evaluation")}
+            note = json.dumps({"arguments": noted, "evaluation": arguments["evaluation"]})
+            safetensors.numpy.save_file(arrays, temporary / main, metadata={"format": "pt", "keras_vit": note})
+        for name, content in files.items():
+            (temporary / name).write_text(json.dumps(content, indent=2))
+        lost = _lost(model, temporary / main, form, arguments)
+        for name in (*files, main):
+            os.replace(temporary / name, folder / name)
+    if lost:
+        warnings.warn(
+            f"The {format} format keeps no record of {listing(lost)}: pass it to whoever reads {str(path)!r}.",
+            stacklevel=2,
+        )
+    return path
+
+
+def _arrays(model, form, arguments):
+    """Returns the model's weights under the format's canonical names."""
+    variables = {v.path: np.asarray(keras.ops.convert_to_numpy(v), "float32") for v in model.weights}
+    encoder = model.get_layer("encoder")
+    if (
+        arguments["position"]
+        and POSITION not in variables
+        and not (form.name == "google" and arguments["position"] == "sincos2d")
+    ):
+        variables[POSITION] = np.asarray(encoder.position_embedding)  # fixed here, a table there
+        arguments["position"] = "learned"
+    rows, columns = arguments["patch_size"]
+    kernel = variables[PROJECTION]
+    variables[PROJECTION] = kernel.reshape(rows, columns, -1, kernel.shape[-1])
+    words, arrays, unknown = form.words(arguments), {}, []
+    for path in variables:
+        row = next(matching(form, path, words), None)
+        if row is None:
+            unknown.append(path)
+        elif row.theirs[0] not in arrays:
+            written = row.form.write([variables[ours] for ours in row.ours], arguments["num_heads"])
+            arrays |= {name: np.ascontiguousarray(array) for name, array in zip(row.theirs, written, strict=True)}
+    if unknown:
+        raise ValueError(f"The {form.name} format has no name for {listing(unknown)}.")
+    return arrays
+
+
+def _lost(model, path, form, arguments):
+    """Reads a written file back; returns what a reader of it will take for granted, and wrongly."""
+    with open_checkpoint(path) as checkpoint:
+        names = form.canonical(checkpoint.shapes)
+        shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+        read, *_ = form.architecture(shapes, checkpoint)
+        defaults = {name: p.default for name, p in inspect.signature(vit).parameters.items() if name in arguments}
+        read = {**defaults, "image_size": arguments["image_size"], **{k: v for k, v in read.items() if v is not None}}
+        other = [k for k in read if k not in UNCOMPARED and not _same(read[k], arguments[k])]
+        if set(other) - set(APPROXIMATE):
+            kind = ", ".join(f"{k}={arguments[k]!r}" for k in other if k not in APPROXIMATE)
+            raise ValueError(f"The {form.name} format has no model with {kind}.")
+        if arguments["position"] == model.get_layer("encoder").position:
+            plan(model, checkpoint, form, names, Options(), grid(arguments))
+    return [f"{k}={arguments[k]!r}" for k in other]
+
+
+def _same(one, other):
+    if any(value is None or isinstance(value, (str, bool)) for value in (one, other)):
+        return one == other
+    return np.allclose(one, other, rtol=1e-6, atol=0)

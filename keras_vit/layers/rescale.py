@@ -1,0 +1,59 @@
+"""Pixels to what the encoder was trained on."""
+
+import keras
+import numpy as np
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Rescale(keras.layers.Layer):
+    """Takes pixels from 0..255 to `(pixel / 255 - mean) / std`, in float32, and carries what is known of the model.
+
+    Args:
+        mean: Mean of the pixels on a scale of 0 to 1: a number, or one a channel.
+        std: Standard deviation likewise, above 0.
+        metadata: Dictionary of plain values that travels with the model, such as where its weights are from and
+            how `keras_vit.preprocess` resizes images for it.
+
+    Call arguments:
+        images: Tensor of pixels from 0 to 255, of any type.
+
+    Input shape:
+        `(batch, height, width, channels)`.
+
+    Output shape:
+        The input's.
+
+    Raises:
+        ValueError: For a mean or deviation that does not fit the channels, or a deviation that is not above 0.
+
+    Example:
+
+    >>> float(Rescale(0.5, 0.5)(keras.ops.full((1, 1, 1, 3), 255.0))[0, 0, 0, 0])
+    1.0
+    """
+
+    def __init__(self, mean=0.5, std=0.5, metadata=None, **kwargs):
+        super().__init__(**kwargs)
+        self.mean, self.std = np.asarray(mean, "float64").tolist(), np.asarray(std, "float64").tolist()
+        if not (np.asarray(self.std) > 0).all():
+            raise ValueError(f"`std` is above 0. Received: std={self.std}")
+        self.metadata = dict(metadata or {})
+
+    def build(self, input_shape):
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if np.shape(values) not in ((), (input_shape[-1],)):
+                raise ValueError(
+                    f"`{name}` is a number or one for each of {input_shape[-1]} channels. Received: {values}"
+                )
+
+    def call(self, images):
+        mean, std = np.asarray(self.mean), np.asarray(self.std)
+        scale, offset = 1 / (255 * std), -mean / std
+        x = keras.ops.cast(images, self.compute_dtype)
+        return x * keras.ops.cast(scale, x.dtype) + keras.ops.cast(offset, x.dtype)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {**super().get_config(), "mean": self.mean, "std": self.std, "metadata": self.metadata}

@@ -1,0 +1,46 @@
+"""A convolution whose kernel is standardised at each call."""
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+
+STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the deviation, added to the variance
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class StandardizedConv2D(keras.layers.Conv2D):
+    """Convolution with weight standardisation: each output channel's kernel has mean 0 and deviation 1.
+
+    Qiao et al. 2019 (arXiv:1903.10520). Taken in float32 under any precision policy.
+
+    Args:
+        filters: Output channels.
+        kernel_size: As in `keras.layers.Conv2D`; so are all other arguments, but there is no bias and the padding is
+            TensorFlow's "same", which puts the odd row and column at the bottom right.
+        standardize: `"google"`, which divides by `deviation + 1e-5`, or `"timm"`, by `sqrt(variance + 1e-8)`.
+
+    Input shape:
+        `(batch, height, width, channels)`.
+
+    Output shape:
+        `(batch, ceil(height / stride), ceil(width / stride), filters)`.
+
+    Raises:
+        ValueError: For an unknown `standardize`.
+    """
+
+    def __init__(self, filters, kernel_size, *, standardize="google", **kwargs):
+        super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, **kwargs})
+        checks.one_of("standardize", standardize, tuple(STANDARDIZE))
+        self.standardize = standardize
+
+    def convolution_op(self, inputs, kernel):
+        weights = ops.cast(kernel, "float32")
+        mean, variance = ops.moments(weights, axes=[0, 1, 2], keepdims=True)
+        to_deviation, to_variance = STANDARDIZE[self.standardize]
+        weights = (weights - mean) / (ops.sqrt(variance + to_variance) + to_deviation)
+        return super().convolution_op(inputs, ops.cast(weights, inputs.dtype))
+
+    def get_config(self):
+        return {**super().get_config(), "standardize": self.standardize}

@@ -1,0 +1,102 @@
+"""Images of any size, prepared as the evaluation of a model's source did."""
+
+import math
+import pathlib
+
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.layers import Rescale
+from keras_vit.positions import resize_matrix
+
+DEFAULT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
+
+
+def preprocess(model, images):
+    """Resizes and crops images as the evaluation of the model's source did.
+
+    The rule stands in the metadata of the model's first layer: `"direct"` squashes the image to the model's size,
+    `"crop"` resizes its shorter side to `size / crop_pct` and takes the centre, as torchvision does. With `antialias`
+    Pillow resizes, else TensorFlow's bilinear rule does. Mean and deviation are the first layer's own work.
+
+    Args:
+        model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
+        images: Image files, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0 to 255, of any
+            sizes; or one of either.
+
+    Returns:
+        float32 array, `(batch, height, width, channels)`, pixels from 0 to 255.
+
+    Raises:
+        ValueError: For a file that is no image, or an array that holds no pixels.
+        FileNotFoundError: If a file is not there.
+
+    Example:
+
+    >>> preprocess(model, ["cat.jpg", "dog.png"]).shape
+    (2, 224, 224, 3)
+    """
+    single = isinstance(images, (str, pathlib.Path)) or (hasattr(images, "ndim") and images.ndim < 4)
+    images = [images] if single else list(images)
+    if not images:
+        raise ValueError("There is no image to prepare. Received: an empty list")
+    *size, channels = model.input_shape[1:]
+    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
+    rule = {**DEFAULT, **((first.metadata if first else {}).get("evaluation") or {})}
+    checks.one_of("resize", rule["resize"], ("direct", "crop"))
+    checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic"))
+    return np.stack([_prepare(_open(image, channels), size, rule) for image in images])
+
+
+def _prepare(image, size, rule):
+    """Returns one image, `(height, width, channels)`, resized and cropped."""
+    given = image.shape[:2]
+    if rule["resize"] == "direct":
+        return _resize(image, size, rule)
+    target = [math.floor(side / rule["crop_pct"]) for side in size]
+    if target[0] == target[1]:
+        larger = [int(target[0] * have / min(given)) for have in given]
+    else:
+        ratio = min(have / want for have, want in zip(given, target))
+        larger = [round(have / ratio) for have in given]
+    image = _resize(image, larger, rule)
+    top, left = (round((have - want) / 2) for have, want in zip(image.shape, size))
+    return image[top : top + size[0], left : left + size[1]]
+
+
+def _resize(image, size, rule):
+    if not rule["antialias"]:
+        rows, columns = (resize_matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
+        return np.einsum("uc,tcx->tux", columns, np.einsum("tr,rcx->tcx", rows, image)).astype("float32")
+    from PIL import Image
+
+    method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
+    bands = image[..., 0] if image.shape[2] == 1 else image
+    if image.shape[2] in (1, 3) and bands.dtype == np.uint8:
+        resized = np.asarray(Image.fromarray(bands).resize(size[::-1], method), "float32")
+    else:  # other numbers of channels, and floats, one by one
+        parts = [
+            Image.fromarray(band.astype("float32")).resize(size[::-1], method) for band in np.moveaxis(image, 2, 0)
+        ]
+        resized = np.clip(np.stack([np.asarray(part) for part in parts], axis=2), 0, 255)
+    return resized.reshape(*size, image.shape[2])
+
+
+def _open(image, channels):
+    """Returns the pixels of a file or an array, `(height, width, channels)`."""
+    if isinstance(image, (str, pathlib.Path)):
+        from PIL import Image, UnidentifiedImageError
+
+        if channels not in (1, 3):
+            raise ValueError(f"Image files have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}")
+        try:
+            with Image.open(image) as file:
+                pixels = np.asarray(file.convert("L" if channels == 1 else "RGB"))
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There is no image {str(image)!r}.") from None
+        except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+            raise ValueError(f"{str(image)!r} is no image that can be read: {error}") from None
+        return pixels.reshape(*pixels.shape[:2], channels)
+    pixels = np.asarray(image)
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    return checks.pixels(pixels[None], (None, None, channels))[0]

@@ -1,0 +1,69 @@
+"""Models with published weights, by name."""
+
+import functools
+import inspect
+import pathlib
+
+from keras_vit import models, variants
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.load import from_checkpoint
+from keras_vit.checkpoints.published import published
+
+SIZES = ("width", "depth", "mlp_dim", "num_heads")
+
+
+def from_pretrained(name, **overrides):
+    """Builds a published model and fills it with its weights, which are downloaded once and kept.
+
+    Args:
+        name: Such as `"B/16-augreg-i21k-i1k-384"`; see `list_checkpoints`.
+        **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
+
+    Returns:
+        A model as from `keras_vit.vit`.
+
+    Raises:
+        ValueError: For an unknown name, with those spelled like it.
+        ConnectionError: If the weights cannot be downloaded.
+    """
+    row = published(name)
+    evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
+    about = {"name": name, "evaluation": evaluation, "licence": row.licence}
+    given = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
+    if not row.num_classes:  # a head that its authors left empty
+        given |= {"num_classes": 0, "head": "new"}
+    if "channels" in overrides:
+        del given["mean"], given["std"]
+    return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
+
+
+def _vit(variant="B/16", *, weights=None, **arguments):
+    if weights is None:
+        return models.vit(variant, **arguments)
+    source = str(weights)
+    if source.startswith(("https://", "http://", "hf://")) or pathlib.Path(source).expanduser().exists():
+        model = from_checkpoint(source, **arguments)
+    else:
+        model = from_pretrained(f"{variant}-{source}", **arguments)
+    row, found = variants.parse(variant)[0], arguments_of(model)
+    wrong = [f"{name} {found[name]}" for name in SIZES if getattr(row, name) not in (None, found[name])]
+    if wrong:
+        raise ValueError(f"The weights {source!r} are not of a {variant}: they have {', '.join(wrong)}.")
+    return model
+
+
+def _with_weights(function):
+    """Returns the signature and the docstring of `models.vit` with the argument `weights`."""
+    signature = inspect.signature(function)
+    weights = inspect.Parameter("weights", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = [*signature.parameters.values()]
+    parameters.insert(1, weights)
+    about = """        weights: Published weights of the variant, such as `"augreg-i21k-i1k-384"` (see
+            `list_checkpoints`), or a checkpoint's path or address. What is not given is then the checkpoint's.
+"""
+    before = "        image_size: "
+    return signature.replace(parameters=parameters), function.__doc__.replace(before, about + before, 1)
+
+
+vit = functools.wraps(models.vit)(_vit)
+vit.__signature__, vit.__doc__ = _with_weights(models.vit)

@@ -1,0 +1,56 @@
+"""What the tests of checkpoints share: the golden files, and other files made from them."""
+
+import json
+import pathlib
+
+import keras
+import numpy as np
+import safetensors.numpy
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
+CASES = sorted(path.parent.name for path in GOLDEN.glob("*/io.npz"))
+
+
+def file_of(case):
+    return next((GOLDEN / case).glob("checkpoint.*"))
+
+
+def heads_of(case):
+    """Returns what a golden file does not show and its width, which nobody published, does not tell."""
+    said = json.loads((GOLDEN / case / "case.json").read_text())
+    return {"num_heads": int(said["arguments"]["num_heads"])} if said["source"] == "timm" else {}
+
+
+def arrays_of(case):
+    path = file_of(case)
+    return dict(np.load(path)) if path.suffix == ".npz" else safetensors.numpy.load_file(path)
+
+
+def write(path, arrays):
+    """Writes arrays as `.npz` or `.safetensors`, by the name."""
+    if path.suffix == ".npz":
+        np.savez(path, **arrays)
+    else:
+        safetensors.numpy.save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, path)
+    return path
+
+
+def io_of(case):
+    io = np.load(GOLDEN / case / "io.npz")
+    return io["x"], io["logits"]
+
+
+def logits(model, x):
+    """Returns a model's output for images past the rescaling."""
+    body = keras.Model(model.get_layer("rescale").output, model.output)
+    return keras.ops.convert_to_numpy(body(x, training=False))
+
+
+def weights(model):
+    return {v.path: keras.ops.convert_to_numpy(v) for v in model.weights}
+
+
+def assert_same_weights(one, other):
+    assert one.keys() == other.keys()
+    for path, array in one.items():
+        np.testing.assert_array_equal(array, other[path], err_msg=path)

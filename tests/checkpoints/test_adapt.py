@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from keras_vit.checkpoints import adapt
+
+pytestmark = pytest.mark.backend
+
+KERNEL = np.random.default_rng(0).normal(size=(2, 2, 3, 4)).astype("float32")
+
+
+def test_channels():
+    assert adapt.channels(KERNEL, 3) is KERNEL
+    np.testing.assert_allclose(adapt.channels(KERNEL, 1), KERNEL.sum(2, keepdims=True))
+    np.testing.assert_allclose(adapt.channels(KERNEL, 7), KERNEL[:, :, [0, 1, 2, 0, 1, 2, 0]] * (3 / 7), rtol=1e-6)
+    assert adapt.channels(KERNEL, 7).dtype == "float32"
+    with pytest.raises(ValueError, match="3 channels can be adapted to 1. Received: weights for 2"):
+        adapt.channels(KERNEL[:, :, :2], 1)
+
+
+def test_statistics():
+    assert adapt.statistics(0.5, 1) == 0.5 and adapt.statistics([0.1, 0.2, 0.3], 3) == [0.1, 0.2, 0.3]
+    assert adapt.statistics([0.1, 0.2, 0.3], 1) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (dict(count=197, prefix=1, registers=0), (1, (14, 14))),
+        (dict(count=196, prefix=1, registers=0), (0, (14, 14))),
+        (dict(count=198, prefix=2, registers=0), (2, (14, 14))),
+        (dict(count=196, prefix=0, registers=0), (0, (14, 14))),
+        (
+            dict(count=197, prefix=5, registers=4),
+            (1, (14, 14)),
+        ),  # DINOv2's own files: not the registers'
+        (dict(count=196, prefix=5, registers=4), (0, (14, 14))),
+        (dict(count=201, prefix=5, registers=4), (5, (14, 14))),
+        (dict(count=281, prefix=1, registers=0, known=(14, 20)), (1, (14, 20))),
+        (dict(count=280, prefix=1, registers=0, known=(14, 20)), (0, (14, 20))),
+        (dict(count=281, prefix=1, registers=0, likely=(14, 20)), (1, (14, 20))),
+        (dict(count=197, prefix=1, registers=0, likely=(7, 28)), (1, (14, 14))),
+    ],
+)
+def test_which_tokens_a_table_covers(arguments, expected):
+    assert adapt.covered(**arguments) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (dict(count=281, prefix=1, registers=0), r"281 positions.*no square grid.*grid=\(rows, columns\)"),
+        (dict(count=197, prefix=1, registers=0, known=(7, 7)), "a grid of 7 x 7"),
+        (dict(count=3, prefix=1, registers=0), "no square grid"),
+    ],
+)
+def test_tables_that_fit_no_grid(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        adapt.covered(**arguments)
+
+
+def test_table():
+    array = np.random.default_rng(0).normal(size=(1, 1 + 9, 4)).astype("float32")
+    own, patches = adapt.table(array, 3, 1, (3, 3), (3, 3), "bicubic")
+    np.testing.assert_array_equal(own, np.concatenate([array[:, :1], np.zeros((1, 2, 4))], 1))
+    np.testing.assert_array_equal(patches, array[:, 1:])
+    assert adapt.table(array, 3, 1, (3, 3), (2, 6), "bicubic")[1].shape == (1, 12, 4)

@@ -1,0 +1,204 @@
+import importlib.util
+import json
+import pathlib
+import struct
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from keras_vit.checkpoints.read import open_checkpoint
+from tests.checkpoints.helpers import arrays_of, file_of, write
+
+pytestmark = pytest.mark.backend
+
+ARRAYS = {"a/b": np.arange(6, dtype="float32").reshape(2, 3), "c": np.ones(1, "float16"), "d": np.zeros((0, 2), ">f8")}
+HARMLESS = {"a": np.ones((2, 3), "float32")}
+
+
+def everything(path):
+    """Reads a whole checkpoint."""
+    with open_checkpoint(path) as checkpoint:
+        return {name: checkpoint.read(name) for name in checkpoint.shapes}
+
+
+@pytest.mark.parametrize("name", ["file.npz", "file.safetensors"])
+def test_reads_what_was_written(name, tmp_path):
+    arrays = {k: v.astype(v.dtype.newbyteorder("=")) for k, v in ARRAYS.items()} if "safe" in name else ARRAYS
+    path = write(tmp_path / name, arrays)
+    with open_checkpoint(path) as checkpoint:
+        assert checkpoint.shapes == {k: v.shape for k, v in ARRAYS.items()}
+        for key, array in ARRAYS.items():
+            found = checkpoint.read(key)
+            assert found.dtype == "float32"
+            np.testing.assert_array_equal(found, array)
+
+
+def test_reads_other_orders_and_compression(tmp_path):
+    array = np.asfortranarray(np.random.default_rng(0).normal(size=(3, 4)))
+    np.savez_compressed(tmp_path / "file.npz", a=array)
+    np.testing.assert_allclose(everything(tmp_path / "file.npz")["a"], array, rtol=1e-6)
+
+
+def test_reads_bfloat16_stored_as_void(tmp_path):
+    half = np.array([1.5, -2.0, 0.1], "float32").view("uint32") >> 16
+    np.savez(tmp_path / "file.npz", a=half.astype("uint16").view("V2"))
+    np.testing.assert_allclose(everything(tmp_path / "file.npz")["a"], [1.5, -2.0, 0.1], rtol=1e-2)
+
+
+def test_reads_bfloat16_of_safetensors(tmp_path):
+    header = json.dumps({"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
+    content = struct.pack("<Q", len(header)) + header + np.array([0x3FC0, 0xC000], "uint16").tobytes()
+    (tmp_path / "file.safetensors").write_bytes(content)
+    np.testing.assert_array_equal(everything(tmp_path / "file.safetensors")["a"], [1.5, -2.0])
+
+
+def test_a_directory_with_its_configuration(tmp_path):
+    write(tmp_path / "model.safetensors", HARMLESS)
+    write(tmp_path / "model.fp16.safetensors", HARMLESS)
+    (tmp_path / "config.json").write_text('{"hidden_size": 3}')
+    with open_checkpoint(tmp_path) as checkpoint:
+        assert checkpoint.config == {"hidden_size": 3} and checkpoint.processor == {}
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"config.json.*no dictionary"), open_checkpoint(tmp_path):
+        pass
+
+
+def test_shards(tmp_path):
+    write(tmp_path / "one.safetensors", {"a": np.ones(2, "float32")})
+    write(tmp_path / "two.safetensors", {"b": np.zeros(3, "float32")})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}))
+    assert {k: v.shape for k, v in everything(tmp_path).items()} == {"a": (2,), "b": (3,)}
+    (tmp_path / "two.safetensors").unlink()
+    with pytest.raises(ValueError, match="misses some of its shards"):
+        everything(tmp_path)
+    index.write_text(json.dumps({"weight_map": {"a": "../one.safetensors"}}))
+    with pytest.raises(ValueError, match="misses some of its shards"):
+        everything(tmp_path)
+
+
+def test_directories_that_name_no_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="holds no file"):
+        everything(tmp_path)
+    write(tmp_path / "one.npz", HARMLESS)
+    write(tmp_path / "two.npz", HARMLESS)
+    with pytest.raises(ValueError, match=r"several.*one.npz"):
+        everything(tmp_path)
+    with pytest.raises(FileNotFoundError, match="There is no checkpoint"):
+        everything(tmp_path / "none")
+    (tmp_path / "model.h5").write_text("")
+    with pytest.raises(ValueError, match=r"ends in one of .safetensors"):
+        everything(tmp_path / "model.h5")
+
+
+def test_pytorch_files(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensors = {"module.a": torch.ones(2, 3).bfloat16(), "b": torch.arange(3)}
+    for legacy in (False, True):
+        torch.save({"model": tensors, "epoch": 3}, tmp_path / "file.pth", _use_new_zipfile_serialization=not legacy)
+        found = everything(tmp_path / "file.pth")
+        np.testing.assert_array_equal(found["a"], np.ones((2, 3)))
+
+    class Evil:
+        def __reduce__(self):
+            return (print, ("ran",))
+
+    torch.save({"a": Evil()}, tmp_path / "file.pth")
+    with pytest.raises(ValueError, match="cannot be read"):
+        everything(tmp_path / "file.pth")
+
+
+def test_pytorch_files_without_pytorch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "file.pth").write_bytes(b"")
+    with pytest.raises(ImportError, match="pip install torch"):
+        everything(tmp_path / "file.pth")
+
+
+def npz(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def npy(header, body=b"", version=b"\x01\x00"):
+    text = (header + " " * (63 - len(header) % 64)).encode() + b"\n"
+    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + body
+
+
+LIES = {
+    "pickled": (npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", b"cos\nsystem\n"), "pickled"),
+    "shape": (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }", b"1234"), "contradicts"),
+    "huge": (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }"), "contradicts"),
+    "negative": (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -1), }", b"1234"), r"shape \(-1, -1\)"),
+    "version": (npy("{}", version=b"\x03\x00"), "version"),
+    "no header": (b"hello", "cannot be read"),
+    "text": (npy("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", b"12345678"), "weights are floats"),
+    "void": (npy("{'descr': '|V3', 'fortran_order': False, 'shape': (1,), }", b"123"), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("kind", LIES)
+def test_headers_that_lie(kind, tmp_path):
+    content, said = LIES[kind]
+    with pytest.raises(ValueError, match=said):
+        everything(npz(tmp_path / "file.npz", {"a.npy": content}))
+
+
+def test_archives_that_lie(tmp_path):
+    good = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", b"1234")
+    with pytest.raises(ValueError, match="no array"):
+        everything(npz(tmp_path / "file.npz", {"a.txt": good}))
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "a.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (30000000,), }", bytes(120_000_000))
+        )
+    with pytest.raises(ValueError, match="claims to hold 120,000,"):
+        everything(tmp_path / "bomb.npz")
+
+
+def tensor(dtype, shape, *offsets):
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+HEADERS = {
+    "offsets": {"a": tensor("F32", [2], 0, 800)},
+    "overlap": {"a": tensor("F32", [1], 0, 4), "b": tensor("F32", [1], 0, 4)},
+    "shape": {"a": tensor("F32", [2**62, 2**62], 0, 8)},
+    "type": {"a": tensor("PICKLE", [2], 0, 8)},
+    "integers": {"a": tensor("I64", [1], 0, 8)},
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_safetensors_headers_that_lie(kind, tmp_path):
+    header = json.dumps(HEADERS[kind]).encode()
+    (tmp_path / "file.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(ValueError, match="cannot be read"):
+        everything(tmp_path / "file.safetensors")
+
+
+@pytest.mark.parametrize("case", ["google_vit", "timm_vit"])
+def test_truncated_files(case, tmp_path):
+    content = file_of(case).read_bytes()
+    path = tmp_path / file_of(case).name
+    for length in range(0, len(content), len(content) // 40):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="cannot be read"):
+            everything(path)
+
+
+@pytest.mark.parametrize("case", ["google_vit", "timm_vit"])
+def test_mutated_files_are_read_or_refused(case, tmp_path):
+    """Whatever bytes are changed, the reader gives arrays of the shapes that it named, or one ValueError."""
+    script = pathlib.Path(__file__).parents[2] / "benchmarks" / "fuzz_readers.py"
+    spec = importlib.util.spec_from_file_location("fuzz", script)
+    fuzz = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fuzz)
+    small = {k: v[..., :2] for k, v in list(arrays_of(case).items())[:6]}
+    content = write(tmp_path / file_of(case).name, small).read_bytes()
+    outcomes = fuzz.outcomes(content, tmp_path / file_of(case).name, rounds=150, seed=0)
+    assert sum(outcomes.values()) == 150 and outcomes["refused"] > 30

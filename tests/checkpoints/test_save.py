@@ -1,0 +1,155 @@
+import json
+
+import numpy as np
+import pytest
+import safetensors
+
+from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
+from tests.checkpoints.helpers import (
+    CASES,
+    arrays_of,
+    assert_same_weights,
+    file_of,
+    heads_of,
+    io_of,
+    logits,
+    weights,
+)
+
+pytestmark = [
+    pytest.mark.backend,
+    pytest.mark.filterwarnings("ignore:The .* format keeps no record of.*num_heads"),  # published for no width of 24
+]
+
+SMALL = dict(variant=None, image_size=(16, 24), patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
+FORMATS = {"google": "google", "timm": "timm", "hf": "huggingface"}
+SUFFIX = {"google": ".npz", "timm": ".safetensors", "huggingface": ".safetensors"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_load_save_load_is_bit_identical(case, tmp_path):
+    form = FORMATS[case.split("_")[0]]
+    model = from_checkpoint(file_of(case), **heads_of(case))
+    path = save_checkpoint(model, tmp_path / f"file{SUFFIX[form]}", format=form)
+    again = from_checkpoint(path)
+    assert_same_weights(weights(again), weights(model))
+    x, _ = io_of(case)
+    np.testing.assert_array_equal(logits(again, x), logits(model, x))
+    if case != "google_vit_gap_linen":  # written with the published numbering
+        original = arrays_of(case)
+        with np.load(path) if form == "google" else safetensors.safe_open(path, "np") as file:
+            written = {k: file[k] if form == "google" else file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+        assert_same_weights(written, original)
+
+
+@pytest.mark.parametrize("form", ["timm", "huggingface"])
+def test_a_directory_says_it_all(form, tmp_path):
+    model = vit(**SMALL, gelu="exact", epsilon=1e-6 if form == "timm" else 1e-7, mean=0.4, std=(0.1, 0.2, 0.3))
+    for variable in model.weights:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    save_checkpoint(model, tmp_path / "out", format=form)
+    files = {"model.safetensors", "config.json"} | ({"preprocessor_config.json"} if form == "huggingface" else set())
+    assert {path.name for path in (tmp_path / "out").iterdir()} == files
+    with safetensors.safe_open(tmp_path / "out" / "model.safetensors", "np") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    safetensors.numpy.save_file(arrays, tmp_path / "out" / "model.safetensors")  # without our own notes
+    again = from_checkpoint(tmp_path / "out")
+    assert again.input_shape == (None, 16, 24, 3)
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 24, 3))
+    np.testing.assert_allclose(np.asarray(again(images)), np.asarray(model(images)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "form, options",
+    [
+        ("google", dict(pooling="gap", position="sincos2d", representation_size=8)),
+        ("google", dict(pooling="map")),
+        ("google", dict(class_position=False)),
+        ("timm", dict(distilled=True, layer_scale=0.1, qk_norm=True, gelu="exact")),
+        ("timm", dict(registers=2, pooling="gap", final_norm="after", class_token=True, gelu="exact")),
+        ("timm", dict(pooling="map", swiglu=True, qkv_bias=False, gelu="exact")),
+        ("timm", dict(pre_norm=True, epsilon=1e-5, gelu="exact", num_classes=0)),
+        ("huggingface", dict(distilled=True, epsilon=1e-12, gelu="exact")),
+        ("huggingface", dict(registers=1, class_position=False, epsilon=1e-12, gelu="exact")),
+        ("huggingface", dict(num_classes=0, epsilon=1e-12, gelu="exact")),
+    ],
+)
+def test_every_kind_of_model(form, options, tmp_path):
+    model = vit(**{**SMALL, **options})
+    for variable in model.weights:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    path = save_checkpoint(model, tmp_path / f"file{SUFFIX[form]}", format=form)
+    heads = {} if form == "google" else {"num_heads": 3}
+    again = from_checkpoint(path, grid=(2, 3), image_size=(16, 24), **heads)
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 24, 3))
+    np.testing.assert_allclose(np.asarray(again(images)), np.asarray(model(images)), atol=1e-4, rtol=1e-5)
+
+
+def test_fixed_positions_become_a_table(tmp_path):
+    model = vit(**SMALL, pooling="gap", final_norm="after", position="sincos2d", gelu="exact")
+    model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(24, 7)))
+    again = from_checkpoint(save_checkpoint(model, tmp_path / "timm", format="timm"), position="learned")
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 24, 3))
+    np.testing.assert_allclose(np.asarray(again(images)), np.asarray(model(images)), atol=1e-5)
+
+
+def test_what_a_format_cannot_tell_is_told(tmp_path):
+    with pytest.warns(UserWarning, match=r"google format keeps no record of epsilon=1e-05, gelu='exact'"):
+        save_checkpoint(vit(**SMALL, gelu="exact", epsilon=1e-5), tmp_path / "file.npz", format="google")
+
+
+@pytest.mark.parametrize(
+    "form, options, said",
+    [
+        ("google", dict(layer_scale=0.1), "no name for block_0/scale1/gamma"),
+        ("google", dict(registers=2), "no name for encoder/register_tokens"),
+        ("google", dict(swiglu=True), "no model with swiglu=True"),
+        ("google", dict(pooling="gap", final_norm="after"), "no model with final_norm='after'"),
+        ("google", dict(position=None), "no model with position=None"),
+        ("timm", dict(representation_size=8), "no name for pre_logits"),
+        ("timm", dict(pooling="last"), "no model with pooling='last'"),
+        ("huggingface", dict(layer_scale=0.1), "no name for block_0/scale1/gamma"),
+        ("huggingface", dict(pooling="gap"), "a class token and a table of positions"),
+        ("huggingface", dict(swiglu=True), "no model with swiglu=True"),
+        ("huggingface", dict(registers=2), "no model with registers=2"),
+    ],
+)
+def test_models_that_a_format_has_not(form, options, said, tmp_path):
+    path = tmp_path / f"file{SUFFIX[form]}"
+    path.write_bytes(b"before")
+    with pytest.raises(ValueError, match=said):
+        save_checkpoint(vit(**{**SMALL, "epsilon": 1e-6, **options}), path, format=form, overwrite=True)
+    assert path.read_bytes() == b"before" and [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_files_that_are_there_stay(tmp_path, monkeypatch):
+    model, path = vit(**SMALL, gelu="exact"), tmp_path / "file.safetensors"
+    path.write_bytes(b"before")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        save_checkpoint(model, path, format="timm")
+
+    def full(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", full)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(model, path, format="timm", overwrite=True)
+    assert path.read_bytes() == b"before" and [p.name for p in tmp_path.iterdir()] == [path.name]
+    monkeypatch.undo()
+    save_checkpoint(model, path, format="timm", overwrite=True)
+    assert_same_weights(weights(load_weights(vit(**SMALL, gelu="exact"), path)), weights(model))
+
+
+@pytest.mark.parametrize("form, name", [("google", "file.safetensors"), ("google", "file"), ("timm", "file.npz")])
+def test_names_that_do_not_fit_the_format(form, name, tmp_path):
+    with pytest.raises(ValueError, match=name):
+        save_checkpoint(vit(**SMALL), tmp_path / name, format=form)
+    with pytest.raises(ValueError, match="format='keras'"):
+        save_checkpoint(vit(**SMALL), tmp_path / name, format="keras")
+
+
+def test_timm_rebuilds_it_from_the_configuration(tmp_path):
+    model = vit("So400m/14", image_size=28, depth=1, num_classes=3, gelu="exact")
+    save_checkpoint(model, tmp_path / "timm", format="timm")
+    said = json.loads((tmp_path / "timm" / "config.json").read_text())["model_args"]
+    assert int(1152 * said["mlp_ratio"]) == 4304 and said["num_heads"] == 16

@@ -1,0 +1,106 @@
+import importlib.util
+import os
+import pathlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from keras_vit import preprocess, vit
+
+pytestmark = pytest.mark.backend
+
+CROP = {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True}
+DIRECT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
+PHOTO = np.random.default_rng(0).integers(0, 256, (37, 50, 3)).astype("uint8")
+
+
+def model(rule=None, size=16, **options):
+    return vit("mu/4", image_size=size, metadata={"evaluation": rule} if rule else None, **options)
+
+
+@pytest.mark.parametrize("shape", [(37, 50), (50, 37), (10, 10), (300, 20)])
+def test_crop_is_torchvision_s(shape):
+    photo = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
+    found = preprocess(model(CROP), [photo])
+    short = 17  # floor(16 / 0.9)
+    height, width = (int(short * side / min(shape)) for side in shape)
+    resized = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BICUBIC))
+    top, left = round((height - 16) / 2), round((width - 16) / 2)
+    np.testing.assert_array_equal(found[0], resized[top : top + 16, left : left + 16])
+    assert found.dtype == "float32"
+
+
+def test_direct_with_pillow():
+    found = preprocess(model({**DIRECT, "antialias": True}, size=(12, 16)), PHOTO)
+    expected = Image.fromarray(PHOTO).resize((16, 12), Image.Resampling.BILINEAR)
+    np.testing.assert_array_equal(found[0], np.asarray(expected))
+
+
+def test_direct_is_tensorflow_s():
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    found = preprocess(model(DIRECT, size=(12, 64)), [PHOTO])
+    np.testing.assert_allclose(found[0], tf.image.resize(PHOTO, (12, 64)).numpy(), atol=1e-3)
+    np.testing.assert_array_equal(preprocess(model(size=(12, 64)), [PHOTO]), found)  # the rule of a model without one
+
+
+def test_rectangles_are_covered_and_cut():
+    found = preprocess(model(CROP, size=(16, 32)), [PHOTO])
+    ratio = min(37 / 17, 50 / 35)
+    size = round(50 / ratio), round(37 / ratio)
+    resized = np.asarray(Image.fromarray(PHOTO).resize(size, Image.Resampling.BICUBIC))
+    top, left = round((size[1] - 16) / 2), round((size[0] - 32) / 2)
+    np.testing.assert_array_equal(found[0], resized[top : top + 16, left : left + 32])
+
+
+def test_files_and_arrays_of_any_kind(tmp_path):
+    Image.fromarray(PHOTO).save(tmp_path / "a.png")
+    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "grey.png")
+    rgba = np.concatenate([PHOTO, np.full_like(PHOTO[..., :1], 9)], 2)
+    Image.fromarray(rgba).save(tmp_path / "rgba.png")
+    three = model(CROP)
+    found = preprocess(three, [tmp_path / "a.png", str(tmp_path / "rgba.png"), PHOTO, tmp_path / "grey.png"])
+    assert found.shape == (4, 16, 16, 3)
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(preprocess(three, tmp_path / "a.png"), found[:1])
+    np.testing.assert_allclose(preprocess(three, PHOTO.astype("float32")), found[:1], atol=1.01)
+    assert preprocess(model(CROP, channels=1), [tmp_path / "a.png", PHOTO[..., 0]]).shape == (2, 16, 16, 1)
+    five = np.concatenate([PHOTO, PHOTO[..., :2]], 2)
+    np.testing.assert_allclose(preprocess(model(CROP, channels=5), five)[..., 3], found[:1, ..., 0], atol=1.01)
+
+
+def test_bad_images_are_named(tmp_path):
+    (tmp_path / "text.png").write_text("hello")
+    (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 20)
+    for name in ("text.png", "cut.png"):
+        with pytest.raises(ValueError, match=f"{name}.*is no image"):
+            preprocess(model(), [tmp_path / name])
+    with pytest.raises(FileNotFoundError, match=r"none.png"):
+        preprocess(model(), tmp_path / "none.png")
+    with pytest.raises(ValueError, match="an empty list"):
+        preprocess(model(), [])
+    with pytest.raises(ValueError, match="multiply by 255"):
+        preprocess(model(), [PHOTO / 255])
+    with pytest.raises(ValueError, match="another shape"):
+        preprocess(model(), [PHOTO[..., :2]])
+    with pytest.raises(ValueError, match="1 or 3 channels"):
+        preprocess(model(channels=5), ["a.png"])
+    with pytest.raises(ValueError, match="resize='pad'"):
+        preprocess(model({**CROP, "resize": "pad"}), [PHOTO])
+
+
+@pytest.mark.skipif(not os.environ.get("KERAS_VIT_IMAGES"), reason="KERAS_VIT_IMAGES names no folder of photographs")
+def test_photographs():
+    files = sorted(pathlib.Path(os.environ["KERAS_VIT_IMAGES"]).rglob("*.[jJ][pP]*"))
+    found = preprocess(model(CROP, size=64), files[:4])
+    assert found.shape == (4, 64, 64, 3) and 20 < found.std() < 120
+
+
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
+def test_is_what_transformers_does():
+    from transformers import ViTImageProcessor
+
+    processor = ViTImageProcessor(size={"height": 16, "width": 16}, do_normalize=False, do_rescale=False)
+    theirs = np.asarray(processor(Image.fromarray(PHOTO), return_tensors="np")["pixel_values"])[0].transpose(1, 2, 0)
+    np.testing.assert_allclose(preprocess(model({**DIRECT, "antialias": True}), PHOTO)[0], theirs, atol=1.01)

@@ -1,0 +1,77 @@
+import inspect
+
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit import from_pretrained, list_checkpoints, models, pretrained, save_checkpoint, vit
+from keras_vit.checkpoints.published import Published
+from tests.checkpoints.helpers import assert_same_weights, weights
+
+pytestmark = pytest.mark.backend
+
+
+@pytest.fixture
+def published(monkeypatch, tmp_path):
+    """A table of two rows whose weights lie on this machine."""
+    model = vit("mu/4", image_size=24, num_classes=6)
+    for variable in model.weights:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    path = save_checkpoint(model, tmp_path / "mu.npz", format="google")
+    rule = ("crop", 0.9, "bicubic", True)
+    row = Published("mu/4-mine", str(path), "", 24, 6, 0.5, 0.25, *rule, 70.0, "here", "apache-2.0")
+    rows = {"mu/4-mine": row, "mu/4-empty": row._replace(name="mu/4-empty", num_classes=0)}
+
+    def find(name):
+        if name not in rows:
+            raise ValueError(f"unknown: {name!r}")
+        return rows[name]
+
+    monkeypatch.setattr(pretrained, "published", find)
+    return model
+
+
+def test_by_name(published):
+    model = from_pretrained("mu/4-mine")
+    assert_same_weights(weights(model), weights(published))
+    first = model.get_layer("rescale")
+    assert first.std == 0.25 and first.metadata["name"] == "mu/4-mine"
+    assert first.metadata["evaluation"]["crop_pct"] == 0.9
+    assert from_pretrained("mu/4-mine", image_size=32, channels=1, num_classes=3).output_shape == (None, 3)
+    assert from_pretrained("mu/4-mine", std=0.5).get_layer("rescale").std == 0.5
+    assert from_pretrained("mu/4-empty").output_shape == (None, 32)
+    assert not weights(from_pretrained("mu/4-empty", num_classes=6))["head/kernel"].any()
+    with pytest.raises(ValueError, match="unknown: 'mu/4-other'"):
+        from_pretrained("mu/4-other")
+
+
+def test_as_an_argument(published, tmp_path):
+    assert_same_weights(weights(vit("mu/4", weights="mine")), weights(published))
+    assert vit("mu/4", weights="mine").input_shape == (None, 24, 24, 3)
+    assert vit("mu/4", weights="mine", image_size=32, num_classes=2, stochastic_depth=0.1).input_shape[1] == 32
+    path = tmp_path / "mu.npz"
+    assert_same_weights(weights(vit("mu/4", weights=path)), weights(published))
+    with pytest.raises(ValueError, match="not of a Ti/16: they have width 32, depth 1, mlp_dim 128, num_heads 2"):
+        vit("Ti/16", weights=path)
+    with pytest.raises(ValueError, match="unknown: 'Ti/16-mine'"):
+        vit("Ti/16", weights="mine")
+
+
+def test_vit_is_the_builder_with_one_argument_more():
+    ours, builder = inspect.signature(vit).parameters, inspect.signature(models.vit).parameters
+    assert [name for name in ours if name != "weights"] == list(builder) and "weights: Published" in vit.__doc__
+    assert vit.__name__ == "vit" and vit("mu/4", image_size=8).name == "vit_mu_4"
+
+
+def test_the_table_is_public():
+    row = next(row for row in list_checkpoints() if row.name == "B/16-augreg-i21k-i1k-384")
+    assert row.source.startswith("https://storage.googleapis.com/vit_models/augreg/B_16-i21k-300ep")
+    assert keras_vit.list_checkpoints is list_checkpoints
+
+
+def test_a_recipe_can_start_from_weights(published, tmp_path):
+    recipe = keras_vit.load_recipe("digits", {"name": "fine"})
+    change = {"variant": "mu/4", "weights": str(tmp_path / "mu.npz"), "image_size": 8, "channels": 1, "num_classes": 10}
+    model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
+    assert model.input_shape == (None, 8, 8, 1)
+    np.testing.assert_array_equal(weights(model)["norm/gamma"], weights(published)["norm/gamma"])
