@@ -149,6 +149,60 @@ def tour(recipe: Positional[str] = "digits", changes: Changes = (), *, workdir: 
     evaluate(str(workdir))
 
 
+def checkpoints(words: Positional[tuple[str, ...]] = ()) -> None:
+    """List published checkpoints, by the names that `vit(..., weights=)` and `convert` take.
+
+    Args:
+        words: Only those with all of these words in their names, such as B/16 augreg.
+    """
+    import keras_vit
+
+    rows = [row for row in keras_vit.list_checkpoints() if all(word.lower() in row.name.lower() for word in words)]
+    if not rows:
+        raise ValueError(f"No published checkpoint has {' and '.join(words)} in its name.")
+    width = max(len(row.name) for row in rows)
+    print(f"{'name':<{width}}{'size':>6}{'classes':>9}{'top-1 %':>9}  licence       source")
+    for row in rows:
+        top1 = "-" if row.top1 is None else f"{row.top1:.2f}"
+        print(f"{row.name:<{width}}{row.image_size:>6}{row.num_classes:>9}{top1:>9}  {row.licence:<13} {row.source}")
+
+
+def convert(
+    source: Positional[str],
+    to: Positional[pathlib.Path],
+    changes: Changes = (),
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Read a checkpoint and write it as .keras, or in another library's format.
+
+    Args:
+        source: A checkpoint's path or address, or a published name; see the command checkpoints.
+        to: A file that ends in .keras or .npz, or a directory, which timm or transformers can load.
+        changes: Arguments of the model, such as image_size=384 num_classes=10.
+        format: google, timm or huggingface; not needed for .keras and .npz.
+        overwrite: Replace what is there.
+    """
+    import keras_vit
+    from keras_vit import config
+    from keras_vit.export.prepare import destination
+
+    format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
+    if format not in ("keras", "google", "timm", "huggingface"):
+        raise ValueError(f"Name the format: --format timm or --format huggingface. Received: {str(to)!r}")
+    known = {row.name for row in keras_vit.list_checkpoints()}
+    model = (keras_vit.from_pretrained if source in known else keras_vit.from_checkpoint)(
+        source, **config.parse(changes)
+    )
+    if format == "keras":
+        with destination(to, overwrite) as temporary:
+            model.save(temporary)
+    else:
+        keras_vit.save_checkpoint(model, to, format=format, overwrite=overwrite)
+    print(f"{to}: {model.count_params():,} parameters, images of {model.input_shape[1]} x {model.input_shape[2]}")
+
+
 COMMANDS = {
     "list": list_,
     "show": show,
@@ -158,6 +212,8 @@ COMMANDS = {
     "predict": predict,
     "export": export,
     "explain": explain,
+    "checkpoints": checkpoints,
+    "convert": convert,
     "tour": tour,
 }
 

@@ -54,7 +54,7 @@ def test_wheel(checkout, tmp_path):
         file.extractall(tmp_path / "site")
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"keras_vit"}
-    ours = {str(p.relative_to(ROOT)) for p in (ROOT / "keras_vit").rglob("*.py")}
+    ours = {str(p.relative_to(ROOT)) for p in (ROOT / "keras_vit").rglob("*") if p.suffix in (".py", ".csv")}
     ours |= {f"keras_vit/recipes/{name}.py" for name in recipes()}
     shipped = [p for p in (ROOT / "saved_models").iterdir() if p.suffix in (".keras", ".txt", ".md")]
     ours |= {f"keras_vit/saved_models/{p.name}" for p in shipped}

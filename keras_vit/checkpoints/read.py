@@ -153,17 +153,19 @@ def _header(stream, name):
 
 @contextlib.contextmanager
 def _safetensors(path):
-    with safetensors.safe_open(path, framework="np") as file:  # maps the file into memory
+    with safetensors.safe_open(path, framework="np") as file:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         shapes = {name: tuple(slice.get_shape()) for name, slice in slices.items()}
+        types = {name: slice.get_dtype() for name, slice in slices.items()}
+        note = (file.metadata() or {}).get("keras_vit")
 
-        def read(name):
-            if slices[name].get_dtype() not in FLOATS:
-                raise ValueError(f"{name} holds {slices[name].get_dtype()}, and weights are floats")
+    def read(name):
+        if types[name] not in FLOATS:
+            raise ValueError(f"{name} holds {types[name]}, and weights are floats")
+        with safetensors.safe_open(path, framework="np") as file:  # mapped anew, so that read pages do not add up
             return _float32(name, file.get_tensor(name))
 
-        note = (file.metadata() or {}).get("keras_vit")
-        yield shapes, read, json.loads(note) if note else {}
+    yield shapes, read, json.loads(note) if note else {}
 
 
 @contextlib.contextmanager

@@ -116,7 +116,11 @@ def _lost(model, path, form, arguments):
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, *_ = form.architecture(shapes, checkpoint)
         defaults = {name: p.default for name, p in inspect.signature(vit).parameters.items() if name in arguments}
-        read = {**defaults, "image_size": arguments["image_size"], **{k: v for k, v in read.items() if v is not None}}
+        read = {
+            **defaults,
+            "image_size": arguments["image_size"],
+            **{k: v for k, v in read.items() if v is not None or k != "num_heads"},
+        }
         other = [k for k in read if k not in UNCOMPARED and not _same(read[k], arguments[k])]
         if set(other) - set(APPROXIMATE):
             kind = ", ".join(f"{k}={arguments[k]!r}" for k in other if k not in APPROXIMATE)

@@ -141,7 +141,8 @@ def architecture(shapes, checkpoint):
         units = stages(shapes, re.compile(r"patch_embed\.backbone\.stages\.(\d+)\.blocks\.(\d+)\."))
         stem = ResNetStem(units, width=first, epsilon=1e-5, standardize="timm", name="stem")
     pre_norm = "norm_pre.weight" in shapes
-    deit = "dist_token" in tokens or (f"{block}.ls1.gamma" in shapes and not evaluation and "reg_token" not in tokens)
+    scaled = f"{block}.ls1.gamma" in shapes
+    imagenet = {"dist_token", "mask_token"} & set(shapes) or (scaled and "reg_token" not in tokens)  # DeiT, DINOv2
     gelu = GELUS.get(said.get("act_layer"), "quick" if "quickgelu" in name else "tanh" if TANH.match(name) else "exact")
     arguments = {
         "stem": stem,
@@ -154,7 +155,7 @@ def architecture(shapes, checkpoint):
         "swiglu": gated,
         "qkv_bias": f"{block}.attn.qkv.bias" in shapes,
         "qk_norm": f"{block}.attn.q_norm.weight" in shapes,
-        "layer_scale": 1e-6 if f"{block}.ls1.gamma" in shapes else None,
+        "layer_scale": 1e-6 if scaled else None,
         "class_token": "cls_token" in tokens,
         "distilled": "dist_token" in tokens,
         "registers": tokens.get("reg_token", 0),
@@ -165,7 +166,7 @@ def architecture(shapes, checkpoint):
         "num_classes": need(shapes, "head.bias", 1)[0] if "head.bias" in shapes else 0,
         "gelu": gelu,
         "epsilon": 1e-5 if pre_norm else 1e-6,
-        **{k: evaluation.get(k, v) for k, v in (IMAGENET if deit else HALF).items()},
+        **{k: evaluation.get(k, v) for k, v in (IMAGENET if imagenet else HALF).items()},
     }
     size = evaluation.get("input_size")
     if size:
@@ -180,7 +181,7 @@ def architecture(shapes, checkpoint):
         "num_heads": heads_from,
         "gelu": "config.json" if name or said else "timm's default",
         "epsilon": "timm's rule",
-        "mean": "config.json" if evaluation else "DeiT's rule" if deit else "timm's rule for ViT",
+        "mean": "config.json" if evaluation else "DeiT's rule" if imagenet else "timm's rule for ViT",
         "evaluation": "config.json" if evaluation else "timm's default",
     }
     return arguments, rule, origins
@@ -204,6 +205,7 @@ def express(arguments, arrays):
     """Returns the arrays, and the `config.json` from which `timm.create_model("local-dir:...")` builds the model."""
     stem, pooling = arguments["stem"], {"gap": "avg", "none": ""}.get(arguments["pooling"], arguments["pooling"])
     model_args = {
+        "global_pool": pooling,
         "img_size": list(arguments["image_size"]),
         "in_chans": arguments["channels"],
         "patch_size": list(arguments["patch_size"]),
@@ -225,14 +227,17 @@ def express(arguments, arrays):
         "fc_norm": arguments["final_norm"] == "after",
         "act_layer": ACTIVATIONS[arguments["gelu"]],
     }
+    architecture = "deit_base_distilled_patch16_224" if arguments["distilled"] else "vit_base_patch16_224"
+    if arguments["pre_norm"]:  # and with it epsilon, which only an architecture's name says, like the next two
+        architecture = "vit_base_patch16_clip_224"
     if arguments["swiglu"]:
-        model_args |= {"act_layer": "silu", "mlp_layer": "swiglupacked"}
+        architecture = "vit_giant_patch14_dinov2"
+        del model_args["act_layer"]
     if stem is not None:
-        model_args.pop("patch_size")
+        architecture = ARCHITECTURES.get(stem.stages, architecture)
+        del model_args["patch_size"]
     config = {
-        "architecture": ARCHITECTURES.get(stem and stem.stages, "deit_base_distilled_patch16_224")
-        if stem is not None or arguments["distilled"]
-        else "vit_base_patch16_224",
+        "architecture": architecture,
         "num_classes": arguments["num_classes"],
         "num_features": arguments["width"],
         "global_pool": pooling,

@@ -1,0 +1,139 @@
+"""Beside the original implementations themselves, where they are installed: reading theirs, and they reading ours."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import from_checkpoint, save_checkpoint, vit
+from tests.checkpoints.helpers import logits
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+
+IMAGES = np.random.default_rng(0).normal(size=(2, 32, 48, 3)).astype("float32")
+SMALL = dict(variant=None, image_size=(32, 48), patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
+CHANNELS_FIRST = torch.tensor(IMAGES.transpose(0, 3, 1, 2))
+
+
+def filled(**options):
+    """A model whose every weight is random."""
+    model, rng = vit(**{**SMALL, "gelu": "exact", **options}), np.random.default_rng(0)
+    for variable in model.weights:
+        scale = 1 if variable.path.endswith("gamma") else 0
+        variable.assign(scale + 0.2 * rng.normal(size=variable.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def timm():
+    if "torchvision" not in sys.modules:  # one of another torch lacks operators that timm's imports only name
+        try:
+            library = torch.library.Library("torchvision", "DEF")
+            library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        except RuntimeError:
+            pass
+    return pytest.importorskip("timm", reason="timm is not installed")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        dict(distilled=True),
+        dict(pooling="gap", final_norm="after", class_token=True, registers=2, layer_scale=0.1),
+        dict(pooling="gap", class_position=False, registers=3),
+        dict(pooling="map", qk_norm=True, mlp_dim=96),
+        dict(qkv_bias=False, gelu="tanh", class_position=False),
+        dict(swiglu=True, num_classes=0),
+        dict(position="sincos2d"),
+        dict(position=None),
+        dict(pre_norm=True, epsilon=1e-5, qkv_bias=False),
+        dict(patch_size=(8, 16)),
+    ],
+)
+def test_timm_loads_what_we_write(timm, options, tmp_path):
+    model = filled(**options)
+    save_checkpoint(model, tmp_path / "out", format="timm")
+    theirs = timm.create_model(f"local-dir:{tmp_path / 'out'}", pretrained=True).eval()
+    with torch.no_grad():
+        expected = theirs(CHANNELS_FIRST).numpy()
+    np.testing.assert_allclose(logits(model, IMAGES), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("variant", ["R+Ti/16", "R26+S/32", "R50+B/16"])
+def test_timm_loads_hybrids(timm, variant, tmp_path):
+    model = from_checkpoint_of_timm(timm, variant, tmp_path)
+    save_checkpoint(model, tmp_path / "out", format="timm")
+    theirs = timm.create_model(f"local-dir:{tmp_path / 'out'}", pretrained=True).eval()
+    x = np.random.default_rng(0).normal(size=(1, 64, 64, 3)).astype("float32")
+    with torch.no_grad():
+        expected = theirs(torch.tensor(x.transpose(0, 3, 1, 2))).numpy()
+    np.testing.assert_allclose(logits(model, x), expected, atol=1e-4)
+
+
+def from_checkpoint_of_timm(timm, variant, folder):
+    import safetensors.torch
+
+    name = {"R+Ti/16": "vit_tiny_r_s16_p8_224", "R26+S/32": "vit_small_r26_s32_224", "R50+B/16": "vit_base_r50_s16_224"}
+    model = timm.create_model(name[variant], img_size=64, depth=1, num_classes=5)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    path = folder / "theirs.safetensors"
+    safetensors.torch.save_file(model.state_dict(), path)
+    return from_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(epsilon=1e-12),
+        dict(epsilon=1e-12, distilled=True),
+        dict(epsilon=1e-5, registers=1, gelu="tanh"),
+        dict(epsilon=1e-12, class_position=False, qkv_bias=False),
+    ],
+)
+def test_transformers_loads_what_we_write(options, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    model = filled(**options)
+    save_checkpoint(model, tmp_path / "out", format="huggingface")
+    theirs, report = transformers.AutoModelForImageClassification.from_pretrained(
+        tmp_path / "out", output_loading_info=True
+    )
+    if options.get("distilled"):
+        theirs, report = transformers.DeiTForImageClassificationWithTeacher.from_pretrained(
+            tmp_path / "out", output_loading_info=True
+        )
+    assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    with torch.no_grad():
+        expected = theirs(CHANNELS_FIRST).logits.numpy()
+    np.testing.assert_allclose(logits(model, IMAGES), expected, atol=1e-4)
+    theirs.save_pretrained(tmp_path / "back")
+    again = from_checkpoint(tmp_path / "back")
+    assert keras.ops.shape(again.get_layer("head").kernel) == (24, 7)
+    np.testing.assert_allclose(logits(again, IMAGES), expected, atol=1e-4)
+
+
+def test_transformers_loads_a_headless_model(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    model = filled(num_classes=0, epsilon=1e-12)
+    save_checkpoint(model, tmp_path / "out", format="huggingface")
+    theirs = transformers.ViTModel.from_pretrained(tmp_path / "out")
+    with torch.no_grad():
+        expected = theirs(CHANNELS_FIRST).last_hidden_state[:, 0].numpy()
+    np.testing.assert_allclose(logits(model, IMAGES), expected, atol=1e-4)
+
+
+def test_kernels_are_resized_as_timm_does(timm):
+    from timm.layers.patch_embed import resample_patch_embed
+
+    from keras_vit.positions import resize_patches
+
+    kernel = np.random.default_rng(0).normal(size=(16, 16, 3, 8)).astype("float32")
+    for size in ((8, 8), (24, 20)):
+        theirs = resample_patch_embed(torch.tensor(kernel.transpose(3, 2, 0, 1)), list(size)).numpy()
+        ours = resize_patches(kernel, size, "bicubic-antialias")
+        np.testing.assert_allclose(ours, theirs.transpose(2, 3, 1, 0), atol=1e-3)
