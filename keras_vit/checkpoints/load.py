@@ -155,7 +155,12 @@ def recognise(checkpoint, name="auto"):
 def describe(checkpoint, form, names):
     """Returns what `Format.architecture` does, with what `save_checkpoint` noted in the file before all else."""
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-    arguments, evaluation, origins = form.architecture(shapes, checkpoint)
+    try:
+        arguments, evaluation, origins = form.architecture(shapes, checkpoint)
+    except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise ValueError(
+            f"The configuration beside {str(checkpoint.path)!r} is none of {form.name}'s: {error}"
+        ) from None
     defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
     arguments = {**{name: defaults[name] for name in FUNCTION}, **arguments}
     if checkpoint.notes:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_vit import checks
 from keras_vit.variants import VARIANTS
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
@@ -143,17 +144,13 @@ def stages(shapes, pattern):
 
 def grid(arguments):
     """Returns `(rows, columns)` of the patches that `vit`'s arguments give."""
-    return tuple(side // step for side, step in zip(_pair(arguments["image_size"]), stride(arguments)))
+    return tuple(side // step for side, step in zip(checks.pair("image_size", arguments["image_size"]), stride(arguments)))
 
 
 def stride(arguments):
     """Returns the height and width in pixels of what becomes a token."""
     of_stem = 1 if arguments.get("stem") is None else 4 * 2 ** max(len(arguments["stem"].stages) - 1, 0)
-    return tuple(side * of_stem for side in _pair(arguments["patch_size"]))
-
-
-def _pair(value):
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return tuple(side * of_stem for side in checks.pair("patch_size", arguments["patch_size"]))
 
 
 def channels_of(arguments, name):

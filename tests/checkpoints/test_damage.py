@@ -1,0 +1,122 @@
+"""Files that are not what they should be: one sentence, and the model is as it was."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from keras_vit import from_checkpoint, load_weights, vit
+from tests.checkpoints.helpers import GOLDEN, arrays_of, assert_same_weights, file_of, heads_of, weights, write
+
+pytestmark = pytest.mark.backend
+
+SMALL = dict(variant=None, image_size=24, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
+GOOGLE, TIMM, HUB = "google_vit", "timm_vit", "hf_vit"
+
+
+def damaged(arrays, name, change):
+    return {**arrays, name: change(arrays[name])}
+
+
+WRONG = {
+    "one missing": (lambda a: {k: v for k, v in a.items() if k != "norm.bias"}, "missing in the file: norm.bias"),
+    "one surplus": (lambda a: {**a, "blocks.1.extra": np.zeros(3, "float32")}, "not in the model: blocks.1.extra"),
+    "a shape": (lambda a: damaged(a, "norm.bias", lambda v: v[:-1]), r"norm.bias is \(23,\), not \(24,\)"),
+    "transposed": (lambda a: damaged(a, "blocks.0.mlp.fc1.weight", lambda v: v.T), r"fc1.weight is \(24, 48\), not"),
+    "NaN": (lambda a: damaged(a, "blocks.1.norm1.weight", lambda v: v * np.nan), "not finite in blocks.1.norm1.weight"),
+    "infinity": (lambda a: damaged(a, "pos_embed", lambda v: v + np.inf), "not finite in pos_embed"),
+    "integers": (lambda a: damaged(a, "norm.bias", lambda v: v.astype("int32")), "norm.bias holds I32"),
+    "a block more": (
+        lambda a: {**a, **{k.replace("blocks.1", "blocks.2"): v for k, v in a.items() if "blocks.1" in k}},
+        r"not in the model: blocks.2.attn.proj.bias, .* \(12 in all\)",
+    ),
+    "another width": (lambda a: {k: np.zeros([2 * s for s in v.shape], "float32") for k, v in a.items()}, "is"),
+    "no kernel": (lambda a: damaged(a, "patch_embed.proj.weight", lambda v: v.reshape(24, -1)), "4 axes"),
+    "flat positions": (lambda a: damaged(a, "pos_embed", lambda v: v[0]), r"\(10, 24\)"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_file_changes_nothing(kind, tmp_path):
+    change, said = WRONG[kind]
+    path = write(tmp_path / "file.safetensors", change(arrays_of(TIMM)))
+    model = vit(**SMALL, gelu="exact")
+    before = weights(model)
+    with pytest.raises(ValueError, match=said) as raised:
+        load_weights(model, path)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 1500
+    assert_same_weights(weights(model), before)
+
+
+@pytest.mark.parametrize("case", [GOOGLE, HUB, "timm_deit3", "google_r_ti", "timm_vit_avg_reg_ls"])
+def test_another_architecture_changes_nothing(case):
+    model = vit(**SMALL, pooling="map", gelu="exact")
+    before = weights(model)
+    with pytest.raises(ValueError, match="does not fit the model"):
+        load_weights(model, file_of(case))
+    assert_same_weights(weights(model), before)
+
+
+MUTATIONS = (
+    lambda v: None,
+    lambda v: v.T,
+    lambda v: v.reshape(-1),
+    lambda v: v[None],
+    lambda v: v[..., None],
+    lambda v: np.zeros((), "float32"),
+    lambda v: v[:0] if v.ndim else v,
+    lambda v: np.concatenate([v, v]) if v.ndim else v,
+    lambda v: v * np.nan,
+)
+
+
+@pytest.mark.parametrize("case", [GOOGLE, TIMM, HUB, "timm_vit_avg_reg_ls", "google_r_ti", "hf_deit_teacher"])
+def test_mutated_tensors_are_refused_in_a_sentence(case, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / file_of(case).name
+    if case.startswith("hf"):
+        (tmp_path / "config.json").write_text((GOLDEN / case / "config.json").read_text())
+    for _ in range(25):
+        arrays = arrays_of(case)
+        for _ in range(rng.integers(1, 4)):
+            name = list(arrays)[rng.integers(len(arrays))]
+            changed = MUTATIONS[rng.integers(len(MUTATIONS))](arrays.pop(name))
+            if changed is not None:
+                arrays[name if rng.random() < 0.8 else name + "x"] = np.array(changed, order="C")
+        write(path, arrays) if path.suffix == ".npz" else safetensors.numpy.save_file(arrays, path)
+        try:
+            model = from_checkpoint(path, **heads_of(case))
+        except ValueError as error:
+            said = str(error)
+            continue
+        assert all(np.isfinite(array).all() for array in weights(model).values())
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "config, said",
+    [
+        (dict(num_attention_heads="three"), "num_heads='three'"),
+        (dict(num_attention_heads=0), "num_heads=0"),
+        (dict(layer_norm_eps=-1), "epsilon=-1"),
+        (dict(image_size="big"), "image_size='big'"),
+        (dict(image_size=[48, 48]), "10 positions with 1 tokens before the patches make a grid of 6 x 6"),
+        (dict(hidden_act=["gelu"]), "configuration beside"),
+    ],
+)
+def test_configurations_that_lie(config, said, tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of(HUB))
+    good = json.loads((GOLDEN / HUB / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(good | config))
+    with pytest.raises(ValueError, match=said):
+        from_checkpoint(tmp_path)
+
+
+def test_configurations_of_another_kind(tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of(TIMM))
+    (tmp_path / "config.json").write_text(json.dumps({"model_args": [1], "architecture": 3}))
+    with pytest.raises(ValueError, match="configuration beside.*none of timm's"):
+        from_checkpoint(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="config.json' cannot be read"):
+        from_checkpoint(tmp_path)
