@@ -189,8 +189,11 @@ def convert(
     from keras_vit.export.prepare import destination
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
-    if format not in ("keras", "google", "timm", "huggingface"):
-        raise ValueError(f"Name the format: --format timm or --format huggingface. Received: {str(to)!r}")
+    if format not in ("keras", "google", "timm", "huggingface") or (format == "keras") != (to.suffix == ".keras"):
+        raise ValueError(
+            "Write to a name that ends in .keras or .npz, or pass --format timm or --format huggingface. "
+            f"Received: {str(to)!r}"
+        )
     known = {row.name for row in keras_vit.list_checkpoints()}
     model = (keras_vit.from_pretrained if source in known else keras_vit.from_checkpoint)(
         source, **config.parse(changes)

@@ -77,6 +77,9 @@ def check(recipe):
     for name in recipe.model:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
+    silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
+    if recipe.model.get("weights") and silent:
+        raise ValueError(f"A recipe that starts from weights says what they are adapted to: {', '.join(silent)}.")
     return recipe
 
 

@@ -1,7 +1,6 @@
 """How large a model is: parameters and multiply-adds."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +9,10 @@ import keras
 from keras_vit import checks
 from keras_vit.layers import MultiHeadSelfAttention, TokenPool
 from keras_vit.models import vit
+from keras_vit.shapes import shapes_only
 from keras_vit.variants import NAMES, parse
+
+CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D)
 
 
 class Size(NamedTuple):
@@ -65,28 +67,15 @@ def _layer_macs(layer):
     shape = tuple((layer.get_build_config() or {}).get("input_shape") or ())
     if isinstance(layer, keras.layers.Dense):
         return math.prod(shape[1:]) * layer.units
-    if isinstance(layer, keras.layers.Conv2D):
-        return math.prod(layer.compute_output_shape(shape)[1:3]) * math.prod(layer.kernel.shape)
+    if isinstance(layer, CONVOLUTIONS):
+        kernels = [v for v in layer.weights if v.path.endswith("kernel")]
+        return math.prod(layer.compute_output_shape(shape)[1:3]) * sum(math.prod(v.shape) for v in kernels)
     if isinstance(layer, MultiHeadSelfAttention):
         return 2 * shape[1] ** 2 * shape[2]  # scores, then the sum they weight
     if isinstance(layer, TokenPool) and layer.pooling == "map":
         _, tokens, width = shape
         return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention
     return 0
-
-
-def shapes_only(function):
-    """Returns `function()`, in which the models that are built have shapes but no memory.
-
-    In a thread of its own: Keras lists such variables, a list a thread, and would fill them all at the next chance.
-    """
-
-    def scoped():
-        with keras.StatelessScope(initialize_variables=False):
-            return function()
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(scoped).result()
 
 
 def _count(name, depth, **arguments):

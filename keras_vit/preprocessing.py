@@ -45,6 +45,8 @@ def preprocess(model, images):
     rule = {**DEFAULT, **((first.metadata if first else {}).get("evaluation") or {})}
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic"))
+    if rule["resize"] == "crop" and not 0 < (rule["crop_pct"] or 0) <= 1:
+        raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={rule['crop_pct']!r}")
     return np.stack([_prepare(_open(image, channels), size, rule) for image in images])
 
 
@@ -99,4 +101,6 @@ def _open(image, channels):
         return pixels.reshape(*pixels.shape[:2], channels)
     pixels = np.asarray(image)
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    if not pixels.size:
+        raise ValueError(f"An image has pixels. Received: an array of shape {pixels.shape}")
     return checks.pixels(pixels[None], (None, None, channels))[0]

@@ -8,6 +8,7 @@ from keras_vit import models, variants
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.load import from_checkpoint
 from keras_vit.checkpoints.published import published
+from keras_vit.checkpoints.read import SUFFIXES
 
 SIZES = ("width", "depth", "mlp_dim", "num_heads")
 
@@ -28,7 +29,7 @@ def from_pretrained(name, **overrides):
     """
     row = published(name)
     evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
-    about = {"name": name, "evaluation": evaluation, "licence": row.licence}
+    about = {"name": name, "evaluation": evaluation, "licence": row.licence, **overrides.pop("metadata", {})}
     given = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
     if not row.num_classes:  # a head that its authors left empty
         given |= {"num_classes": 0, "head": "new"}
@@ -41,12 +42,17 @@ def _vit(variant="B/16", *, weights=None, **arguments):
     if weights is None:
         return models.vit(variant, **arguments)
     source = str(weights)
-    if source.startswith(("https://", "http://", "hf://")) or pathlib.Path(source).expanduser().exists():
-        model = from_checkpoint(source, **arguments)
-    else:
-        model = from_pretrained(f"{variant}-{source}", **arguments)
-    row, found = variants.parse(variant)[0], arguments_of(model)
-    wrong = [f"{name} {found[name]}" for name in SIZES if getattr(row, name) not in (None, found[name])]
+    path = pathlib.Path(source).expanduser()
+    is_path = "://" in source or path.exists() or path.suffix in SUFFIXES or "/" in source
+    encoder, number, hybrid = variants.parse(variant)
+    name = f"{variant}-{source}"
+    model = from_checkpoint(source, **arguments) if is_path else from_pretrained(name, **arguments)
+    found = arguments_of(model)
+    wanted = {size: getattr(encoder, size) for size in SIZES if getattr(encoder, size) is not None}
+    wanted |= {"patch_size": (number, number)} if number else {"patch_size": (hybrid.patch_size,) * 2} if hybrid else {}
+    wrong = [f"{k} {found[k]}" for k, v in wanted.items() if k not in arguments and found[k] != v]
+    if variant is not None and getattr(found["stem"], "stages", None) != (hybrid.stages if hybrid else None):
+        wrong.append("another stem")
     if wrong:
         raise ValueError(f"The weights {source!r} are not of a {variant}: they have {', '.join(wrong)}.")
     return model

@@ -63,3 +63,11 @@ def test_counting_leaves_nothing_to_initialise_later():
         pass  # on leaving, Keras fills the variables that wait
     assert model.layers[0].kernel._value is None
     assert vit("mu/4", image_size=8).weights[0]._value is not None
+
+
+def test_convolutions_of_every_kind_are_counted():
+    inputs = keras.Input((8, 8, 4))
+    x = keras.layers.DepthwiseConv2D(3, padding="same")(inputs)
+    x = keras.layers.SeparableConv2D(6, 3, strides=2, padding="same")(x)
+    model = keras.Model(inputs, keras.layers.Conv2D(2, 1, groups=2)(x))
+    assert count_macs(model) == 64 * 9 * 4 + 16 * (9 * 4 + 4 * 6) + 16 * 3 * 2

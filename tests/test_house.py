@@ -16,6 +16,7 @@ FLOORS = {
     "positions": 0,
     "variants": 0,
     "layers": 1,
+    "shapes": 0,
     "models": 2,
     "checkpoints": 3,
     "counting": 3,

@@ -86,6 +86,11 @@ def test_bad_images_are_named(tmp_path):
         preprocess(model(), [PHOTO[..., :2]])
     with pytest.raises(ValueError, match="1 or 3 channels"):
         preprocess(model(channels=5), ["a.png"])
+    with pytest.raises(ValueError, match=r"array of shape \(0, 10, 3\)"):
+        preprocess(model(), [np.zeros((0, 10, 3), "uint8")])
+    for share in (0, 1.5, None):
+        with pytest.raises(ValueError, match=f"crop_pct={share}"):
+            preprocess(model({**CROP, "crop_pct": share}), [PHOTO])
     with pytest.raises(ValueError, match="resize='pad'"):
         preprocess(model({**CROP, "resize": "pad"}), [PHOTO])
 

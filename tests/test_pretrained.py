@@ -51,6 +51,17 @@ def test_as_an_argument(published, tmp_path):
     assert vit("mu/4", weights="mine", image_size=32, num_classes=2, stochastic_depth=0.1).input_shape[1] == 32
     path = tmp_path / "mu.npz"
     assert_same_weights(weights(vit("mu/4", weights=path)), weights(published))
+    assert vit("mu/4", weights="mine", metadata={"mine": 1}).get_layer("rescale").metadata["mine"] == 1
+    assert vit("mu", patch_size=4, weights=path).get_layer("patches").patch_size == (4, 4)
+    deeper = vit("mu/4", image_size=24, num_classes=6, depth=2)
+    save_checkpoint(deeper, tmp_path / "two.npz", format="google")
+    assert vit("mu/4", depth=2, weights=tmp_path / "two.npz").count_params() == deeper.count_params()
+    with pytest.raises(ValueError, match=r"not of a mu/8: they have patch_size \(4, 4\)"):
+        vit("mu/8", weights=path)
+    with pytest.raises(ValueError, match=r"not of a R\+Ti/16: .*another stem"):
+        vit("R+Ti/16", weights=path)
+    with pytest.raises(FileNotFoundError, match="none.npz"):
+        vit("mu/4", weights="none.npz")
     with pytest.raises(ValueError, match="not of a Ti/16: they have width 32, depth 1, mlp_dim 128, num_heads 2"):
         vit("Ti/16", weights=path)
     with pytest.raises(ValueError, match="unknown: 'Ti/16-mine'"):
@@ -75,3 +86,5 @@ def test_a_recipe_can_start_from_weights(published, tmp_path):
     model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
     assert model.input_shape == (None, 8, 8, 1)
     np.testing.assert_array_equal(weights(model)["norm/gamma"], weights(published)["norm/gamma"])
+    with pytest.raises(ValueError, match="adapted to: image_size, num_classes"):
+        keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": {"weights": "x"}}))

@@ -10,8 +10,8 @@ from keras_vit import positions
 def channels(kernel, wanted):
     """Adapts the first convolution to another number of input channels, by timm's rule.
 
-    One channel: the sum over red, green and blue, so that a grey image gives what its grey RGB copy gave. Others: red,
-    green, blue, red ... repeated, times `3 / channels`.
+    One channel: the sum over red, green and blue, by which a grey image gives what its RGB copy gave (if the kernel is
+    not standardised, and the mean is one number). Others: red, green, blue, red ... repeated, times `3 / channels`.
 
     Args:
         kernel: Array, `(height, width, channels, out)`.
@@ -35,13 +35,21 @@ def channels(kernel, wanted):
 
 
 def statistics(values, wanted):
-    """Returns a mean or deviation for another number of channels: one number stays, three become their mean."""
-    if np.ndim(values) == 0 or len(values) == wanted:
-        return values
-    return float(np.mean(values))
+    """Returns a mean or deviation for another number of channels: one number stays, three become their mean.
+
+    Raises:
+        ValueError: If they are no finite numbers.
+    """
+    try:
+        numbers = np.asarray(values, "float64")
+    except (TypeError, ValueError):
+        numbers = np.asarray(np.nan)
+    if numbers.ndim > 1 or not np.isfinite(numbers).all():
+        raise ValueError(f"Means and deviations are numbers. Received: {values!r}")
+    return values if numbers.ndim == 0 or numbers.size == wanted else float(numbers.mean())
 
 
-def covered(count, prefix, registers, known=None, likely=None):
+def covered(count, prefix, registers, known=None, likely=None, covers=None):
     """Finds which prefix tokens a table of positions covers, and its grid.
 
     Args:
@@ -49,28 +57,31 @@ def covered(count, prefix, registers, known=None, likely=None):
         prefix: Number of prefix tokens.
         registers: How many of those are registers, which published models give no position.
         known: `(rows, columns)` of the source, if known.
-        likely: `(rows, columns)` to try where nothing else is known and the grid is no square.
+        likely: `(rows, columns)` of the model, which the source has in all likelihood if the numbers agree.
+        covers: Whether it covers the prefix tokens; `None` if that is not known.
 
     Returns:
         Number of prefix tokens that it covers, and `(rows, columns)`.
 
     Raises:
-        ValueError: If the table fits no grid.
+        ValueError: If the table fits no grid, or as well the model's as a square one.
     """
     choices = (0, prefix, prefix - registers) if registers else (prefix, 0)
-    for choice in choices:
-        patches = count - choice
-        side = math.isqrt(max(patches, 0))
-        if patches > 0 and known and math.prod(known) == patches:
-            return choice, tuple(known)
-        if patches > 0 and not known and side * side == patches:
-            return choice, (side, side)
-    for choice in choices:
-        if not known and likely and math.prod(likely) == count - choice:
-            return choice, tuple(likely)
-    found = f"a grid of {known[0]} x {known[1]}" if known else "no square grid"
+    choices = choices if covers is None else (prefix,) if covers else (0,)
+    counts = [(choice, count - choice) for choice in choices if count > choice]
+    if known:
+        fits = [(choice, tuple(known)) for choice, patches in counts if patches == math.prod(known)]
+        hint = f"a grid of {known[0]} x {known[1]}"
+    else:
+        squares = [(choice, (math.isqrt(n), math.isqrt(n))) for choice, n in counts if math.isqrt(n) ** 2 == n]
+        alike = [(choice, tuple(likely)) for choice, n in counts if likely and n == math.prod(likely)]
+        fits, hint = alike or squares, "no square grid"
+        if alike and any(choice == alike[0][0] for choice, _ in squares) and likely[0] != likely[1]:
+            fits, hint = [], f"a square grid as well as one of {likely[0]} x {likely[1]}"
+    if fits:
+        return fits[0]
     raise ValueError(
-        f"{count} positions with {prefix} tokens before the patches make {found}. "
+        f"{count} positions with {prefix} tokens before the patches make {hint}. "
         "Pass the source's as grid=(rows, columns)."
     )
 

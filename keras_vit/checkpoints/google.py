@@ -8,6 +8,7 @@ from keras_vit.checkpoints.tables import (
     HEADS_BIAS,
     HEADS_IN,
     HEADS_OUT,
+    MAX_BLOCKS,
     SAME,
     Format,
     Row,
@@ -84,19 +85,24 @@ def canonical(shapes):
         if not name.startswith(prefix):
             continue  # the optimizer's, the other tower's
         if short.startswith(STACKED):  # trained with a scan over blocks, which are the first axis
-            for i in range(min(shapes[name][0] if shapes[name] else 0, 1000)):
-                found[_published(short.replace("encoderblock", f"encoderblock_{i}"), NEWER)] = name, i
+            for i in range(min(shapes[name][0] if shapes[name] else 0, MAX_BLOCKS)):
+                found[short.replace("encoderblock", f"encoderblock_{i}")] = name, i
         else:
             found[short] = name
     newer = NEWER if any(re.search(r"encoderblock_\d+/MlpBlock_0/", name) for name in found) else {}
-    return {_published(name, newer): source for name, source in found.items()}
+    published = {_published(name, newer): source for name, source in found.items()}
+    if len(published) < len(found):
+        raise ValueError("Some weight is there twice, under a newer name and an older one.")
+    return published
 
 
 def _published(name, newer):
-    if name in POSITIONS:
-        return "Transformer/posembed_input/pos_embedding"
+    return "Transformer/posembed_input/pos_embedding" if name in POSITIONS else _renumbered(name, newer)
+
+
+def _renumbered(name, numbering):
     match = re.fullmatch(r"(Transformer/encoderblock_\d+/)(\w+)(/.*)", name)
-    return f"{match[1]}{newer.get(match[2], match[2])}{match[3]}" if match else name
+    return f"{match[1]}{numbering.get(match[2], match[2])}{match[3]}" if match else name
 
 
 def architecture(shapes, checkpoint):
@@ -107,6 +113,7 @@ def architecture(shapes, checkpoint):
         *_, channels, root = need(shapes, "conv_root/kernel", 4)
         stem = ResNetStem(units, width=root, name="stem")
     attention = ATTENTION.format(i=0)
+    published = any("LayerNorm_2/" in name for name in checkpoint.shapes)  # newer code keeps the class position apart
     arguments = {
         "stem": stem,
         "patch_size": tuple(patch_size),
@@ -118,6 +125,7 @@ def architecture(shapes, checkpoint):
         "qkv_bias": f"{attention}/query/bias" in shapes,
         "class_token": "cls" in shapes,
         "pooling": "map" if "MAPHead_0/probe" in shapes else "token" if "cls" in shapes else "gap",
+        "class_position": True if published and "cls" in shapes else None,
         "position": "learned" if "Transformer/posembed_input/pos_embedding" in shapes else "sincos2d",
         "representation_size": need(shapes, "pre_logits/bias", 1)[0] if "pre_logits/bias" in shapes else None,
         "num_classes": need(shapes, "head/bias", 1)[0] if "head/bias" in shapes else 0,
@@ -130,13 +138,22 @@ def architecture(shapes, checkpoint):
     return arguments, evaluation, dict.fromkeys(("gelu", "epsilon", "mean", "evaluation"), rule)
 
 
+def express(arguments, arrays):
+    """Returns the arrays: under the newer names where positions do not cover the class token, as big_vision has it."""
+    if not arguments["class_token"] or arguments["class_position"] or arguments["position"] != "learned":
+        return arrays, {}
+    older = {published: newer for newer, published in NEWER.items()}
+    arrays["pos_embedding"] = arrays.pop("Transformer/posembed_input/pos_embedding")
+    return {_renumbered(name, older): array for name, array in arrays.items()}, {}
+
+
 FORMAT = Format(
     name="google",
     rows=ROWS,
     detect=detect,
     canonical=canonical,
     architecture=architecture,
-    express=lambda arguments, arrays: (arrays, {}),
+    express=express,
     words=lambda arguments: {},
     ignored=r"(?!)",
     heads=r"head/.*|pre_logits/.*",

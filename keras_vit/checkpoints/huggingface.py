@@ -21,6 +21,7 @@ from keras_vit.checkpoints.tables import (
     need,
     norm,
     published_heads,
+    renamed,
 )
 
 BLOCK = "encoder.layer.{i}"
@@ -73,13 +74,7 @@ def detect(names):
 
 
 def canonical(shapes):
-    found = {}
-    for name in shapes:
-        short = name
-        for pattern, replacement in ALIASES:
-            short = re.sub(pattern, replacement, short)
-        found[short] = name
-    return found
+    return renamed(shapes, ALIASES)
 
 
 def architecture(shapes, checkpoint):
@@ -105,6 +100,7 @@ def architecture(shapes, checkpoint):
         "mlp_dim": need(shapes, f"{block}.intermediate.dense.weight", 2)[0],
         "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes,
         "class_token": True,
+        "class_position": True,
         "pooling": "token",
         "distilled": distillation and not one_head,
         "registers": int(one_head),
@@ -129,8 +125,10 @@ def architecture(shapes, checkpoint):
 
 def _evaluation(processor, arguments, deit):
     """Sets mean and deviation, and returns how images are resized, from preprocessor_config.json or the default."""
-    for ours, theirs in (("mean", "image_mean"), ("std", "image_std")):
-        arguments[ours] = processor.get(theirs, arguments[ours])
+    if not processor.get("do_rescale", True) or abs(processor.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
+        raise ValueError("preprocessor_config.json does not divide pixels by 255, as all published models do.")
+    for ours, theirs, none in (("mean", "image_mean", 0.0), ("std", "image_std", 1.0)):
+        arguments[ours] = processor.get(theirs, arguments[ours]) if processor.get("do_normalize", True) else none
     crop = processor.get("do_center_crop", deit)
     size, cropped = processor.get("size") or {}, processor.get("crop_size") or {}
     edge = size if isinstance(size, int) else size.get("shortest_edge", size.get("height", 256))
@@ -204,7 +202,7 @@ FORMAT = Format(
     architecture=architecture,
     express=express,
     words=lambda arguments: {"head": "cls_classifier" if arguments["distilled"] else "classifier"},
-    ignored=r"embeddings\.mask_token|pooler\..*",
+    ignored=r"embeddings\.mask_token|pooler\..*|decoder\..*",
     heads=r"(cls_|distillation_)?classifier\..*",
     resample="bicubic",
     resample_patches="bilinear",

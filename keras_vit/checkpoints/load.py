@@ -12,11 +12,16 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import POSITION, plan
 from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 from keras_vit.positions import METHODS
+from keras_vit.shapes import shapes_only
 
 FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface)}
+NOTES = "the file's own notes"
 FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # what weights alone do not show
+NOTED = (*FUNCTION, "image_size")  # what a file's own notes may add to its tensors
+TOLD = ("config.json", NOTES, "the q-k norm's width")  # where a number of heads is more than a rule
 
 
 class Options(NamedTuple):
@@ -31,12 +36,10 @@ class Options(NamedTuple):
     def check(self):
         checks.one_of("format", self.format, ("auto", *FORMATS))
         checks.one_of("head", self.head, ("require", "new"))
-        checks.one_of("patches", self.patches, ("require", "resize"))
+        checks.one_of("patches", self.patches, ("require", "resize", *METHODS))
         if self.resample is not None:
             checks.one_of("resample", self.resample, tuple(METHODS))
-        if self.grid is not None:
-            checks.pair("grid", self.grid)
-        return self
+        return self if self.grid is None else self._replace(grid=checks.pair("grid", self.grid))
 
 
 def load_weights(
@@ -53,9 +56,10 @@ def load_weights(
             `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, or `"auto"`, by the names.
         head: `"require"`, or `"new"` to leave the model's head as it is and the source's out.
-        resample: How positions are resampled, and patches; see `keras_vit.positions.resize_matrix`. `None` for what the
-            source's own code does.
-        patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT).
+        resample: How positions are resampled; see `keras_vit.positions.resize_matrix`. `None` for what the source's own
+            code does.
+        patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT's
+            pseudo-inverse), by the source's method or by one that is named here in place of `"resize"`.
         grid: `(rows, columns)` of the source's patches, where they are neither a square nor in its `config.json`.
         sha256: SHA-256 of a file to be downloaded, in hexadecimal; its first eight digits suffice.
 
@@ -74,10 +78,16 @@ def load_weights(
     own = arguments_of(model)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         form, names = recognise(checkpoint, format)
-        said, *_ = describe(checkpoint, form, names)
-        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said)))
-    said["mean"], said["std"] = (adapt.statistics(said[k], own["channels"]) for k in ("mean", "std"))
-    other = [f"{k}={said[k]!r} (the model: {own[k]!r})" for k in FUNCTION if said[k] is not None and said[k] != own[k]]
+        said, evaluation, origins = describe(checkpoint, form, names)
+        if origins.get("num_heads") in TOLD and said["num_heads"] != own["num_heads"]:
+            raise ValueError(f"{str(source)!r} has {said['num_heads']} heads, and the model {own['num_heads']}.")
+        for name in ("mean", "std"):
+            said[name] = adapt.statistics(said[name], own["channels"])
+        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position")))
+    model.get_layer("rescale").metadata |= _about(source, form, evaluation, origins)
+    theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (said, own))
+    known = [name for name in ours if theirs.get(name) is not None]
+    other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
     if other:
         warnings.warn(
             f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
@@ -93,6 +103,7 @@ def from_checkpoint(
     format="auto",
     head=None,
     resample=None,
+    patches="resize",
     grid=None,
     sha256=None,
     metadata=None,
@@ -109,6 +120,7 @@ def from_checkpoint(
         format: As in `load_weights`.
         head: `"require"` or `"new"`; `None` for new only where `num_classes` is given and is not the source's.
         resample: As in `load_weights`.
+        patches: As in `load_weights`; of use where `patch_size` is given.
         grid: As in `load_weights`.
         sha256: As in `load_weights`.
         metadata: Dictionary that is added to the model's.
@@ -122,21 +134,26 @@ def from_checkpoint(
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the heads are neither in the file nor
             published for its width.
     """
-    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata")]
+    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata", "stem")]
     for name in overrides:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
-    Options(format, head or "require", resample, grid=grid).check()
+    options = Options(format, head or "require", resample, patches, grid).check()
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         form, names = recognise(checkpoint, format)
         said, evaluation, origins = describe(checkpoint, form, names)
-        arguments = _arguments(said, origins, checkpoint, form, names, grid, overrides)
-        new_head = overrides.get("num_classes") not in (None, 0, said["num_classes"])
-        options = Options(format, head or ("new" if new_head else "require"), resample, "resize", grid)
+        arguments = _arguments(said, origins, checkpoint, form, names, options.grid, overrides)
+        if head is None and overrides.get("num_classes") not in (None, 0, said["num_classes"]):
+            options = options._replace(head="new")
         origins |= dict.fromkeys(set(origins) & set(overrides), "given")
-        about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
-        model = vit(None, metadata=about | (metadata or {}), **arguments)
-        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said)))
+        arguments["metadata"] = _about(source, form, evaluation, origins) | (metadata or {})
+
+        def steps(model):
+            return plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position"))
+
+        shapes_only(lambda: steps(_built(arguments)))  # before a file that does not fit takes any memory
+        model = _built(arguments)
+        _fill(model, checkpoint, steps(model))
     return model
 
 
@@ -155,19 +172,22 @@ def recognise(checkpoint, name="auto"):
 def describe(checkpoint, form, names):
     """Returns what `Format.architecture` does, with what `save_checkpoint` noted in the file before all else."""
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+    defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
     try:
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
+        arguments = {**{name: defaults[name] for name in FUNCTION}, "stem": None, **arguments}
+        noted = checkpoint.notes.get("arguments", {})
+        if noted:
+            arguments |= {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
+            evaluation = checkpoint.notes.get("evaluation") or evaluation
+            origins = dict.fromkeys(origins, NOTES)
+        if noted.get("stem") and arguments["stem"] is not None:
+            arguments["stem"] = ResNetStem.from_config({**arguments["stem"].get_config(), **noted["stem"]})
+        evaluation = dict(evaluation)
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
-            f"The configuration beside {str(checkpoint.path)!r} is none of {form.name}'s: {error}"
+            f"What is said of {str(checkpoint.path)!r} beside its weights is none of {form.name}'s: {error}"
         ) from None
-    defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
-    arguments = {**{name: defaults[name] for name in FUNCTION}, **arguments}
-    if checkpoint.notes:
-        said = {k: tuple(v) if isinstance(v, list) else v for k, v in checkpoint.notes.get("arguments", {}).items()}
-        arguments |= {k: v for k, v in said.items() if k in defaults}
-        origins = dict.fromkeys(origins, "the file's own notes")
-        evaluation = checkpoint.notes.get("evaluation") or evaluation
     return arguments, evaluation, origins
 
 
@@ -179,23 +199,39 @@ def _arguments(said, origins, checkpoint, form, names, grid, overrides):
     stem = said.get("stem")
     if stem is not None and "dtype" in overrides:
         arguments["stem"] = type(stem).from_config({**stem.get_config(), "dtype": overrides["dtype"]})
-    if "channels" in overrides:
-        for name in {"mean", "std"} - set(overrides):
-            arguments[name] = adapt.statistics(said[name], overrides["channels"])
+    for name in {"mean", "std"} - set(overrides):
+        arguments[name] = adapt.statistics(said[name], arguments["channels"])
     table = next(row.theirs for row in form.rows if row.ours == POSITION)
     known = grid or _grid(said)
     if said.get("position", "learned") == "learned" and table in names:
         count = tables.need({table: checkpoint.shape(names[table])}, table, 3)[1]
         registers = said.get("registers", 0)
         prefix = int(said.get("class_token", True)) + int(said.get("distilled", False)) + registers
-        likely = "image_size" in overrides and [
-            side // step for side, step in zip(checks.pair("image_size", overrides["image_size"]), tables.stride(said))
-        ]
-        cover, known = adapt.covered(count, prefix, registers, known, likely)
-        arguments.setdefault("class_position", cover == prefix)
-    if known:
-        arguments.setdefault("image_size", tuple(side * step for side, step in zip(known, tables.stride(said))))
-    return arguments
+        likely = _grid({**said, "image_size": overrides["image_size"]}) if "image_size" in overrides else None
+        cover, known = adapt.covered(count, prefix, registers, known, likely, said.get("class_position"))
+        if arguments.get("class_position") is None:
+            arguments["class_position"] = cover == prefix
+    if known and "image_size" not in overrides and (stem is None or "image_size" not in said):
+        # Of a size that patches do not divide, timm leaves the rest of the image out.
+        arguments["image_size"] = tuple(side * step for side, step in zip(known, tables.stride(said)))
+    return {k: v for k, v in arguments.items() if v is not None or k != "class_position"}
+
+
+def _built(arguments):
+    """Returns a model with a stem of its own: a layer keeps the weights of the first model that it is built in."""
+    stem = arguments["stem"]
+    return vit(None, **{**arguments, "stem": None if stem is None else type(stem).from_config(stem.get_config())})
+
+
+def _about(source, form, evaluation, origins):
+    """Returns what travels with a model: where its weights are from, how to prepare images for it, and who says so."""
+    return {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
+
+
+def of_stem(stem):
+    """Returns what the weights of a `ResNetStem` do not show."""
+    names = ("epsilon", "standardize")
+    return {f"the stem's {name}": getattr(stem, name) for name in names} if isinstance(stem, ResNetStem) else {}
 
 
 def _grid(arguments):

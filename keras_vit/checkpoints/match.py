@@ -52,7 +52,7 @@ def _tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def plan(model, checkpoint, form, names, options, known=None):
+def plan(model, checkpoint, form, names, options, known=None, covers=None):
     """Matches every weight of a model with a checkpoint's tensors, by names and shapes. Reads no array.
 
     Args:
@@ -62,6 +62,7 @@ def plan(model, checkpoint, form, names, options, known=None):
         names: Where each canonical name is found in it.
         options: `keras_vit.checkpoints.load.Options`.
         known: `(rows, columns)` of the source's patches, if known.
+        covers: Whether its positions cover the tokens before the patches, if known.
 
     Returns:
         A dictionary from the path of a step's first weight to the `Step`.
@@ -80,7 +81,7 @@ def plan(model, checkpoint, form, names, options, known=None):
         row = next((row for row in rows if all(name in names for name in row.theirs)), None)
         if row is None:
             if not (new_head and path.startswith("pre_logits/")):
-                missing += [name for name in rows[0].theirs if name not in names] if rows else []
+                missing += [n for n in rows[0].theirs if n not in names and n not in missing] if rows else []
                 unknown += [] if rows else [path]
             continue
         filled |= set(row.ours)
@@ -93,7 +94,7 @@ def plan(model, checkpoint, form, names, options, known=None):
     optional = form.ignored if arguments["num_classes"] and not new_head else f"{form.ignored}|{form.heads}"
     surplus = [name for name in names if name not in used and not re.fullmatch(optional, name)]
     _complain(checkpoint, form, missing, surplus, unknown, wrong)
-    _adapt(steps, model, arguments, checkpoint, form, options, known)
+    _adapt(steps, model, arguments, checkpoint, form, options, known, covers)
     return steps
 
 
@@ -136,13 +137,13 @@ def _complain(checkpoint, form, missing, surplus, unknown, wrong):
         raise ValueError(f"{str(checkpoint.path)!r} does not fit the model; {'; '.join(parts)}.{hint}")
 
 
-def _adapt(steps, model, arguments, checkpoint, form, options, known):
+def _adapt(steps, model, arguments, checkpoint, form, options, known, covers):
     """Puts image size, patch size and channels right in the steps that depend on them."""
     if ROOT in steps:
         steps[ROOT] = _root(steps[ROOT], model, arguments, checkpoint, form)
     steps[PROJECTION] = _projection(steps[PROJECTION], arguments, checkpoint, form, options)
     if POSITION in steps:
-        _position(steps, model, arguments, checkpoint, options.resample or form.resample, options.grid or known)
+        _position(steps, model, arguments, checkpoint, options.resample or form.resample, options.grid or known, covers)
 
 
 def _kernel_shape(step, checkpoint, form, path):
@@ -180,7 +181,7 @@ def _projection(step, arguments, checkpoint, form, options):
             f"{wanted[0]} x {wanted[1]}. Pass patches='resize' to resample the kernels."
         )
     adapt.channels(dummy((1, 1, channels, 1)), wanted_channels)
-    method = options.resample or form.resample_patches
+    method = form.resample_patches if options.patches == "resize" else options.patches
 
     def read():
         kernel = adapt.channels(step.read()[0], wanted_channels)
@@ -190,7 +191,7 @@ def _projection(step, arguments, checkpoint, form, options):
     return step._replace(read=read)
 
 
-def _position(steps, model, arguments, checkpoint, method, known):
+def _position(steps, model, arguments, checkpoint, method, known, covers):
     """Resamples positions to the model's grid; what prefix tokens have there stays there, or goes into the tokens."""
     step, encoder = steps[POSITION], model.get_layer("encoder")
     shape, prefix, target = checkpoint.shape(step.places[0]), encoder.num_prefix, grid_of(model)
@@ -198,7 +199,7 @@ def _position(steps, model, arguments, checkpoint, method, known):
         raise ValueError(
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."
         )
-    cover, source = adapt.covered(shape[1], prefix, encoder.registers, known, target)
+    cover, source = adapt.covered(shape[1], prefix, encoder.registers, known, target, covers)
 
     def parts():
         return adapt.table(step.read()[0], prefix, cover, source, target, method)

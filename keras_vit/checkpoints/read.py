@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import pathlib
+import re
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from numpy.lib import format as npy
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", ".pth", ".pt", ".bin")
-WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema")  # what training scripts put a state dict into
+# What training scripts put a state dict into, and the names they put before its names.
+WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "teacher")
+PREFIXES = r"^(module\.|backbone\.)+"
 MAX_INFLATION = 50  # a zip member may claim more than memory holds
 
 
@@ -83,7 +86,8 @@ def open_checkpoint(path):
                     raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
                 return array
 
-        config, processor = (_json(folder / name) for name in ("config.json", "preprocessor_config.json"))
+        beside = ("config.json", "preprocessor_config.json")
+        config, processor = ({} if files[0].suffix == ".npz" else _json(folder / name) for name in beside)
         yield Checkpoint(path, shapes, read, config, processor, notes)
 
 
@@ -95,15 +99,17 @@ def _files(path):
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name ends in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
-    index = _json(path / "model.safetensors.index.json").get("weight_map")
-    if index:
+    for name in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        index = _json(path / name).get("weight_map")
+        if not index:
+            continue
         names = sorted(set(index.values())) if isinstance(index, dict) else [index]
         if not all(isinstance(name, str) and (path / name).is_file() and "/" not in name for name in names):
             raise ValueError(f"{str(path)!r} misses some of its shards: {names[:10]}")
         return [path / name for name in names]
     for suffix in SUFFIXES:
         found = sorted(file for file in path.iterdir() if file.suffix == suffix and file.is_file())
-        found = [file for file in found if file.stem == "model"] or found
+        found = [file for file in found if file.stem in ("model", "pytorch_model")] or found
         if len(found) == 1:
             return found
         if found:
@@ -146,8 +152,8 @@ def _header(stream, name):
     shape, fortran, dtype = reader(stream)
     if dtype.hasobject:
         raise ValueError(f"{name} is pickled, which can run any program: it is not read")
-    if any(side < 0 for side in shape):
-        raise ValueError(f"{name} has the shape {shape}")
+    if any(side < 0 for side in shape) or not dtype.itemsize:
+        raise ValueError(f"{name} has the shape {shape} and the type {dtype}")
     return shape, "F" if fortran else "C", dtype, stream.tell()
 
 
@@ -165,7 +171,10 @@ def _safetensors(path):
         with safetensors.safe_open(path, framework="np") as file:  # mapped anew, so that read pages do not add up
             return _float32(name, file.get_tensor(name))
 
-    yield shapes, read, json.loads(note) if note else {}
+    notes = json.loads(note) if note else {}
+    if not isinstance(notes, dict) or not isinstance(notes.get("arguments", {}), dict):
+        raise ValueError("what `save_checkpoint` notes is a dictionary, and this is none")
+    yield shapes, read, notes
 
 
 @contextlib.contextmanager
@@ -181,11 +190,20 @@ def _torch(path):
         tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError:  # the format before version 1.6, which cannot be mapped
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-    for wrapper in WRAPPERS:
-        if isinstance(tensors, dict) and isinstance(tensors.get(wrapper), dict):
-            tensors = tensors[wrapper]
-    tensors = {k.removeprefix("module."): v for k, v in tensors.items() if isinstance(v, torch.Tensor)}
-    yield {k: tuple(v.shape) for k, v in tensors.items()}, lambda name: tensors[name].float().contiguous().numpy(), {}
+    inside = tensors
+    while inside is not None:
+        tensors, inside = inside, next((inside[w] for w in WRAPPERS if isinstance(inside.get(w), dict)), None)
+    tensors = {re.sub(PREFIXES, "", k): v.detach() for k, v in tensors.items() if isinstance(v, torch.Tensor)}
+    for name, tensor in tensors.items():
+        if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+            raise ValueError(f"{name} claims the shape {tuple(tensor.shape)}, and holds less")
+
+    def read(name):
+        if not tensors[name].is_floating_point():
+            raise ValueError(f"{name} holds {tensors[name].dtype}, and weights are floats")
+        return tensors[name].float().contiguous().numpy()
+
+    yield {name: tuple(tensor.shape) for name, tensor in tensors.items()}, read, {}
 
 
 _OPENERS = {".npz": _npz, ".safetensors": _safetensors, ".pth": _torch, ".pt": _torch, ".bin": _torch}

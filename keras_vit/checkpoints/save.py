@@ -13,10 +13,11 @@ import safetensors.numpy
 
 from keras_vit import checks
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.load import FORMATS, Options
+from keras_vit.checkpoints.load import FORMATS, NOTED, Options, of_stem
 from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
-from keras_vit.checkpoints.read import open_checkpoint
-from keras_vit.checkpoints.tables import grid, listing
+from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
+from keras_vit.checkpoints.tables import grid, listing, same
+from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # that a format may have no place for
@@ -48,15 +49,16 @@ def save_checkpoint(model, path, *, format, overwrite=False):
         UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
     """
     checks.one_of("format", format, tuple(FORMATS))
-    path, form = pathlib.Path(path), FORMATS[format]
+    path, form = pathlib.Path(path).expanduser(), FORMATS[format]
     suffix = ".npz" if format == "google" else ".safetensors"
-    if path.suffix != suffix and (path.suffix or format == "google"):
-        raise ValueError(f"{format} checkpoints end in {suffix}. Received: {str(path)!r}")
+    as_file = path.suffix == suffix
+    if not as_file and (format == "google" or path.suffix in (*SUFFIXES, ".keras")):
+        raise ValueError(f"A {format} checkpoint's file ends in {suffix}. Received: {str(path)!r}")
     arguments = arguments_of(model)
     arguments["evaluation"] = model.get_layer("rescale").metadata.get("evaluation") or {}
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
-    folder, main = (path.parent, path.name) if path.suffix else (path, f"model{suffix}")
-    files = {} if path.suffix else files
+    folder, main = (path.parent, path.name) if as_file else (path, f"model{suffix}")
+    files = {} if as_file else files
     there = [name for name in (main, *files) if (folder / name).exists()]
     if there and not overwrite:
         raise FileExistsError(f"{str(folder / there[0])!r} exists. Choose another path, or pass overwrite=True.")
@@ -66,12 +68,14 @@ def save_checkpoint(model, path, *, format, overwrite=False):
         if format == "google":
             np.savez(temporary / main, **arrays)
         else:
-            noted = {k: v for k, v in arguments.items() if k not in ("stem", "evaluation")}
+            noted = {k: arguments[k] for k in NOTED}
+            if isinstance(arguments["stem"], ResNetStem):
+                noted["stem"] = {k: getattr(arguments["stem"], k) for k in ("epsilon", "standardize")}
             note = json.dumps({"arguments": noted, "evaluation": arguments["evaluation"]})
             safetensors.numpy.save_file(arrays, temporary / main, metadata={"format": "pt", "keras_vit": note})
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
-        lost = _lost(model, temporary / main, form, arguments)
+        lost = _lost(model, temporary / main, form, arguments, arrays)
         for name in (*files, main):
             os.replace(temporary / name, folder / name)
     if lost:
@@ -109,9 +113,12 @@ def _arrays(model, form, arguments):
     return arrays
 
 
-def _lost(model, path, form, arguments):
+def _lost(model, path, form, arguments, arrays):
     """Reads a written file back; returns what a reader of it will take for granted, and wrongly."""
     with open_checkpoint(path) as checkpoint:
+        wrong = [name for name, array in arrays.items() if not np.array_equal(checkpoint.read(name), array, True)]
+        if wrong:
+            raise OSError(f"What was written is not what was to be written: {listing(wrong)}.")
         names = form.canonical(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, *_ = form.architecture(shapes, checkpoint)
@@ -121,16 +128,14 @@ def _lost(model, path, form, arguments):
             "image_size": arguments["image_size"],
             **{k: v for k, v in read.items() if v is not None or k != "num_heads"},
         }
-        other = [k for k in read if k not in UNCOMPARED and not _same(read[k], arguments[k])]
+        other = [k for k in read if k not in UNCOMPARED and not same(read[k], arguments[k])]
         if set(other) - set(APPROXIMATE):
             kind = ", ".join(f"{k}={arguments[k]!r}" for k in other if k not in APPROXIMATE)
             raise ValueError(f"The {form.name} format has no model with {kind}.")
         if arguments["position"] == model.get_layer("encoder").position:
             plan(model, checkpoint, form, names, Options(), grid(arguments))
-    return [f"{k}={arguments[k]!r}" for k in other]
-
-
-def _same(one, other):
-    if any(value is None or isinstance(value, (str, bool)) for value in (one, other)):
-        return one == other
-    return np.allclose(one, other, rtol=1e-6, atol=0)
+        lost = [f"{k}={arguments[k]!r}" for k in other]
+        if form.name == "google" and len(set(grid(arguments))) == 2:
+            lost.append(f"a grid of {grid(arguments)}")
+        ours, theirs = (of_stem(a["stem"]) for a in (arguments, read))
+        return lost + [f"{k}={v!r}" for k, v in ours.items() if theirs.get(k) != v]

@@ -1,5 +1,6 @@
 """What a name table is made of: rows, and the forms that arrays take on either side."""
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from keras_vit.variants import VARIANTS
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 HALF = {"mean": 0.5, "std": 0.5}
+MAX_BLOCKS = 1000  # a file may number anything
 
 
 class Form(NamedTuple):
@@ -104,12 +106,35 @@ def dense(ours, theirs, weight, bias, form=SAME):
     return Row(f"{ours}/kernel", f"{theirs}{weight}", form), Row(f"{ours}/bias", f"{theirs}{bias}", SAME)
 
 
+def renamed(shapes, aliases):
+    """Returns the names under which a table knows a file's, after some replacements, and the file's own.
+
+    Raises:
+        ValueError: If two of the file's names become one.
+    """
+    found = {}
+    for name in shapes:
+        short = name
+        for pattern, replacement in aliases:
+            short = re.sub(pattern, replacement, short)
+        if short in found:
+            raise ValueError(f"Two tensors are the same weight: {found[short]} and {name}.")
+        found[short] = name
+    return found
+
+
 def blocks(shapes, pattern):
-    """Returns how many blocks there are, if they are numbered from 0 without a gap, else raises ValueError."""
-    numbers = {int(match[1]) for match in map(pattern.match, shapes) if match}
-    if not numbers or numbers != set(range(len(numbers))):
-        raise ValueError(f"Blocks are numbered from 0 on, without a gap. Found: {sorted(numbers)[:10]}")
-    return len(numbers)
+    """Returns how many blocks there are.
+
+    Raises:
+        ValueError: Unless they are numbered from 0 without a gap, and at most `MAX_BLOCKS`.
+    """
+    found = {int(match[1]) for match in map(pattern.match, shapes) if match}
+    if not found or found != set(range(len(found))):
+        raise ValueError(f"Blocks are numbered from 0 on, without a gap. Found: {sorted(found)[:10]}")
+    if len(found) > MAX_BLOCKS:
+        raise ValueError(f"A model has at most {MAX_BLOCKS} blocks. Found: {len(found)}")
+    return len(found)
 
 
 def need(shapes, name, rank):
@@ -143,8 +168,11 @@ def stages(shapes, pattern):
 
 
 def grid(arguments):
-    """Returns `(rows, columns)` of the patches that `vit`'s arguments give."""
-    return tuple(side // step for side, step in zip(checks.pair("image_size", arguments["image_size"]), stride(arguments)))
+    """Returns `(rows, columns)` of the patches that `vit`'s arguments give; what is left at the edge is not counted."""
+    size = checks.pair("image_size", arguments["image_size"])
+    if arguments.get("stem") is not None:
+        size = arguments["stem"].compute_output_shape((None, *size, arguments["channels"]))[1:3]
+    return tuple(side // step for side, step in zip(size, checks.pair("patch_size", arguments["patch_size"])))
 
 
 def stride(arguments):
@@ -158,8 +186,16 @@ def channels_of(arguments, name):
     return np.broadcast_to(arguments[name], (arguments["channels"],)).tolist()
 
 
+def same(one, other):
+    """Returns whether two values of an argument mean the same: one number for all channels, or one for each."""
+    if any(value is None or isinstance(value, (str, bool)) for value in (one, other)):
+        return one == other
+    lengths = {np.size(one), np.size(other)} - {1}
+    return len(lengths) < 2 and np.allclose(one, other, rtol=1e-6, atol=0)
+
+
 def listing(names, limit=10):
     """Returns the first names and the count."""
-    names = sorted(names)
+    names = sorted(name if name.isprintable() else repr(name) for name in map(str, names))
     more = f", ... ({len(names)} in all)" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more

@@ -37,6 +37,8 @@ class Rescale(keras.layers.Layer):
         self.mean, self.std = np.asarray(mean, "float64").tolist(), np.asarray(std, "float64").tolist()
         if not (np.asarray(self.std) > 0).all():
             raise ValueError(f"`std` is above 0. Received: std={self.std}")
+        if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
+            raise ValueError(f"Means and deviations are finite. Received: mean={self.mean}, std={self.std}")
         self.metadata = dict(metadata or {})
 
     def build(self, input_shape):

@@ -38,7 +38,10 @@ def test_statistics():
         (dict(count=281, prefix=1, registers=0, known=(14, 20)), (1, (14, 20))),
         (dict(count=280, prefix=1, registers=0, known=(14, 20)), (0, (14, 20))),
         (dict(count=281, prefix=1, registers=0, likely=(14, 20)), (1, (14, 20))),
-        (dict(count=197, prefix=1, registers=0, likely=(7, 28)), (1, (14, 14))),
+        (dict(count=225, prefix=1, registers=0, likely=(14, 16)), (1, (14, 16))),
+        (dict(count=225, prefix=1, registers=0, likely=(7, 7)), (0, (15, 15))),
+        (dict(count=225, prefix=1, registers=0, likely=(14, 16), covers=False), (0, (15, 15))),
+        (dict(count=197, prefix=1, registers=0, likely=(14, 14), covers=True), (1, (14, 14))),
     ],
 )
 def test_which_tokens_a_table_covers(arguments, expected):
@@ -50,12 +53,20 @@ def test_which_tokens_a_table_covers(arguments, expected):
     [
         (dict(count=281, prefix=1, registers=0), r"281 positions.*no square grid.*grid=\(rows, columns\)"),
         (dict(count=197, prefix=1, registers=0, known=(7, 7)), "a grid of 7 x 7"),
+        (dict(count=197, prefix=1, registers=0, likely=(7, 28)), "a square grid as well as one of 7 x 28"),
+        (dict(count=225, prefix=1, registers=0, covers=True), "no square grid"),
         (dict(count=3, prefix=1, registers=0), "no square grid"),
     ],
 )
 def test_tables_that_fit_no_grid(arguments, said):
     with pytest.raises(ValueError, match=said):
         adapt.covered(**arguments)
+
+
+@pytest.mark.parametrize("values", [None, ["a", 1, 2], [0.1, float("nan"), 0.1], [[0.1]]])
+def test_statistics_that_are_no_numbers(values):
+    with pytest.raises(ValueError, match="are numbers. Received"):
+        adapt.statistics(values, 3)
 
 
 def test_table():

@@ -101,7 +101,7 @@ def test_mutated_tensors_are_refused_in_a_sentence(case, tmp_path):
         (dict(layer_norm_eps=-1), "epsilon=-1"),
         (dict(image_size="big"), "image_size='big'"),
         (dict(image_size=[48, 48]), "10 positions with 1 tokens before the patches make a grid of 6 x 6"),
-        (dict(hidden_act=["gelu"]), "configuration beside"),
+        (dict(hidden_act=["gelu"]), "beside its weights"),
     ],
 )
 def test_configurations_that_lie(config, said, tmp_path):
@@ -115,8 +115,73 @@ def test_configurations_that_lie(config, said, tmp_path):
 def test_configurations_of_another_kind(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of(TIMM))
     (tmp_path / "config.json").write_text(json.dumps({"model_args": [1], "architecture": 3}))
-    with pytest.raises(ValueError, match="configuration beside.*none of timm's"):
+    with pytest.raises(ValueError, match="beside its weights.*none of timm's"):
         from_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match="config.json' cannot be read"):
         from_checkpoint(tmp_path)
+
+
+def giant(arrays):
+    """A file whose first tensor claims a width that nothing else has."""
+    return arrays | {"patch_embed.proj.weight": np.zeros((100_000, 1, 1, 1), "float32"),
+                     "patch_embed.proj.bias": np.zeros(100_000, "float32")}  # fmt: skip
+
+
+def deep(arrays):
+    return arrays | {f"blocks.{i}.a": np.zeros(0, "float32") for i in range(2, 20_000)}
+
+
+@pytest.mark.parametrize("change, said", [(giant, "does not fit"), (deep, "at most 1000 blocks")])
+def test_small_files_that_ask_for_much(change, said, tmp_path):
+    path = write(tmp_path / "file.safetensors", change(arrays_of(TIMM)))
+    with pytest.raises(ValueError, match=said):
+        from_checkpoint(path, num_heads=1)
+
+
+@pytest.mark.parametrize("note", ["[1]", '"x"', '{"arguments": [1]}', "{"])
+def test_notes_that_are_none(note, tmp_path):
+    safetensors.numpy.save_file(arrays_of(TIMM), tmp_path / "file.safetensors", {"keras_vit": note})
+    with pytest.raises(ValueError, match=r"file.safetensors' cannot be read"):
+        from_checkpoint(tmp_path / "file.safetensors")
+
+
+def test_notes_say_only_what_tensors_do_not(tmp_path):
+    note = {"arguments": {"num_heads": 3, "width": 7, "depth": 99, "variant": 1, "metadata": 2, "gelu": "relu"}}
+    path = tmp_path / "file.safetensors"
+    safetensors.numpy.save_file(arrays_of(TIMM), path, {"keras_vit": json.dumps(note)})
+    with pytest.raises(ValueError, match="gelu='relu'"):
+        from_checkpoint(path)
+    assert from_checkpoint(path, gelu="exact").get_layer("encoder").width == 24
+
+
+@pytest.mark.parametrize("mean", [[0.5, "a", 0.5], [0.5, None, 0.5], float("nan")])
+def test_means_that_are_no_numbers(mean, tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of(TIMM))
+    (tmp_path / "config.json").write_text(json.dumps({"pretrained_cfg": {"mean": mean}}))
+    model = vit(**SMALL, gelu="exact")
+    before = weights(model)
+    with pytest.raises(ValueError, match="are numbers"):
+        load_weights(model, tmp_path)
+    assert_same_weights(weights(model), before)
+    with pytest.raises(ValueError, match="are numbers"):
+        from_checkpoint(tmp_path, num_heads=3)
+
+
+def test_weights_that_are_there_twice(tmp_path):
+    arrays = arrays_of(HUB)
+    arrays |= {name.replace("vit.", "deit."): array for name, array in arrays.items()}
+    with pytest.raises(ValueError, match=r"Two tensors are the same weight: .*cls_token and .*cls_token"):
+        from_checkpoint(write(tmp_path / "file.safetensors", arrays), num_heads=3)
+
+
+def test_a_broken_configuration_beside_a_file_that_has_none(tmp_path):
+    (tmp_path / "config.json").write_text("{")
+    assert from_checkpoint(write(tmp_path / "file.npz", arrays_of(GOOGLE)))
+
+
+def test_names_with_line_breaks(tmp_path):
+    path = write(tmp_path / "file.safetensors", arrays_of(TIMM) | {"a\nb": np.zeros(2, "float32")})
+    with pytest.raises(ValueError, match="not in the model") as raised:
+        from_checkpoint(path, num_heads=3)
+    assert "\n" not in str(raised.value)

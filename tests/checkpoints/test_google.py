@@ -1,3 +1,5 @@
+import types
+
 import numpy as np
 import pytest
 
@@ -29,22 +31,22 @@ def test_canonical_names_are_the_published_ones():
     "case, expected",
     [
         ("google_vit", dict(width=24, depth=2, num_heads=3, mlp_dim=48, patch_size=(8, 8), pooling="token", stem=None)),
-        ("google_vit_gap_linen", dict(pooling="gap", class_token=False, num_classes=7, representation_size=None)),
-        ("google_vit_representation", dict(representation_size=20, gelu="tanh", epsilon=1e-6)),
+        ("google_vit_gap_linen", dict(pooling="gap", class_token=False, num_classes=7, class_position=None)),
+        ("google_vit_representation", dict(representation_size=20, gelu="tanh", epsilon=1e-6, class_position=True)),
         ("google_r50ish", dict(patch_size=(1, 1), depth=1, num_heads=2, channels=3)),
     ],
 )
 def test_architecture(case, expected):
     shapes = shapes_of(case)
     canonical = {name: shapes[place] for name, place in google.canonical(shapes).items()}
-    arguments, evaluation, _ = google.architecture(canonical, None)
+    arguments, evaluation, _ = google.architecture(canonical, types.SimpleNamespace(shapes=shapes))
     assert {k: arguments[k] for k in expected} == expected
     assert evaluation["resize"] == "direct" and evaluation["antialias"] is False
 
 
 def test_stems():
     for case, stages in (("google_r50ish", (2, 1)), ("google_r_ti", ())):
-        stem = google.architecture(shapes_of(case), None)[0]["stem"]
+        stem = google.architecture(shapes_of(case), types.SimpleNamespace(shapes=shapes_of(case)))[0]["stem"]
         assert stem.stages == stages and stem.standardize == "google" and stem.epsilon == 1e-6
 
 
@@ -52,7 +54,12 @@ def test_what_is_missing_is_named():
     shapes = shapes_of("google_vit")
     del shapes["embedding/kernel"]
     with pytest.raises(ValueError, match="'embedding/kernel', with 4 axes"):
-        google.architecture(shapes, None)
+        google.architecture(shapes, types.SimpleNamespace(shapes=shapes))
+
+
+def test_a_weight_that_is_there_twice():
+    with pytest.raises(ValueError, match="twice"):
+        google.canonical({"pos_embedding": (1,), "Transformer/posembed_input/pos_embedding": (1,)})
 
 
 def test_stacked_blocks_are_counted_off_their_first_axis():

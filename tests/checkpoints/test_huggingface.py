@@ -55,6 +55,14 @@ def test_configurations_that_lie(config, said):
         read("hf_vit", config)
 
 
+def test_images_that_are_not_normalised():
+    arguments, *_ = read("hf_vit", processor={"do_normalize": False})
+    assert (arguments["mean"], arguments["std"]) == (0, 1)
+    for other in ({"do_rescale": False}, {"rescale_factor": 1.0}):
+        with pytest.raises(ValueError, match="divide pixels by 255"):
+            read("hf_vit", processor=other)
+
+
 @pytest.mark.parametrize("act, gelu", [("gelu_new", "tanh"), ("gelu_pytorch_tanh", "tanh"), ("quick_gelu", "quick")])
 def test_activations(act, gelu):
     assert read("hf_vit", dict(hidden_act=act))[0]["gelu"] == gelu

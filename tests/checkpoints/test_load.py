@@ -154,6 +154,10 @@ def test_another_patch_size():
     with pytest.raises(ValueError, match=r"patches of 8 x 8 pixels, and the model of 4 x 4.*patches='resize'"):
         load_weights(other, path)
     assert_same_weights(weights(load_weights(other, path, patches="resize")), weights(model))
+    by_name = from_checkpoint(path, patch_size=4, image_size=24, patches="jax-linear")
+    kernel = weights(from_checkpoint(path))["encoder/projection/kernel"].reshape(8, 8, 3, 24)
+    expected = keras_vit.positions.resize_patches(kernel, (4, 4), "jax-linear").reshape(48, 24)
+    np.testing.assert_allclose(weights(by_name)["encoder/projection/kernel"], expected, atol=1e-6)
     with pytest.raises(ValueError, match="patches='any'"):
         load_weights(other, path, patches="any")
 
@@ -216,6 +220,24 @@ def test_a_model_of_another_function_is_told_so():
         load_weights(vit(**SMALL), file_of(HUB))
 
 
+def test_a_filled_model_knows_its_source():
+    model = load_weights(vit(**SMALL), file_of(GOOGLE))
+    about = model.get_layer("rescale").metadata
+    assert about["format"] == "google" and about["evaluation"]["resize"] == "direct"
+    with pytest.raises(ValueError, match="has 3 heads, and the model 2"):
+        load_weights(vit(**{**SMALL, "num_heads": 2}, gelu="exact"), file_of(HUB))
+
+
+def test_a_square_grid_as_one_number():
+    assert from_checkpoint(file_of(TIMM), grid=3, num_heads=3).input_shape == (None, 24, 24, 3)
+
+
+def test_a_size_that_patches_do_not_divide(tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of(TIMM))
+    (tmp_path / "config.json").write_text('{"pretrained_cfg": {"input_size": [3, 29, 29]}}')  # timm leaves 5 pixels out
+    assert from_checkpoint(tmp_path, num_heads=3).input_shape == (None, 24, 24, 3)
+
+
 def test_other_precisions():
     model = from_checkpoint(file_of("google_r50ish"), dtype="mixed_bfloat16")
     assert model.get_layer("stem").units[0].conv1.compute_dtype == "bfloat16"
@@ -228,6 +250,7 @@ def test_other_precisions():
         (dict(format="google"), "no Vision Transformer of google"),
         (dict(resample="nearest"), "resample='nearest'"),
         (dict(grid=3.5), "grid=3.5"),
+        (dict(stem="conv"), "no argument 'stem'"),
         (dict(imagesize=3), "no argument 'imagesize'. Did you mean 'image_size'"),
         (dict(num_heads=5), "width of 24 cannot be split into 5 heads"),
         (dict(), "No tensor shows the number of heads.*width 24: pass num_heads"),

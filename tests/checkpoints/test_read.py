@@ -79,6 +79,14 @@ def test_shards(tmp_path):
         everything(tmp_path)
 
 
+def test_shards_of_pytorch(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch.save({"a": torch.ones(2)}, tmp_path / "one.bin")
+    torch.save({"b": torch.zeros(3)}, tmp_path / "two.bin")
+    (tmp_path / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "one.bin", "b": "two.bin"}}')
+    assert set(everything(tmp_path)) == {"a", "b"}
+
+
 def test_directories_that_name_no_checkpoint(tmp_path):
     with pytest.raises(ValueError, match="holds no file"):
         everything(tmp_path)
@@ -95,11 +103,22 @@ def test_directories_that_name_no_checkpoint(tmp_path):
 
 def test_pytorch_files(tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    tensors = {"module.a": torch.ones(2, 3).bfloat16(), "b": torch.arange(3)}
+    tensors = {"module.a": torch.ones(2, 3).bfloat16(), "b": torch.zeros(3)}
     for legacy in (False, True):
         torch.save({"model": tensors, "epoch": 3}, tmp_path / "file.pth", _use_new_zipfile_serialization=not legacy)
         found = everything(tmp_path / "file.pth")
         np.testing.assert_array_equal(found["a"], np.ones((2, 3)))
+
+    torch.save({"teacher": {"module.backbone.a": torch.nn.Parameter(torch.ones(2))}}, tmp_path / "file.pth")
+    assert list(everything(tmp_path / "file.pth")) == ["a"]
+    torch.save({"model": {"state_dict": {"a": torch.ones(2)}}}, tmp_path / "file.pth")
+    assert list(everything(tmp_path / "file.pth")) == ["a"]
+    torch.save({"a": torch.zeros(1).expand(10**9)}, tmp_path / "file.pth")
+    with pytest.raises(ValueError, match="holds less"):
+        everything(tmp_path / "file.pth")
+    torch.save({"a": torch.ones(2, dtype=torch.int8)}, tmp_path / "file.pth")
+    with pytest.raises(ValueError, match="weights are floats"):
+        everything(tmp_path / "file.pth")
 
     class Evil:
         def __reduce__(self):
@@ -137,6 +156,7 @@ LIES = {
     "version": (npy("{}", version=b"\x03\x00"), "version"),
     "no header": (b"hello", "cannot be read"),
     "text": (npy("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", b"12345678"), "weights are floats"),
+    "nothing": (npy("{'descr': '|V0', 'fortran_order': False, 'shape': (1000000000,), }"), "type"),
     "void": (npy("{'descr': '|V3', 'fortran_order': False, 'shape': (1,), }", b"123"), "cannot be read"),
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import safetensors
 
-from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
+from keras_vit import ResNetStem, from_checkpoint, load_weights, save_checkpoint, vit
 from tests.checkpoints.helpers import (
     CASES,
     arrays_of,
@@ -67,7 +67,7 @@ def test_a_directory_says_it_all(form, tmp_path):
         ("google", dict(class_position=False)),
         ("timm", dict(distilled=True, layer_scale=0.1, qk_norm=True, gelu="exact")),
         ("timm", dict(registers=2, pooling="gap", final_norm="after", class_token=True, gelu="exact")),
-        ("timm", dict(pooling="map", swiglu=True, qkv_bias=False, gelu="exact")),
+        ("timm", dict(pooling="map", qkv_bias=False, gelu="exact")),
         ("timm", dict(pre_norm=True, epsilon=1e-5, gelu="exact", num_classes=0)),
         ("huggingface", dict(distilled=True, epsilon=1e-12, gelu="exact")),
         ("huggingface", dict(registers=1, class_position=False, epsilon=1e-12, gelu="exact")),
@@ -94,7 +94,8 @@ def test_fixed_positions_become_a_table(tmp_path):
 
 
 def test_what_a_format_cannot_tell_is_told(tmp_path):
-    with pytest.warns(UserWarning, match=r"google format keeps no record of epsilon=1e-05, gelu='exact'"):
+    said = r"google format keeps no record of a grid of \(2, 3\), epsilon=1e-05, gelu='exact'"
+    with pytest.warns(UserWarning, match=said):
         save_checkpoint(vit(**SMALL, gelu="exact", epsilon=1e-5), tmp_path / "file.npz", format="google")
 
 
@@ -108,6 +109,8 @@ def test_what_a_format_cannot_tell_is_told(tmp_path):
         ("google", dict(position=None), "no model with position=None"),
         ("timm", dict(representation_size=8), "no name for pre_logits"),
         ("timm", dict(pooling="last"), "no model with pooling='last'"),
+        ("timm", dict(pooling="map", swiglu=True), "no model with attention pooling and gated MLPs"),
+        ("timm", dict(distilled=True, registers=1), "no model distilled with registers"),
         ("huggingface", dict(layer_scale=0.1), "no name for block_0/scale1/gamma"),
         ("huggingface", dict(pooling="gap"), "a class token and a table of positions"),
         ("huggingface", dict(swiglu=True), "no model with swiglu=True"),
@@ -153,3 +156,66 @@ def test_timm_rebuilds_it_from_the_configuration(tmp_path):
     save_checkpoint(model, tmp_path / "timm", format="timm")
     said = json.loads((tmp_path / "timm" / "config.json").read_text())["model_args"]
     assert int(1152 * said["mlp_ratio"]) == 4304 and said["num_heads"] == 16
+
+
+@pytest.mark.parametrize("size", [(48, 64), (24, 40), (8, 24)])  # 6 x 8 patches and a class token are 7 x 7
+@pytest.mark.parametrize("form", ["google", "timm"])
+@pytest.mark.filterwarnings("ignore:The google format keeps no record of a grid")
+def test_grids_that_look_like_squares(form, size, tmp_path):
+    model = vit(**{**SMALL, "image_size": size}, gelu="tanh" if form == "google" else "exact")
+    path = save_checkpoint(model, tmp_path / f"file{SUFFIX[form]}", format=form)
+    twin = type(model).from_config(model.get_config())
+    assert_same_weights(weights(load_weights(twin, path)), weights(model))
+    options = {} if form == "google" else {"num_heads": 3}
+    assert_same_weights(weights(from_checkpoint(path, image_size=size, **options)), weights(model))
+
+
+def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
+    model = vit(**{**SMALL, "image_size": (8, 32)}, class_position=False)  # 1 x 4 patches, or 2 x 2
+    with pytest.warns(UserWarning, match="a grid of"):
+        path = save_checkpoint(model, tmp_path / "file.npz", format="google")
+    twin = type(model).from_config(model.get_config())
+    with pytest.raises(ValueError, match="a square grid as well as one of 1 x 4"):
+        load_weights(twin, path)
+    assert_same_weights(weights(load_weights(twin, path, grid=(1, 4))), weights(model))
+
+
+@pytest.mark.parametrize("form", ["google", "timm"])
+@pytest.mark.filterwarnings("ignore:The google format keeps no record of a grid")
+def test_hybrids_of_odd_sizes(form, tmp_path):
+    stem = ResNetStem((1, 1), width=32, name="stem")
+    options = {**SMALL, "image_size": (33, 50), "patch_size": 1, "stem": stem}
+    model = vit(**options)
+    if form == "timm":
+        with pytest.raises(ValueError, match="timm has no model with this stem"):
+            save_checkpoint(model, tmp_path / "file.safetensors", format=form)
+        return
+    path = save_checkpoint(model, tmp_path / "file.npz", format=form)
+    again = from_checkpoint(path, image_size=(33, 50))
+    assert_same_weights(weights(again), weights(model))
+
+
+def test_a_hybrid_keeps_its_stem_s_rules(tmp_path):
+    model = vit("R+Ti/16", depth=1, image_size=64, num_classes=3, gelu="exact")
+    with pytest.warns(UserWarning, match="no record of the stem's epsilon=1e-06, the stem's standardize='google'"):
+        path = save_checkpoint(model, tmp_path / "file.safetensors", format="timm")
+    assert from_checkpoint(path).get_layer("stem").standardize == "google"
+    with pytest.warns(UserWarning, match="the stem's standardize='google'"):
+        load_weights(vit("R+Ti/16", depth=1, image_size=64, num_classes=3, gelu="exact",
+                         stem=ResNetStem((), epsilon=1e-5, standardize="timm")), path)  # fmt: skip
+
+
+def test_names_of_directories(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = save_checkpoint(vit(**SMALL, gelu="exact"), "~/vit_tiny.mine", format="timm")
+    assert path == tmp_path / "vit_tiny.mine" and (path / "model.safetensors").exists()
+
+
+def test_what_is_written_is_compared(tmp_path, monkeypatch):
+    def zeros(arrays, path, metadata):
+        path.write_bytes(safetensors.numpy.save({k: 0 * v + 1 for k, v in arrays.items()}, metadata))
+
+    monkeypatch.setattr("safetensors.numpy.save_file", zeros)
+    with pytest.raises(OSError, match="not what was to be written"):
+        save_checkpoint(vit(**SMALL, gelu="exact"), tmp_path / "file.safetensors", format="timm")
+    assert not list(tmp_path.iterdir())

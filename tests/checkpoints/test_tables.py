@@ -71,6 +71,8 @@ def test_numbering():
     for names in ([], ["block_1/a"], ["block_0/a", "block_2/a"]):
         with pytest.raises(ValueError, match="numbered from 0 on"):
             tables.blocks(names, pattern)
+    with pytest.raises(ValueError, match="at most 1000 blocks"):
+        tables.blocks([f"block_{i}/" for i in range(1001)], pattern)
     pattern = re.compile(r"s(\d)u(\d)")
     assert tables.stages(["s1u1", "s1u2", "s2u1"], pattern) == (2, 1) and tables.stages([], pattern) == ()
     with pytest.raises(ValueError, match="without a gap"):
@@ -93,3 +95,17 @@ def test_listing():
 def test_grids():
     assert tables.grid(dict(image_size=(32, 64), patch_size=8)) == (4, 8)
     assert tables.channels_of(dict(mean=0.5, channels=3), "mean") == [0.5] * 3
+
+
+def test_same():
+    for one, other in (
+        (0.5, [0.5] * 3),
+        ((0.5, 0.4), [0.5, 0.4]),
+        (None, None),
+        ("a", "a"),
+        (24, (24, 24)),
+        (1e-6, 1e-6),
+    ):
+        assert tables.same(one, other)
+    for one, other in ((0.5, [0.5, 0.4]), (None, 0.5), (1e-12, 1e-6), (True, False), ("a", 1)):
+        assert not tables.same(one, other)

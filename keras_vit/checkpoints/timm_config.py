@@ -1,0 +1,146 @@
+"""What timm's `config.json` says beside the weights, read and written."""
+
+import math
+import re
+
+from keras_vit.checkpoints.tables import channels_of, grid
+
+GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
+ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
+POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
+# What only the name of an architecture says.
+GELU_OF = {
+    "quickgelu": "quick",
+    "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
+}
+HEADS_OF = {"vit_giantopt_patch16|vit_base_patch16_gap_224": 16, "test_vit2?$": 2}
+REFUSED_NAMES = "rpn|parallel|_18x2|_xp_|diff"  # other blocks under the same names
+REFUSED = ("block_fn", "attn_layer", "norm_layer", "embed_norm_layer", "pool_include_prefix")
+ARCHITECTURES = {  # of stems, which no argument of timm's describes
+    (): "vit_tiny_r_s16_p8_224",
+    (2, 2, 2, 2): "vit_small_r26_s32_224",
+    (3, 4, 9): "vit_base_r50_s16_224",
+    (3, 4, 6, 3): "vit_large_r50_s32_224",
+}
+IMPOSSIBLE = {
+    "distilled with registers": lambda a: a["distilled"] and a["registers"],
+    "distilled without positions of its tokens": lambda a: a["distilled"] and not a["class_position"],
+    "distilled with a norm before the blocks": lambda a: a["distilled"] and a["pre_norm"],
+    "distilled with gated MLPs": lambda a: a["distilled"] and a["swiglu"],
+    "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
+    "with this stem": lambda a: a["stem"] is not None and getattr(a["stem"], "stages", None) not in ARCHITECTURES,
+}
+
+
+def read(config, gated=False):
+    """Reads `config.json`.
+
+    Args:
+        config: Dictionary of what the file says; empty without one.
+        gated: Whether the MLPs are gated ones, in which SiLU is meant.
+
+    Returns:
+        The arguments of `keras_vit.vit` that it tells, how images are prepared, and where each of them is from.
+
+    Raises:
+        ValueError: If it tells of a model that is no plain ViT, though its weights have the same names.
+    """
+    name, said = str(config.get("architecture", "")), config.get("model_args") or {}
+    evaluation = config.get("pretrained_cfg") or {}
+    other = [f"{key}={said[key]!r}" for key in REFUSED if said.get(key)]
+    other += [f"architecture={name!r}"] * bool(re.search(REFUSED_NAMES, name))
+    pooling = said.get("global_pool", config.get("global_pool"))
+    activation = None if gated and said.get("act_layer") == "silu" else said.get("act_layer")
+    other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
+    other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
+    if other:
+        raise ValueError(f"timm's model with {', '.join(other)} is not read: its logits would be others.")
+    arguments, told = {}, {}
+    heads = said.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
+    if heads:
+        arguments["num_heads"], told["num_heads"] = heads, "config.json"
+    if pooling is not None:
+        arguments["pooling"] = POOLINGS[pooling]
+    gelu = next((g for pattern, g in GELU_OF.items() if re.search(pattern, name)), "exact")
+    if name or activation:
+        arguments["gelu"], told["gelu"] = GELUS[activation] if activation else gelu, "config.json"
+    for key in ("mean", "std"):
+        if key in evaluation:
+            arguments[key], told["mean"] = evaluation[key], "config.json"
+    size = said.get("img_size") or evaluation.get("input_size", [None])[1:]
+    if size:
+        arguments["image_size"] = tuple(size) if isinstance(size, list) else size
+    rule = {
+        "resize": "direct" if evaluation.get("crop_mode") == "squash" else "crop",
+        "crop_pct": evaluation.get("crop_pct", 0.9),
+        "interpolation": evaluation.get("interpolation", "bicubic"),
+        "antialias": True,
+    }
+    return arguments, rule, told | ({"evaluation": "config.json"} if evaluation else {})
+
+
+def _ratio(mlp_dim, width):
+    """Returns the ratio by which `int(width * ratio)` is `mlp_dim`."""
+    ratio = mlp_dim / width
+    return ratio if int(width * ratio) == mlp_dim else (mlp_dim + 0.5) / width
+
+
+def express(arguments, arrays):
+    """Returns the arrays, and the `config.json` from which `timm.create_model("local-dir:...")` builds the model.
+
+    Raises:
+        ValueError: If timm has no model of the kind.
+    """
+    no = [name for name, is_so in ((name, test(arguments)) for name, test in IMPOSSIBLE.items()) if is_so]
+    if no:
+        raise ValueError(f"timm has no model {' or '.join(no)}.")
+    stem, pooling = arguments["stem"], {"gap": "avg", "none": ""}.get(arguments["pooling"], arguments["pooling"])
+    model_args = {
+        "global_pool": pooling,
+        "img_size": list(arguments["image_size"]),
+        "in_chans": arguments["channels"],
+        "patch_size": list(arguments["patch_size"]),
+        "embed_dim": arguments["width"],
+        "depth": arguments["depth"],
+        "num_heads": arguments["num_heads"],
+        "mlp_ratio": _ratio(arguments["mlp_dim"] * (1 + arguments["swiglu"]), arguments["width"]),
+        "qkv_bias": arguments["qkv_bias"],
+        "qk_norm": arguments["qk_norm"],
+        "init_values": arguments["layer_scale"],
+        "class_token": arguments["class_token"],
+        "reg_tokens": arguments["registers"],
+        "no_embed_class": arrays["pos_embed"].shape[1] == math.prod(grid(arguments))
+        if "pos_embed" in arrays
+        else False,
+        "pos_embed": "learn" if "pos_embed" in arrays else "none",
+        "pre_norm": arguments["pre_norm"],
+        "final_norm": arguments["final_norm"] is not None,
+        "fc_norm": arguments["final_norm"] == "after",
+        "act_layer": ACTIVATIONS[arguments["gelu"]],
+    }
+    architecture = "deit_base_distilled_patch16_224" if arguments["distilled"] else "vit_base_patch16_224"
+    if arguments["pre_norm"]:  # and with it epsilon, which only an architecture's name says, like the next two
+        architecture = "vit_base_patch16_clip_224"
+    if arguments["swiglu"]:
+        architecture = "vit_giant_patch14_dinov2"
+        del model_args["act_layer"]
+    if stem is not None:
+        architecture = ARCHITECTURES.get(stem.stages, architecture)
+        del model_args["patch_size"]
+    config = {
+        "architecture": architecture,
+        "num_classes": arguments["num_classes"],
+        "num_features": arguments["width"],
+        "global_pool": pooling,
+        "model_args": model_args,
+        "pretrained_cfg": {
+            "num_classes": arguments["num_classes"],
+            "input_size": [arguments["channels"], *arguments["image_size"]],
+            "mean": channels_of(arguments, "mean"),
+            "std": channels_of(arguments, "std"),
+            "crop_pct": arguments["evaluation"].get("crop_pct") or 1.0,
+            "crop_mode": "squash" if arguments["evaluation"].get("resize") == "direct" else "center",
+            "interpolation": arguments["evaluation"].get("interpolation", "bicubic"),
+        },
+    }
+    return arrays, {"config.json": config}
