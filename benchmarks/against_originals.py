@@ -56,7 +56,7 @@ KINDS = {
     "vit_tiny_r_s16_p8_224": {},
     "vit_small_r26_s32_224": {},
     "vit_base_r50_s16_224": {},
-    "vit_large_r50_s32_224": dict(depth=4),
+    "vit_large_r50_s32_224": {},
     "vit_huge_patch14_224": dict(depth=2),
     "vit_giant_patch14_224": dict(depth=2),
     "vit_gigantic_patch14_224": dict(depth=2),
