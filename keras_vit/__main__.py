@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import warnings
 from typing import Annotated
 
 import tyro
@@ -149,28 +150,33 @@ def tour(recipe: Positional[str] = "digits", changes: Changes = (), *, workdir: 
     evaluate(str(workdir))
 
 
-def checkpoints(words: Positional[tuple[str, ...]] = ()) -> None:
-    """List published checkpoints, by the names that `vit(..., weights=)` and `convert` take.
+def checkpoints(words: Positional[tuple[str, ...]] = (), *, sources: bool = False) -> None:
+    """List published checkpoints, by the names that from_pretrained and convert take.
 
     Args:
         words: Only those with all of these words in their names, such as B/16 augreg.
+        sources: Show where each lies.
     """
     import keras_vit
 
-    rows = [row for row in keras_vit.list_checkpoints() if all(word.lower() in row.name.lower() for word in words)]
+    rows = keras_vit.list_checkpoints(*words)
     if not rows:
         raise ValueError(f"No published checkpoint has {' and '.join(words)} in its name.")
     width = max(len(row.name) for row in rows)
-    print(f"{'name':<{width}}{'size':>6}{'classes':>9}{'top-1 %':>9}  licence       source")
+    print(f"{'name':<{width}}{'size':>6}{'classes':>9}{'top-1 %':>9}  licence{'       source' * sources}")
     for row in rows:
         top1 = "-" if row.top1 is None else f"{row.top1:.2f}"
-        print(f"{row.name:<{width}}{row.image_size:>6}{row.num_classes:>9}{top1:>9}  {row.licence:<13} {row.source}")
+        line = f"{row.name:<{width}}{row.image_size:>6}{row.num_classes or '-':>9}{top1:>9}  {row.licence:<13} "
+        print((line + row.source * sources).rstrip())
 
 
 def convert(
     source: Positional[str],
     to: Positional[pathlib.Path],
-    changes: Changes = (),
+    changes: Annotated[
+        Positional[tuple[str, ...]],
+        arg(metavar="[NAME=VALUE ...]", help="Arguments of the model, such as image_size=384 num_classes=10."),
+    ] = (),
     *,
     format: str | None = None,
     overwrite: bool = False,
@@ -179,8 +185,8 @@ def convert(
 
     Args:
         source: A checkpoint's path or address, or a published name; see the command checkpoints.
-        to: A file that ends in .keras or .npz, or a directory, which timm or transformers can load.
-        changes: Arguments of the model, such as image_size=384 num_classes=10.
+        to: A file that ends in .keras or .npz, or a directory, which timm or transformers can load, or a
+            .safetensors file, the weights alone.
         format: google, timm or huggingface; not needed for .keras and .npz.
         overwrite: Replace what is there.
     """
@@ -204,6 +210,8 @@ def convert(
     else:
         keras_vit.save_checkpoint(model, to, format=format, overwrite=overwrite)
     print(f"{to}: {model.count_params():,} parameters, images of {model.input_shape[1]} x {model.input_shape[2]}")
+    if format == "keras":
+        print(f"Load it with: import keras, keras_vit; model = keras.models.load_model({str(to)!r})")
 
 
 COMMANDS = {
@@ -223,12 +231,13 @@ COMMANDS = {
 
 def main(words=None):
     """Runs one command; an error that its user can mend is one sentence and exit status 2."""
+    warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
     try:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS, prog="python -m keras_vit", description="Vision Transformers for Keras 3.", args=words
         )
     except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error}".replace("overwrite=True", "--overwrite"), file=sys.stderr)
         sys.exit(2)
 
 

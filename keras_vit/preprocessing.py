@@ -40,6 +40,8 @@ def preprocess(model, images):
     images = [images] if single else list(images)
     if not images:
         raise ValueError("There is no image to prepare. Received: an empty list")
+    if len(model.input_shape) != 4 or None in model.input_shape[1:]:
+        raise ValueError(f"A model of images of a known size is needed. Received: input shape {model.input_shape}")
     *size, channels = model.input_shape[1:]
     first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
     rule = {**DEFAULT, **((first.metadata if first else {}).get("evaluation") or {})}

@@ -4,10 +4,10 @@ import functools
 import inspect
 import pathlib
 
-from keras_vit import models, variants
+from keras_vit import checks, models, variants
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.load import from_checkpoint
-from keras_vit.checkpoints.published import published
+from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.read import SUFFIXES
 
 SIZES = ("width", "depth", "mlp_dim", "num_heads")
@@ -31,8 +31,8 @@ def from_pretrained(name, **overrides):
     evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
     about = {"name": name, "evaluation": evaluation, "licence": row.licence, **overrides.pop("metadata", {})}
     given = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
-    if not row.num_classes:  # a head that its authors left empty
-        given |= {"num_classes": 0, "head": "new"}
+    if not row.num_classes:  # a head that its authors left empty, and the layer before it, which vit_jax drops too
+        given |= {"num_classes": 0, "head": "new", "representation_size": None}
     if "channels" in overrides:
         del given["mean"], given["std"]
     return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
@@ -45,6 +45,9 @@ def _vit(variant="B/16", *, weights=None, **arguments):
     path = pathlib.Path(source).expanduser()
     is_path = "://" in source or path.exists() or path.suffix in SUFFIXES or "/" in source
     encoder, number, hybrid = variants.parse(variant)
+    tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]
+    if not is_path and source not in tags:
+        raise ValueError(f"There are no published weights {source!r} of {variant}. {checks.near(source, tags)}")
     name = f"{variant}-{source}"
     model = from_checkpoint(source, **arguments) if is_path else from_pretrained(name, **arguments)
     found = arguments_of(model)

@@ -92,6 +92,8 @@ def test_checkpoints(capsys):
     run("checkpoints", "b/16", "augreg", "384")
     lines = capsys.readouterr().out.splitlines()
     assert re.search(r"B/16-augreg-i21k-i1k-384 +384 +1000 +86.01", "\n".join(lines)) and len(lines) < 8
+    run("checkpoints", "L/32-orig", "--sources")
+    assert "https://storage.googleapis.com/vit_models/" in capsys.readouterr().out
     run("checkpoints", "resnet", status=2)
     assert "No published checkpoint has resnet" in capsys.readouterr().err
 
@@ -102,7 +104,7 @@ def test_convert(tmp_path, capsys):
     assert "images of 48 x 48" in capsys.readouterr().out
     assert keras.models.load_model(tmp_path / "a.keras").input_shape == (None, 48, 48, 3)
     run("convert", str(source), str(tmp_path / "a.keras"), status=2)
-    assert "exists" in capsys.readouterr().err
+    assert "exists. Choose another path, or pass --overwrite" in capsys.readouterr().err
     run("convert", str(source), str(tmp_path / "hub"), "num_classes=3", "--format", "huggingface")
     assert {path.name for path in (tmp_path / "hub").iterdir()} >= {"model.safetensors", "config.json"}
     run("convert", str(tmp_path / "hub"), str(tmp_path / "b.npz"), "--overwrite")

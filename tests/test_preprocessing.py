@@ -2,6 +2,7 @@ import importlib.util
 import os
 import pathlib
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image
@@ -78,6 +79,8 @@ def test_bad_images_are_named(tmp_path):
             preprocess(model(), [tmp_path / name])
     with pytest.raises(FileNotFoundError, match=r"none.png"):
         preprocess(model(), tmp_path / "none.png")
+    with pytest.raises(ValueError, match="input shape"):
+        preprocess(keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)]), [PHOTO])
     with pytest.raises(ValueError, match="an empty list"):
         preprocess(model(), [])
     with pytest.raises(ValueError, match="multiply by 255"):

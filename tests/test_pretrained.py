@@ -28,6 +28,7 @@ def published(monkeypatch, tmp_path):
         return rows[name]
 
     monkeypatch.setattr(pretrained, "published", find)
+    monkeypatch.setattr(pretrained, "list_checkpoints", lambda: list(rows.values()))
     return model
 
 
@@ -64,8 +65,8 @@ def test_as_an_argument(published, tmp_path):
         vit("mu/4", weights="none.npz")
     with pytest.raises(ValueError, match="not of a Ti/16: they have width 32, depth 1, mlp_dim 128, num_heads 2"):
         vit("Ti/16", weights=path)
-    with pytest.raises(ValueError, match="unknown: 'Ti/16-mine'"):
-        vit("Ti/16", weights="mine")
+    with pytest.raises(ValueError, match="no published weights 'mines' of mu/4. Did you mean 'mine'"):
+        vit("mu/4", weights="mines")
 
 
 def test_vit_is_the_builder_with_one_argument_more():

@@ -51,7 +51,8 @@ def fetch(source, *, sha256=None, cache_dir=None):
         home = os.environ.get("KERAS_HOME") or os.path.join("~", ".keras")  # as `get_file` documents it
         return _from_url(source, sha256, _expand(cache_dir or os.path.join(home, "keras_vit")))
     if scheme == "path" and not _expand(source).exists():
-        raise FileNotFoundError(f"There is no file or folder {str(source)!r}")
+        hub = f" Did you mean 'hf://{source}'?" if re.fullmatch(r"[\w-]+/[\w.-]+", str(source)) else ""
+        raise FileNotFoundError(f"There is no file or folder {str(source)!r}.{hub}")
     if sha256 and (scheme == "hf" or _expand(source).is_dir()):
         raise ValueError(f"`sha256` is that of one file, which {str(source)!r} is not. Received: sha256={sha256!r}")
     if scheme == "hf":
@@ -125,7 +126,7 @@ def _sentence(error, source, folder):
         error.close()
         reason = f"the server answered {code}, {reason}"
     kind = FileNotFoundError if code == 404 else ConnectionError
-    return kind(f"Cannot download {source!r}: {reason}")
+    return kind(f"Cannot download {source!r}: {reason}. A file that you have is given by its path.")
 
 
 def _line(error):

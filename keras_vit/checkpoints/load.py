@@ -11,11 +11,12 @@ from keras_vit.checkpoints import adapt, google, huggingface, tables, timm
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import POSITION, plan
-from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.read import check_readable, open_checkpoint
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 from keras_vit.positions import METHODS
 from keras_vit.shapes import shapes_only
+from keras_vit.variants import VARIANTS
 
 FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface)}
 NOTES = "the file's own notes"
@@ -76,6 +77,7 @@ def load_weights(
     """
     options = Options(format, head, resample, patches, grid).check()
     own = arguments_of(model)
+    check_readable(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         form, names = recognise(checkpoint, format)
         said, evaluation, origins = describe(checkpoint, form, names)
@@ -133,12 +135,18 @@ def from_checkpoint(
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the heads are neither in the file nor
             published for its width.
+
+    Example:
+
+    >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
+    (None, 37)
     """
     known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata", "stem")]
     for name in overrides:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
     options = Options(format, head or "require", resample, patches, grid).check()
+    check_readable(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         form, names = recognise(checkpoint, format)
         said, evaluation, origins = describe(checkpoint, form, names)
@@ -214,7 +222,16 @@ def _arguments(said, origins, checkpoint, form, names, grid, overrides):
     if known and "image_size" not in overrides and (stem is None or "image_size" not in said):
         # Of a size that patches do not divide, timm leaves the rest of the image out.
         arguments["image_size"] = tuple(side * step for side, step in zip(known, tables.stride(said)))
+    arguments.setdefault("name", _name(arguments))
     return {k: v for k, v in arguments.items() if v is not None or k != "class_position"}
+
+
+def _name(arguments):
+    """Returns the name that `vit` gives a model of a published size, else `None`."""
+    sizes = [arguments[name] for name in ("width", "depth", "mlp_dim", "num_heads")]
+    row = next((name for name, variant in VARIANTS.items() if list(variant[:4]) == sizes), None)
+    step = tables.stride(arguments)
+    return f"vit_{row}_{step[0]}" if row and arguments["stem"] is None and len(set(step)) == 1 else None
 
 
 def _built(arguments):

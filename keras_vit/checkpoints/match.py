@@ -141,7 +141,7 @@ def _adapt(steps, model, arguments, checkpoint, form, options, known, covers):
     """Puts image size, patch size and channels right in the steps that depend on them."""
     if ROOT in steps:
         steps[ROOT] = _root(steps[ROOT], model, arguments, checkpoint, form)
-    steps[PROJECTION] = _projection(steps[PROJECTION], arguments, checkpoint, form, options)
+    steps[PROJECTION] = _projection(steps[PROJECTION], model, arguments, checkpoint, form, options)
     if POSITION in steps:
         _position(steps, model, arguments, checkpoint, options.resample or form.resample, options.grid or known, covers)
 
@@ -165,12 +165,12 @@ def _root(step, model, arguments, checkpoint, form):
     return step._replace(read=lambda: [adapt.channels(step.read()[0], wanted[2])])
 
 
-def _projection(step, arguments, checkpoint, form, options):
+def _projection(step, model, arguments, checkpoint, form, options):
     """Reads the patches' kernel for the model's channels and patch size, flat."""
     *patch, channels, width = _kernel_shape(step, checkpoint, form, PROJECTION)
     patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
-    wanted_channels = stem.compute_output_shape((None, 32, 32, 3))[-1] if stem else arguments["channels"]
-    if width != arguments["width"] or (stem and channels != wanted_channels):
+    wanted_channels = model.get_layer("patches").input.shape[-1]
+    if width != arguments["width"] or (stem is not None and channels != wanted_channels):
         raise ValueError(
             f"{str(checkpoint.path)!r} projects {channels} channels to {width}, "
             f"and the model {wanted_channels} to {arguments['width']}."

@@ -26,6 +26,11 @@ class Published(NamedTuple):
     top1_source: str
     licence: str
 
+    @property
+    def variant(self):
+        """The architecture, as `keras_vit.vit` takes it, such as "B/16"."""
+        return self.name.partition("-")[0]
+
 
 @functools.cache
 def _table():
@@ -54,16 +59,19 @@ def _channels(text):
     return (first, *others) if others else first
 
 
-def list_checkpoints():
+def list_checkpoints(*words):
     """Lists the public checkpoints of plain and hybrid Vision Transformers that the package knows by name.
 
     Nothing is downloaded. The top-1 figures are others' measurements, not this package's: timm's published results for
     the same training run, with timm's preprocessing (shorter side, centre crop), which is not every row's own.
 
+    Args:
+        *words: Only those with all of these in their names, such as `"B/16", "augreg"`; of any case.
+
     Returns:
         A list of `Published`.
     """
-    return list(_table().values())
+    return [row for row in _table().values() if all(word.lower() in row.name.lower() for word in words)]
 
 
 def published(name):

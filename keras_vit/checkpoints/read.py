@@ -1,6 +1,7 @@
 """Files of weights: names and shapes at once, arrays one by one."""
 
 import contextlib
+import importlib.util
 import json
 import math
 import pathlib
@@ -91,11 +92,23 @@ def open_checkpoint(path):
         yield Checkpoint(path, shapes, read, config, processor, notes)
 
 
+def check_readable(source):
+    """Raises ImportError if a source's name tells that PyTorch reads it, and it is not there: before a download."""
+    suffix = pathlib.PurePath(str(source).partition("?")[0]).suffix
+    if _OPENERS.get(suffix) is _torch and importlib.util.find_spec("torch") is None:
+        raise ImportError(
+            f"{str(source)!r} is read by PyTorch, which is not installed: pip install torch, "
+            "or take a .safetensors file."
+        )
+
+
 def _files(path):
     """Returns the files that make up a checkpoint."""
     if not path.exists():
         raise FileNotFoundError(f"There is no checkpoint {str(path)!r}.")
     if not path.is_dir():
+        if path.suffix in (".keras", ".h5"):
+            raise ValueError(f"{str(path)!r} is Keras's own: import keras_vit, then keras.models.load_model(path).")
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name ends in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
@@ -179,13 +192,9 @@ def _safetensors(path):
 
 @contextlib.contextmanager
 def _torch(path):
-    try:
-        import torch
-    except ImportError:
-        raise ImportError(
-            f"{str(path)!r} is read by PyTorch, which is not installed: pip install torch, "
-            "or take the .safetensors file."
-        ) from None
+    check_readable(path)
+    import torch
+
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError:  # the format before version 1.6, which cannot be mapped

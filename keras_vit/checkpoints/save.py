@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 import warnings
 
@@ -72,7 +73,9 @@ def save_checkpoint(model, path, *, format, overwrite=False):
             if isinstance(arguments["stem"], ResNetStem):
                 noted["stem"] = {k: getattr(arguments["stem"], k) for k in ("epsilon", "standardize")}
             note = json.dumps({"arguments": noted, "evaluation": arguments["evaluation"]})
+            (temporary / "mode").touch()
             safetensors.numpy.save_file(arrays, temporary / main, metadata={"format": "pt", "keras_vit": note})
+            shutil.copymode(temporary / "mode", temporary / main)  # which safetensors gives to its owner alone
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost = _lost(model, temporary / main, form, arguments, arrays)

@@ -19,8 +19,6 @@ import pytest
 from keras_vit.checkpoints import fetch as module
 from keras_vit.checkpoints.fetch import fetch
 
-pytestmark = pytest.mark.backend
-
 BODY = bytes(range(256)) * 2000
 SHA256 = hashlib.sha256(BODY).hexdigest()
 OTHER = hashlib.sha256(b"other").hexdigest()

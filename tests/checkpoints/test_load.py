@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit import from_checkpoint, load_weights, vit
+from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
 from tests.checkpoints.helpers import (
     CASES,
     GOLDEN,
@@ -226,6 +226,11 @@ def test_a_filled_model_knows_its_source():
     assert about["format"] == "google" and about["evaluation"]["resize"] == "direct"
     with pytest.raises(ValueError, match="has 3 heads, and the model 2"):
         load_weights(vit(**{**SMALL, "num_heads": 2}, gelu="exact"), file_of(HUB))
+
+
+def test_a_model_of_a_published_size_has_its_name(tmp_path):
+    path = save_checkpoint(vit("mu/4", image_size=8, num_classes=3), tmp_path / "mu.npz", format="google")
+    assert from_checkpoint(path).name == "vit_mu_4" and from_checkpoint(path, name="mine").name == "mine"
 
 
 def test_a_square_grid_as_one_number():

@@ -31,6 +31,7 @@ def stride(variant):
 def test_names_and_sources_are_unique():
     assert len({row.name for row in ROWS}) == len({row.source for row in ROWS}) == len(ROWS) > 150
     assert list_checkpoints() is not list_checkpoints()  # a caller may sort his own
+    assert all(row.variant == split(row)[0] for row in ROWS)
 
 
 def test_families_are_there():
@@ -103,3 +104,8 @@ def test_known_rows():
 def test_unknown_names_are_refused(name, suggestion):
     with pytest.raises(ValueError, match=f"Received: {re.escape(repr(name))}. {re.escape(suggestion)}"):
         published(name)
+
+
+def test_words():
+    rows = list_checkpoints("b/16", "AUGREG", "384")
+    assert 1 < len(rows) < 10 and all("B/16" in row.name and "augreg" in row.name for row in rows)

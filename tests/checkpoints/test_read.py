@@ -2,16 +2,13 @@ import importlib.util
 import json
 import pathlib
 import struct
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 
-from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.read import check_readable, open_checkpoint
 from tests.checkpoints.helpers import arrays_of, file_of, write
-
-pytestmark = pytest.mark.backend
 
 ARRAYS = {"a/b": np.arange(6, dtype="float32").reshape(2, 3), "c": np.ones(1, "float16"), "d": np.zeros((0, 2), ">f8")}
 HARMLESS = {"a": np.ones((2, 3), "float32")}
@@ -96,9 +93,12 @@ def test_directories_that_name_no_checkpoint(tmp_path):
         everything(tmp_path)
     with pytest.raises(FileNotFoundError, match="There is no checkpoint"):
         everything(tmp_path / "none")
-    (tmp_path / "model.h5").write_text("")
+    (tmp_path / "model.onnx").write_text("")
     with pytest.raises(ValueError, match=r"ends in one of .safetensors"):
-        everything(tmp_path / "model.h5")
+        everything(tmp_path / "model.onnx")
+    (tmp_path / "model.keras").write_text("")
+    with pytest.raises(ValueError, match=r"keras.models.load_model"):
+        everything(tmp_path / "model.keras")
 
 
 def test_pytorch_files(tmp_path):
@@ -130,10 +130,14 @@ def test_pytorch_files(tmp_path):
 
 
 def test_pytorch_files_without_pytorch(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "file.pth").write_bytes(b"")
     with pytest.raises(ImportError, match="pip install torch"):
         everything(tmp_path / "file.pth")
+    for source in ("https://host/file.pth?download=true", "pytorch_model.bin"):
+        with pytest.raises(ImportError, match="pip install torch"):
+            check_readable(source)
+    check_readable("https://host/file.npz")
 
 
 def npz(path, members):

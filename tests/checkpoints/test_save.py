@@ -208,7 +208,9 @@ def test_a_hybrid_keeps_its_stem_s_rules(tmp_path):
 def test_names_of_directories(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     path = save_checkpoint(vit(**SMALL, gelu="exact"), "~/vit_tiny.mine", format="timm")
-    assert path == tmp_path / "vit_tiny.mine" and (path / "model.safetensors").exists()
+    assert path == tmp_path / "vit_tiny.mine"
+    modes = {file.name: file.stat().st_mode for file in path.iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"]
 
 
 def test_what_is_written_is_compared(tmp_path, monkeypatch):
