@@ -16,18 +16,12 @@ import keras
 import numpy as np
 import safetensors.torch
 import torch
+import transformers
+from timm_alone import import_timm
 
 import keras_vit
 
-if "torchvision" not in sys.modules:  # a torchvision of another torch lacks its operators, and timm only names them
-    try:
-        library = torch.library.Library("torchvision", "DEF")
-        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    except RuntimeError:
-        pass
-import timm
-import transformers
+timm = import_timm()
 
 SIZES = (224, 384, (224, 320))
 NAMES = {

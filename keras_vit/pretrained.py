@@ -10,8 +10,6 @@ from keras_vit.checkpoints.load import from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.read import SUFFIXES
 
-SIZES = ("width", "depth", "mlp_dim", "num_heads")
-
 
 def from_pretrained(name, **overrides):
     """Builds a published model and fills it with its weights, which are downloaded once and kept.
@@ -51,7 +49,7 @@ def _vit(variant="B/16", *, weights=None, **arguments):
     name = f"{variant}-{source}"
     model = from_checkpoint(source, **arguments) if is_path else from_pretrained(name, **arguments)
     found = arguments_of(model)
-    wanted = {size: getattr(encoder, size) for size in SIZES if getattr(encoder, size) is not None}
+    wanted = {size: getattr(encoder, size) for size in variants.SIZES if getattr(encoder, size) is not None}
     wanted |= {"patch_size": (number, number)} if number else {"patch_size": (hybrid.patch_size,) * 2} if hybrid else {}
     wrong = [f"{k} {found[k]}" for k, v in wanted.items() if k not in arguments and found[k] != v]
     if variant is not None and getattr(found["stem"], "stages", None) != (hybrid.stages if hybrid else None):

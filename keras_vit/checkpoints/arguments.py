@@ -59,9 +59,3 @@ def arguments_of(model):
         "num_heads": block.num_heads,
         "patch_size": layers["patches"].patch_size,
     }
-
-
-def grid_of(model):
-    """Returns `(rows, columns)` of a model's patches."""
-    patches = model.get_layer("patches")
-    return patches.grid(patches.input.shape)

@@ -9,6 +9,7 @@ from keras_vit.checkpoints.tables import (
     HEADS_IN,
     HEADS_OUT,
     MAX_BLOCKS,
+    OUR_UNIT,
     SAME,
     Format,
     Row,
@@ -24,7 +25,7 @@ from keras_vit.layers import ResNetStem
 BLOCK = "Transformer/encoderblock_{i}"
 ATTENTION = f"{BLOCK}/MultiHeadDotProductAttention_1"
 POOL = "MAPHead_0/MultiHeadDotProductAttention_0"
-UNIT, OUR_UNIT = "block{i1}/unit{j1}", "stem/stage{i}_unit{j}"
+UNIT = "block{i1}/unit{j1}"
 
 
 def _scale_shift(ours, theirs, form=SAME):

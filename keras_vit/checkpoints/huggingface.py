@@ -15,25 +15,17 @@ from keras_vit.checkpoints.tables import (
     Row,
     blocks,
     channels_of,
-    dense,
     grid,
     joined,
     need,
-    norm,
     published_heads,
     renamed,
+    torch_dense,
+    torch_norm,
 )
 
 BLOCK = "encoder.layer.{i}"
 QKV = tuple(f"{BLOCK}.attention.attention.{part}" for part in ("query", "key", "value"))
-
-
-def _norm(ours, theirs):
-    return norm(ours, theirs, ".weight", ".bias")
-
-
-def _dense(ours, theirs):
-    return dense(ours, theirs, ".weight", ".bias", LINEAR)
 
 
 ROWS = (
@@ -43,17 +35,17 @@ ROWS = (
     Row("encoder/distillation_token", "embeddings.distillation_token", SAME),
     Row("encoder/register_tokens", "embeddings.distillation_token", SAME),  # DeiT with one head: a token without use
     Row("encoder/position_embedding", "embeddings.position_embeddings", SAME),
-    *_norm("block_{i}/norm1", f"{BLOCK}.layernorm_before"),
+    *torch_norm("block_{i}/norm1", f"{BLOCK}.layernorm_before"),
     Row("block_{i}/attention/qkv/kernel", tuple(f"{part}.weight" for part in QKV), joined(LINEAR)),
     Row("block_{i}/attention/qkv/bias", tuple(f"{part}.bias" for part in QKV), joined(SAME)),
-    *_dense("block_{i}/attention/proj", f"{BLOCK}.attention.output.dense"),
-    *_norm("block_{i}/norm2", f"{BLOCK}.layernorm_after"),
-    *_dense("block_{i}/mlp/fc1", f"{BLOCK}.intermediate.dense"),
-    *_dense("block_{i}/mlp/fc2", f"{BLOCK}.output.dense"),
-    *_norm("norm", "layernorm"),
-    *_dense("pre_logits", "pooler.dense"),
-    *_dense("head", "{head}"),
-    *_dense("head_distilled", "distillation_classifier"),
+    *torch_dense("block_{i}/attention/proj", f"{BLOCK}.attention.output.dense"),
+    *torch_norm("block_{i}/norm2", f"{BLOCK}.layernorm_after"),
+    *torch_dense("block_{i}/mlp/fc1", f"{BLOCK}.intermediate.dense"),
+    *torch_dense("block_{i}/mlp/fc2", f"{BLOCK}.output.dense"),
+    *torch_norm("norm", "layernorm"),
+    *torch_dense("pre_logits", "pooler.dense"),
+    *torch_dense("head", "{head}"),
+    *torch_dense("head_distilled", "distillation_classifier"),
 )
 
 # Version 5 keeps other names in memory; its `save_pretrained` writes the older ones.

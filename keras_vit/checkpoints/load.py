@@ -16,12 +16,13 @@ from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 from keras_vit.positions import METHODS
 from keras_vit.shapes import shapes_only
-from keras_vit.variants import VARIANTS
+from keras_vit.variants import SIZES, VARIANTS
 
 FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface)}
 NOTES = "the file's own notes"
 FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # what weights alone do not show
 NOTED = (*FUNCTION, "image_size")  # what a file's own notes may add to its tensors
+STEM = ("epsilon", "standardize")  # likewise of a `ResNetStem`
 TOLD = ("config.json", NOTES, "the q-k norm's width")  # where a number of heads is more than a rule
 
 
@@ -156,12 +157,13 @@ def from_checkpoint(
         origins |= dict.fromkeys(set(origins) & set(overrides), "given")
         arguments["metadata"] = _about(source, form, evaluation, origins) | (metadata or {})
 
-        def steps(model):
+        def steps():
+            model = _built(arguments)
             return plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position"))
 
-        shapes_only(lambda: steps(_built(arguments)))  # before a file that does not fit takes any memory
+        steps = shapes_only(steps)  # before a file that does not fit takes any memory
         model = _built(arguments)
-        _fill(model, checkpoint, steps(model))
+        _fill(model, checkpoint, steps)
     return model
 
 
@@ -228,8 +230,8 @@ def _arguments(said, origins, checkpoint, form, names, grid, overrides):
 
 def _name(arguments):
     """Returns the name that `vit` gives a model of a published size, else `None`."""
-    sizes = [arguments[name] for name in ("width", "depth", "mlp_dim", "num_heads")]
-    row = next((name for name, variant in VARIANTS.items() if list(variant[:4]) == sizes), None)
+    sizes = [arguments[name] for name in SIZES]
+    row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
     step = tables.stride(arguments)
     return f"vit_{row}_{step[0]}" if row and arguments["stem"] is None and len(set(step)) == 1 else None
 
@@ -247,8 +249,7 @@ def _about(source, form, evaluation, origins):
 
 def of_stem(stem):
     """Returns what the weights of a `ResNetStem` do not show."""
-    names = ("epsilon", "standardize")
-    return {f"the stem's {name}": getattr(stem, name) for name in names} if isinstance(stem, ResNetStem) else {}
+    return {f"the stem's {name}": getattr(stem, name) for name in STEM} if isinstance(stem, ResNetStem) else {}
 
 
 def _grid(arguments):

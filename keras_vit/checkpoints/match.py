@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.checkpoints import adapt
-from keras_vit.checkpoints.arguments import arguments_of, grid_of
-from keras_vit.checkpoints.tables import GROUP_NORM, listing
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.tables import GROUP_NORM, grid, listing
 from keras_vit.positions import resize_patches
 
 TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
@@ -194,7 +194,7 @@ def _projection(step, model, arguments, checkpoint, form, options):
 def _position(steps, model, arguments, checkpoint, method, known, covers):
     """Resamples positions to the model's grid; what prefix tokens have there stays there, or goes into the tokens."""
     step, encoder = steps[POSITION], model.get_layer("encoder")
-    shape, prefix, target = checkpoint.shape(step.places[0]), encoder.num_prefix, grid_of(model)
+    shape, prefix, target = checkpoint.shape(step.places[0]), encoder.num_prefix, grid(arguments)
     if len(shape) != 3 or shape[0] != 1 or shape[2] != encoder.width:
         raise ValueError(
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."

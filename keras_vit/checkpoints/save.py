@@ -1,20 +1,21 @@
 """The loader's tables, inverted: a model's weights under another library's names."""
 
+import contextlib
 import inspect
 import json
 import os
 import pathlib
-import shutil
 import tempfile
 import warnings
 
 import keras
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 from keras_vit import checks
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.load import FORMATS, NOTED, Options, of_stem
+from keras_vit.checkpoints.load import FORMATS, NOTED, STEM, Options, of_stem
 from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
@@ -45,6 +46,7 @@ def save_checkpoint(model, path, *, format, overwrite=False):
     Raises:
         ValueError: If the format has no name for some weight, or no model of the kind.
         FileExistsError: If a file is there and `overwrite` is false.
+        OSError: If the disk is full, or writing fails otherwise; what was there stays.
 
     Warns:
         UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
@@ -57,25 +59,19 @@ def save_checkpoint(model, path, *, format, overwrite=False):
         raise ValueError(f"A {format} checkpoint's file ends in {suffix}. Received: {str(path)!r}")
     arguments = arguments_of(model)
     arguments["evaluation"] = model.get_layer("rescale").metadata.get("evaluation") or {}
+    if arguments["position"] and (format, arguments["position"]) != ("google", "sincos2d"):
+        arguments["position"] = "learned"  # a fixed table here is a table like any other there
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
     folder, main = (path.parent, path.name) if as_file else (path, f"model{suffix}")
     files = {} if as_file else files
     there = [name for name in (main, *files) if (folder / name).exists()]
     if there and not overwrite:
         raise FileExistsError(f"{str(folder / there[0])!r} exists. Choose another path, or pass overwrite=True.")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".checkpoint-") as temporary:
-        temporary = pathlib.Path(temporary)
-        if format == "google":
-            np.savez(temporary / main, **arrays)
-        else:
-            noted = {k: arguments[k] for k in NOTED}
-            if isinstance(arguments["stem"], ResNetStem):
-                noted["stem"] = {k: getattr(arguments["stem"], k) for k in ("epsilon", "standardize")}
-            note = json.dumps({"arguments": noted, "evaluation": arguments["evaluation"]})
-            (temporary / "mode").touch()
-            safetensors.numpy.save_file(arrays, temporary / main, metadata={"format": "pt", "keras_vit": note})
-            shutil.copymode(temporary / "mode", temporary / main)  # which safetensors gives to its owner alone
+    notes = {"arguments": {k: arguments[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
+    if isinstance(arguments["stem"], ResNetStem):
+        notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
+    with _beside(folder, path) as temporary:
+        _write(temporary / main, arrays, notes)
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost = _lost(model, temporary / main, form, arguments, arrays)
@@ -89,17 +85,37 @@ def save_checkpoint(model, path, *, format, overwrite=False):
     return path
 
 
+@contextlib.contextmanager
+def _beside(folder, path):
+    """Yields a temporary directory in a folder, which is made for it, and goes again if nothing comes into it."""
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".checkpoint-") as temporary:
+            yield pathlib.Path(temporary)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise OSError(f"{str(path)!r} could not be written: {error}") from None
+    finally:
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _write(path, arrays, notes):
+    """Writes arrays as `.npz` or, with notes, as `.safetensors`, by the name."""
+    if path.suffix == ".npz":
+        np.savez(path, **arrays)
+        return
+    path.touch()
+    mode = path.stat().st_mode
+    safetensors.numpy.save_file(arrays, path, metadata={"format": "pt", "keras_vit": json.dumps(notes)})
+    path.chmod(mode)  # safetensors gives its files to their owner alone
+
+
 def _arrays(model, form, arguments):
     """Returns the model's weights under the format's canonical names."""
     variables = {v.path: np.asarray(keras.ops.convert_to_numpy(v), "float32") for v in model.weights}
-    encoder = model.get_layer("encoder")
-    if (
-        arguments["position"]
-        and POSITION not in variables
-        and not (form.name == "google" and arguments["position"] == "sincos2d")
-    ):
-        variables[POSITION] = np.asarray(encoder.position_embedding)  # fixed here, a table there
-        arguments["position"] = "learned"
+    if arguments["position"] == "learned" and POSITION not in variables:
+        variables[POSITION] = np.asarray(model.get_layer("encoder").position_embedding)
     rows, columns = arguments["patch_size"]
     kernel = variables[PROJECTION]
     variables[PROJECTION] = kernel.reshape(rows, columns, -1, kernel.shape[-1])

@@ -11,6 +11,7 @@ from keras_vit.variants import VARIANTS
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 HALF = {"mean": 0.5, "std": 0.5}
+OUR_UNIT = "stem/stage{i}_unit{j}"
 MAX_BLOCKS = 1000  # a file may number anything
 
 
@@ -93,7 +94,7 @@ HEADS_BIAS = each(lambda a, heads: a.reshape(-1), lambda a, heads: a.reshape(hea
 # Ours is Keras's attention, (in, heads, d), and theirs one PyTorch matrix.
 LINEAR_HEADS_IN = each(lambda a, heads: a.T.reshape(a.shape[1], heads, -1), lambda a, heads: a.reshape(len(a), -1).T)
 LINEAR_HEADS_OUT = each(lambda a, heads: a.T.reshape(heads, -1, len(a)), lambda a, heads: a.reshape(-1, a.shape[-1]).T)
-FLAT_TO_HEADS = each(lambda a, heads: a.reshape(heads, -1), lambda a, heads: a.reshape(-1))
+FLAT_TO_HEADS = Form(HEADS_BIAS.write, HEADS_BIAS.read)
 
 
 def norm(ours, theirs, scale, shift, form=SAME):
@@ -104,6 +105,16 @@ def norm(ours, theirs, scale, shift, form=SAME):
 def dense(ours, theirs, weight, bias, form=SAME):
     """Two rows: a dense layer's matrix and bias."""
     return Row(f"{ours}/kernel", f"{theirs}{weight}", form), Row(f"{ours}/bias", f"{theirs}{bias}", SAME)
+
+
+def torch_norm(ours, theirs):
+    """Two rows: a PyTorch normalisation."""
+    return norm(ours, theirs, ".weight", ".bias")
+
+
+def torch_dense(ours, theirs):
+    """Two rows: a PyTorch linear layer."""
+    return dense(ours, theirs, ".weight", ".bias", LINEAR)
 
 
 def renamed(shapes, aliases):

@@ -11,61 +11,54 @@ from keras_vit.checkpoints.tables import (
     LINEAR,
     LINEAR_HEADS_IN,
     LINEAR_HEADS_OUT,
+    OUR_UNIT,
     SAME,
     Format,
     Row,
     blocks,
-    dense,
     joined,
     need,
-    norm,
     parted,
     published_heads,
     renamed,
     stages,
+    torch_dense,
+    torch_norm,
 )
 from keras_vit.layers import ResNetStem
 
 BLOCK = "blocks.{i}"
-UNIT, OUR_UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}", "stem/stage{i}_unit{j}"
+UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}"
 KEY_VALUE = ("pool/attention/key", "pool/attention/value")
-
-
-def _norm(ours, theirs):
-    return norm(ours, theirs, ".weight", ".bias")
-
-
-def _dense(ours, theirs):
-    return dense(ours, theirs, ".weight", ".bias", LINEAR)
 
 
 ROWS = (
     Row("stem/root/kernel", "{root}.conv.weight", CONV),
-    *_norm("stem/root_norm", "{root}.norm"),
+    *torch_norm("stem/root_norm", "{root}.norm"),
     *(Row(f"{OUR_UNIT}/conv{k}/kernel", f"{UNIT}.conv{k}.weight", CONV) for k in (1, 2, 3)),
-    *(row for k in (1, 2, 3) for row in _norm(f"{OUR_UNIT}/norm{k}", f"{UNIT}.norm{k}")),
+    *(row for k in (1, 2, 3) for row in torch_norm(f"{OUR_UNIT}/norm{k}", f"{UNIT}.norm{k}")),
     Row(f"{OUR_UNIT}/shortcut/kernel", f"{UNIT}.downsample.conv.weight", CONV),
-    *_norm(f"{OUR_UNIT}/shortcut_norm", f"{UNIT}.downsample.norm"),
+    *torch_norm(f"{OUR_UNIT}/shortcut_norm", f"{UNIT}.downsample.norm"),
     Row("encoder/projection/kernel", "patch_embed.proj.weight", CONV),
     Row("encoder/projection/bias", "patch_embed.proj.bias", SAME),
     Row("encoder/class_token", "cls_token", SAME),
     Row("encoder/distillation_token", "dist_token", SAME),
     Row("encoder/register_tokens", "reg_token", SAME),
     Row("encoder/position_embedding", "pos_embed", SAME),
-    *_norm("norm_pre", "norm_pre"),
-    *_norm("block_{i}/norm1", f"{BLOCK}.norm1"),
-    *_dense("block_{i}/attention/qkv", f"{BLOCK}.attn.qkv"),
-    *_norm("block_{i}/attention/q_norm", f"{BLOCK}.attn.q_norm"),
-    *_norm("block_{i}/attention/k_norm", f"{BLOCK}.attn.k_norm"),
-    *_dense("block_{i}/attention/proj", f"{BLOCK}.attn.proj"),
+    *torch_norm("norm_pre", "norm_pre"),
+    *torch_norm("block_{i}/norm1", f"{BLOCK}.norm1"),
+    *torch_dense("block_{i}/attention/qkv", f"{BLOCK}.attn.qkv"),
+    *torch_norm("block_{i}/attention/q_norm", f"{BLOCK}.attn.q_norm"),
+    *torch_norm("block_{i}/attention/k_norm", f"{BLOCK}.attn.k_norm"),
+    *torch_dense("block_{i}/attention/proj", f"{BLOCK}.attn.proj"),
     Row("block_{i}/scale1/gamma", f"{BLOCK}.ls1.gamma", SAME),
-    *_norm("block_{i}/norm2", f"{BLOCK}.norm2"),
-    *_dense("block_{i}/mlp/fc1", f"{BLOCK}.mlp.fc1"),
+    *torch_norm("block_{i}/norm2", f"{BLOCK}.norm2"),
+    *torch_dense("block_{i}/mlp/fc1", f"{BLOCK}.mlp.fc1"),
     Row("block_{i}/mlp/fc1/kernel", (f"{BLOCK}.mlp.fc1_g.weight", f"{BLOCK}.mlp.fc1_x.weight"), joined(LINEAR, 2)),
     Row("block_{i}/mlp/fc1/bias", (f"{BLOCK}.mlp.fc1_g.bias", f"{BLOCK}.mlp.fc1_x.bias"), joined(SAME, 2)),
-    *_dense("block_{i}/mlp/fc2", f"{BLOCK}.mlp.fc2"),
+    *torch_dense("block_{i}/mlp/fc2", f"{BLOCK}.mlp.fc2"),
     Row("block_{i}/scale2/gamma", f"{BLOCK}.ls2.gamma", SAME),
-    *_norm("norm", "{norm}"),
+    *torch_norm("norm", "{norm}"),
     Row("pool/probe", "attn_pool.latent", SAME),
     Row("pool/attention/query/kernel", "attn_pool.q.weight", LINEAR_HEADS_IN),
     Row("pool/attention/query/bias", "attn_pool.q.bias", FLAT_TO_HEADS),
@@ -73,11 +66,11 @@ ROWS = (
     Row(tuple(f"{part}/bias" for part in KEY_VALUE), "attn_pool.kv.bias", parted(FLAT_TO_HEADS)),
     Row("pool/attention/attention_output/kernel", "attn_pool.proj.weight", LINEAR_HEADS_OUT),
     Row("pool/attention/attention_output/bias", "attn_pool.proj.bias", SAME),
-    *_norm("pool/norm", "attn_pool.norm"),
-    *_dense("pool/mlp/fc1", "attn_pool.mlp.fc1"),
-    *_dense("pool/mlp/fc2", "attn_pool.mlp.fc2"),
-    *_dense("head", "head"),
-    *_dense("head_distilled", "head_dist"),
+    *torch_norm("pool/norm", "attn_pool.norm"),
+    *torch_dense("pool/mlp/fc1", "attn_pool.mlp.fc1"),
+    *torch_dense("pool/mlp/fc2", "attn_pool.mlp.fc2"),
+    *torch_dense("head", "head"),
+    *torch_dense("head_distilled", "head_dist"),
 )
 
 # What the authors' own files say where timm's say otherwise: DeiT-III, DINOv2.

@@ -109,9 +109,7 @@ def express(arguments, arrays):
         "init_values": arguments["layer_scale"],
         "class_token": arguments["class_token"],
         "reg_tokens": arguments["registers"],
-        "no_embed_class": arrays["pos_embed"].shape[1] == math.prod(grid(arguments))
-        if "pos_embed" in arrays
-        else False,
+        "no_embed_class": "pos_embed" in arrays and arrays["pos_embed"].shape[1] == math.prod(grid(arguments)),
         "pos_embed": "learn" if "pos_embed" in arrays else "none",
         "pre_norm": arguments["pre_norm"],
         "final_norm": arguments["final_norm"] is not None,

@@ -1,5 +1,6 @@
 """What the tests of checkpoints share: the golden files, and other files made from them."""
 
+import importlib.util
 import json
 import pathlib
 
@@ -8,7 +9,17 @@ import numpy as np
 import safetensors.numpy
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
+BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
+SMALL = dict(variant=None, image_size=24, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/io.npz"))
+
+
+def benchmark(name):
+    """Returns a script of `benchmarks/` as a module."""
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def file_of(case):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints.arguments import arguments_of, grid_of
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.tables import grid
 
 pytestmark = pytest.mark.backend
 
@@ -24,7 +25,7 @@ ODD = dict(
 def test_arguments_go_in_and_come_out(change):
     given = {**ODD, **change}
     model = vit(None, **given)
-    assert arguments_of(model) == given and grid_of(model) == (3, 4)
+    assert arguments_of(model) == given and grid(arguments_of(model)) == (3, 4)
     again = vit(None, **arguments_of(model))
     assert [(v.path, tuple(v.shape)) for v in again.weights] == [(v.path, tuple(v.shape)) for v in model.weights]
 

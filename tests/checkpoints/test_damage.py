@@ -7,11 +7,10 @@ import pytest
 import safetensors.numpy
 
 from keras_vit import from_checkpoint, load_weights, vit
-from tests.checkpoints.helpers import GOLDEN, arrays_of, assert_same_weights, file_of, heads_of, weights, write
+from tests.checkpoints.helpers import GOLDEN, SMALL, arrays_of, assert_same_weights, file_of, heads_of, weights, write
 
 pytestmark = pytest.mark.backend
 
-SMALL = dict(variant=None, image_size=24, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
 GOOGLE, TIMM, HUB = "google_vit", "timm_vit", "hf_vit"
 
 

@@ -10,6 +10,7 @@ from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
 from tests.checkpoints.helpers import (
     CASES,
     GOLDEN,
+    SMALL,
     arrays_of,
     assert_same_weights,
     file_of,
@@ -22,7 +23,6 @@ from tests.checkpoints.helpers import (
 
 pytestmark = pytest.mark.backend
 
-SMALL = dict(variant=None, image_size=24, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
 GOOGLE, TIMM, HUB = "google_vit", "timm_vit", "hf_vit"
 
 

@@ -1,19 +1,19 @@
 """Beside the original implementations themselves, where they are installed: reading theirs, and they reading ours."""
 
-import sys
+import importlib.util
 
 import keras
 import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, save_checkpoint, vit
-from tests.checkpoints.helpers import logits
+from tests.checkpoints.helpers import SMALL, benchmark, logits
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 32, 48, 3)).astype("float32")
-SMALL = dict(variant=None, image_size=(32, 48), patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
+SMALL = {**SMALL, "image_size": (32, 48)}
 CHANNELS_FIRST = torch.tensor(IMAGES.transpose(0, 3, 1, 2))
 
 
@@ -28,14 +28,9 @@ def filled(**options):
 
 @pytest.fixture(scope="module")
 def timm():
-    if "torchvision" not in sys.modules:  # one of another torch lacks operators that timm's imports only name
-        try:
-            library = torch.library.Library("torchvision", "DEF")
-            library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-            library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        except RuntimeError:
-            pass
-    return pytest.importorskip("timm", reason="timm is not installed")
+    if importlib.util.find_spec("timm") is None:
+        pytest.skip("timm is not installed")
+    return benchmark("timm_alone").import_timm()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import importlib.util
 import json
-import pathlib
 import struct
 import zipfile
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_vit.checkpoints.read import check_readable, open_checkpoint
-from tests.checkpoints.helpers import arrays_of, file_of, write
+from tests.checkpoints.helpers import arrays_of, benchmark, file_of, write
 
 ARRAYS = {"a/b": np.arange(6, dtype="float32").reshape(2, 3), "c": np.ones(1, "float16"), "d": np.zeros((0, 2), ">f8")}
 HARMLESS = {"a": np.ones((2, 3), "float32")}
@@ -218,11 +217,7 @@ def test_truncated_files(case, tmp_path):
 @pytest.mark.parametrize("case", ["google_vit", "timm_vit"])
 def test_mutated_files_are_read_or_refused(case, tmp_path):
     """Whatever bytes are changed, the reader gives arrays of the shapes that it named, or one ValueError."""
-    script = pathlib.Path(__file__).parents[2] / "benchmarks" / "fuzz_readers.py"
-    spec = importlib.util.spec_from_file_location("fuzz", script)
-    fuzz = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fuzz)
     small = {k: v[..., :2] for k, v in list(arrays_of(case).items())[:6]}
     content = write(tmp_path / file_of(case).name, small).read_bytes()
-    outcomes = fuzz.outcomes(content, tmp_path / file_of(case).name, rounds=150, seed=0)
+    outcomes = benchmark("fuzz_readers").outcomes(content, tmp_path / file_of(case).name, rounds=150, seed=0)
     assert sum(outcomes.values()) == 150 and outcomes["refused"] > 30

@@ -1,4 +1,5 @@
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import safetensors
 from keras_vit import ResNetStem, from_checkpoint, load_weights, save_checkpoint, vit
 from tests.checkpoints.helpers import (
     CASES,
+    SMALL,
     arrays_of,
     assert_same_weights,
     file_of,
@@ -21,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The .* format keeps no record of.*num_heads"),  # published for no width of 24
 ]
 
-SMALL = dict(variant=None, image_size=(16, 24), patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
+SMALL = {**SMALL, "image_size": (16, 24)}
 FORMATS = {"google": "google", "timm": "timm", "hf": "huggingface"}
 SUFFIX = {"google": ".npz", "timm": ".safetensors", "huggingface": ".safetensors"}
 
@@ -220,4 +222,20 @@ def test_what_is_written_is_compared(tmp_path, monkeypatch):
     monkeypatch.setattr("safetensors.numpy.save_file", zeros)
     with pytest.raises(OSError, match="not what was to be written"):
         save_checkpoint(vit(**SMALL, gelu="exact"), tmp_path / "file.safetensors", format="timm")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form, name", [("google", "a.npz"), ("timm", "a.safetensors"), ("huggingface", "new")])
+def test_a_full_disk(form, name, tmp_path):
+    resource = pytest.importorskip("resource", reason="limits of this kind are POSIX's")
+    path = tmp_path / name
+    model = vit(**SMALL, gelu="exact", epsilon=1e-12)
+    handler, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=f"{name}' could not be written.*too large"):
+            save_checkpoint(model, path, format=form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
     assert not list(tmp_path.iterdir())
