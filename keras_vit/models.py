@@ -83,7 +83,8 @@ def vit(
         std: Standard deviation likewise, by which the first layer divides.
         stem: What makes a map of the rescaled images, of which patches are cut: a Keras layer or model with an output
             `(batch, rows, columns, channels)`, such as `ResNetStem()` or a `keras.applications` network up to one of
-            its layers; or `"conv"`, a `ConvStem` that ends at the width. The number in a variant's name stays the
+            its layers; or `"conv"`, a `ConvStem` that ends at the width, or that of given `(filters, stride)` pairs,
+            such as `((32, 1), (64, 2))`. The number in a variant's name stays the
             stride of patches in pixels, so that `"S/16"` with a stem of stride 16 has patches of 1; `patch_size`
             counts on the map.
         width: Channels of a token; overrides the variant's.
@@ -216,12 +217,18 @@ def _stem(stem, width, number, dtype):
                 f"Received: patches of {number}"
             )
         return ConvStem([width >> i for i in reversed(range(int(halvings)))], name="stem", dtype=dtype)
+    if isinstance(stem, (tuple, list)):
+        if any(not isinstance(convolution, (tuple, list)) or len(convolution) != 2 for convolution in stem):
+            raise ValueError(f"A stem of convolutions is pairs of (filters, stride). Received: stem={stem!r}")
+        return ConvStem(*zip(*stem), name="stem", dtype=dtype)
     if isinstance(stem, keras.Model):
         if len(stem.inputs) != 1 or len(stem.outputs) != 1:
             raise ValueError(f"A stem has one input and one output. Received: {stem.name!r}")
         return keras.Model(stem.inputs[0], stem.outputs[0], name="stem")  # the same layers and weights
     if not isinstance(stem, keras.layers.Layer):
-        raise ValueError(f"`stem` is 'conv', a Keras layer or a Keras model. Received: stem={stem!r}")
+        raise ValueError(
+            f"`stem` is 'conv', (filters, stride) pairs, a Keras layer or a Keras model. Received: stem={stem!r}"
+        )
     if not stem.built:
         stem.name = "stem"
     return stem

@@ -6,10 +6,10 @@ import zipfile
 
 import keras
 
-from keras_vit import config
+from keras_vit import config, snapshots
 
 RECIPE, DATA, LABELS = "recipe.json", "data.json", "labels.txt"
-MODEL, SAVED_MODEL, TFLITE, LAST = "model.keras", "saved_model", "model.tflite", "last.keras"
+MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
 
 
@@ -29,7 +29,7 @@ def claim(folder, recipe, data, class_names):
     """
     folder = pathlib.Path(folder)
     recipe = json.loads(json.dumps(config.to_dict(recipe)))
-    if is_run(folder) and (folder / LAST).exists():
+    if is_run(folder) and snapshots.exists(folder):
         for file, here in ((RECIPE, {k: recipe[k] for k in IDENTITY}), (DATA, data)):
             there = _read(folder / file)
             different = [f"{k}: {there.get(k)!r} there, {here[k]!r} here" for k in here if there.get(k) != here[k]]

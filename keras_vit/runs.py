@@ -70,7 +70,7 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
     rundir.claim(workdir, recipe, data, sources[0].class_names)
     history = training.fit(model, recipe, *sources, workdir, verbose)
     if not (workdir / rundir.MODEL).exists():
-        training.save_trained(model, workdir / rundir.MODEL)
+        training.save_trained(model, model, workdir / rundir.MODEL)
     return model, history
 
 
@@ -169,7 +169,7 @@ def explain(target, files=(), folder=None):
     folder = pathlib.Path(folder or _home(target, recipe))
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
-    if (pathlib.Path(target) / training.HISTORY).exists():
+    if (pathlib.Path(target) / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(training.read_history(target))
     for name, figure in figures.items():
         figure.savefig(folder / name)
@@ -240,7 +240,7 @@ def _images(model, recipe, files):
     from keras_vit.data import pipeline, sources
 
     if files:
-        return pipeline.read_files(files, model.input_shape[1:])
+        return pipeline.read_files(files, model.input_shape[1:], recipe.data)
     source = sources.load(recipe.data, recipe.data.test).take(slice(8))
     recipe = config.override(recipe, {"data.batch_size": 8})
     return next(pipeline.evaluation_batches(source, recipe, model.input_shape[1:]).as_numpy_iterator())[0]

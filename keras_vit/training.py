@@ -1,47 +1,40 @@
 """Keras's own training loop, with what a recipe says and a directory that remembers."""
 
 import csv
-import os
 import pathlib
 import zipfile
 
 import keras
 import numpy as np
 
+from keras_vit import callbacks, files, finetuning, optimizers, snapshots
 from keras_vit.data import pipeline
-from keras_vit.rundir import LAST
+from keras_vit.distillation import Distiller
+from keras_vit.losses import ClassLoss
+from keras_vit.rundir import HISTORY
 
-BEST, HISTORY = "best.keras", "history.csv"
 
-
-def compile_model(model, recipe, steps):
-    """Compiles a model as a recipe says: AdamW, decay on kernels only, warm-up and cosine, XLA.
+def compile_model(model, recipe, steps, class_weights=None):
+    """Compiles a model as a recipe says.
 
     Args:
         model: A Keras model with logits as output.
         recipe: A `Recipe`; its `optim` is read.
-        steps: Steps an epoch.
+        steps: Batches an epoch.
+        class_weights: As in `ClassLoss`.
 
     Returns:
-        The model.
+        The model, with its optimizer built.
     """
     optim = recipe.optim
-    warmup = round(optim.warmup_epochs * steps)
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0 if warmup else optim.learning_rate,
-        decay_steps=max(optim.epochs * steps - warmup, 1),
-        warmup_target=optim.learning_rate if warmup else None,
-        warmup_steps=warmup,
-    )
-    optimizer = keras.optimizers.AdamW(schedule, weight_decay=optim.weight_decay, global_clipnorm=optim.clip_norm)
-    optimizer.exclude_from_weight_decay([v for v in model.trainable_variables if not v.path.endswith("kernel")])
-    optimizer.build(model.trainable_variables)
-    loss = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=optim.label_smoothing)
+    optimizer = optimizers.make(optim, model.trainable_variables, steps)
+    loss = ClassLoss(optim.loss, optim.label_smoothing, class_weights)
     model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=True)
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
-def fit(model, recipe, train, validation, workdir, verbose="auto"):
+def fit(model, recipe, train, validation, workdir, verbose="auto", *, teacher=None, save_steps=None, extra=()):
     """Trains a model, from where the directory's last run stopped.
 
     Args:
@@ -49,38 +42,85 @@ def fit(model, recipe, train, validation, workdir, verbose="auto"):
         recipe: A `Recipe`.
         train: A `Source` to train on.
         validation: A `Source` to measure on after each epoch.
-        workdir: Directory; gets `last.keras` and `best.keras` (with the optimizer's state), and `history.csv`.
+        workdir: Directory; gets snapshots of the run's state, `best.keras` and `history.csv`.
         verbose: As in `keras.Model.fit`.
+        teacher: Model to learn from, for a recipe that says `optim.distill`.
+        save_steps: Steps between snapshots inside an epoch; `None` for every ten minutes.
+        extra: More callbacks.
 
     Returns:
         The history: a dictionary from names to lists, one value an epoch, earlier runs in the directory included.
 
     Raises:
         RuntimeError: When the loss becomes NaN or infinite.
+        OSError: When the state cannot be written.
+        keras_vit.callbacks.Stopped: A `KeyboardInterrupt`, when asked to stop by Ctrl-C or a SIGTERM, after saving.
     """
-    workdir, size = pathlib.Path(workdir), model.input_shape[1:]
+    workdir, optim, size = pathlib.Path(workdir), recipe.optim, model.input_shape[1:]
     steps = pipeline.steps_per_epoch(train, recipe)
-    compile_model(model, recipe, steps)
-    if (workdir / LAST).exists():
-        model.load_weights(workdir / LAST)
-    first_epoch = int(model.optimizer.iterations) // steps
-    if first_epoch < recipe.optim.epochs:
-        model.fit(
-            pipeline.training_batches(train, recipe, size, first_epoch=first_epoch),
-            validation_data=pipeline.evaluation_batches(validation, recipe, size),
-            initial_epoch=first_epoch,
-            epochs=recipe.optim.epochs,
-            steps_per_epoch=steps,
-            shuffle=False,  # the pipeline does
-            callbacks=[
-                keras.callbacks.TerminateOnNaN(raise_error=True),
-                _Draws(steps),
-                keras.callbacks.CSVLogger(str(workdir / HISTORY), append=True),
-                _Keep(workdir),
-            ],
-            verbose=verbose,
+    prepare(model, optim)
+    learner = model
+    if optim.distill:
+        learner = Distiller(model, teacher, optim.distill, optim.distill_weight, optim.temperature)
+    compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None)
+    variables = snapshots.named(model=model.variables, optimizer=learner.optimizer.variables)
+    progress = {"epoch": 0, "step": 0, "history": [], "best": -1.0}
+    validation_batches = pipeline.evaluation_batches(validation, recipe, size)
+    while True:
+        metrics = _restore(workdir, variables, progress)
+        first, step = progress["epoch"], progress["step"]
+        if first >= optim.epochs:
+            break
+        keep = callbacks.Keep(
+            workdir, variables, progress, steps, lambda path: save_trained(learner, model, path), metrics, save_steps
         )
+        averages = [callbacks.Average()] if optim.ema is not None else []
+        try:
+            learner.fit(
+                pipeline.training_batches(train, recipe, size, first_epoch=first, first_step=step),
+                validation_data=validation_batches,
+                initial_epoch=first,
+                epochs=first + 1 if step else optim.epochs,  # the rest of an epoch by itself: it has fewer steps
+                steps_per_epoch=steps - step,
+                shuffle=False,  # the pipeline does
+                callbacks=[*averages, callbacks.Pace(steps * recipe.data.batch_size, optim.epochs), keep, *extra],
+                verbose=verbose,
+            )
+        finally:
+            keep.release()
+    learner.optimizer.finalize_variable_values(model.trainable_variables)  # the moving average, if there is one
     return read_history(workdir)
+
+
+def prepare(model, optim):
+    """Freezes what a recipe freezes, adds low-rank updates, and sets the bias that the head starts from."""
+    if optim.freeze is not None:
+        finetuning.freeze(model, optim.freeze)
+    if optim.lora is not None:
+        finetuning.add_lora(model, optim.lora)
+    if optim.head_bias is not None:
+        for layer in model.layers:
+            if layer.name in finetuning.HEADS:
+                layer.bias.assign(keras.ops.full(layer.bias.shape, optim.head_bias))
+
+
+def class_weights(source):
+    """Returns a weight for each class, inverse to its share: an image's weight is 1 on average."""
+    counts = np.bincount(source.labels, minlength=len(source.class_names))
+    return len(source) / (len(counts) * np.maximum(counts, 1))
+
+
+def _restore(workdir, variables, progress):
+    """Gives all variables the values of the newest snapshot, if there is one; returns those of the metrics."""
+    found = snapshots.newest(workdir)
+    if found is None:
+        return {}
+    arrays, notes, _ = found
+    metrics = {name: array for name, array in arrays.items() if name.startswith("metrics/")}
+    snapshots.assign(variables, {name: array for name, array in arrays.items() if name not in metrics})
+    progress.update(notes)
+    callbacks.write_history(workdir, progress["history"])
+    return metrics
 
 
 def evaluate(model, recipe, source):
@@ -96,12 +136,17 @@ def accuracy(run, recipe, source, size):
     return right / len(source)
 
 
-def save_trained(model, path):
-    """Writes a `.keras` file without the optimizer, compressed; what was at `path` stays if that fails."""
-    copy = type(model).from_config(model.get_config())  # never compiled
-    copy.set_weights(model.get_weights())
+def save_trained(learner, model, path):
+    """Writes a model's `.keras` file without the optimizer, compressed; what was at `path` stays if that fails.
 
-    def save(temporary):
+    Args:
+        learner: What is fitted: the model, or what it learns in; its moving average of the weights is written.
+        model: The model.
+        path: Path that ends in `.keras`.
+    """
+    with callbacks.averaged(learner):
+        copy = finetuning.merge_lora(model)
+    with files.replacing(path) as temporary:
         plain = temporary.with_name(f"plain-{temporary.name}")
         try:
             copy.save(plain)
@@ -111,54 +156,9 @@ def save_trained(model, path):
         finally:
             plain.unlink(missing_ok=True)
 
-    write(path, save)
-
 
 def read_history(workdir):
     """Reads `history.csv`: a dictionary from names to lists, one value an epoch."""
     with open(pathlib.Path(workdir) / HISTORY, newline="") as file:
-        by_epoch = {
-            int(row["epoch"]): row for row in csv.DictReader(file)
-        }  # a resumed epoch stands twice: the later row
-    rows = [by_epoch[epoch] for epoch in sorted(by_epoch)]
+        rows = list(csv.DictReader(file))
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
-
-
-def write(path, save):
-    """Calls `save(temporary_path)` and renames its result to `path`: a failed write leaves what was there."""
-    path = pathlib.Path(path)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        save(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-class _Draws(keras.callbacks.Callback):
-    """Sets the random states of dropout and stochastic depth at each epoch, so that a resumed run draws the same."""
-
-    def __init__(self, steps):
-        super().__init__()
-        self.steps = steps
-
-    def on_epoch_begin(self, epoch, logs=None):
-        for variable in self.model.variables:
-            if variable.path.endswith("seed_generator_state"):
-                seed = keras.ops.convert_to_numpy(variable)[0]
-                variable.assign(np.array([seed, epoch * self.steps], "uint32"))
-
-
-class _Keep(keras.callbacks.Callback):
-    """Saves the last and the best epoch, each by writing beside it and renaming."""
-
-    def __init__(self, workdir):
-        super().__init__()
-        self.workdir = workdir
-        self.best = max(read_history(workdir)["val_accuracy"], default=-1) if (workdir / BEST).exists() else -1
-
-    def on_epoch_end(self, epoch, logs=None):
-        write(self.workdir / LAST, self.model.save)
-        if logs["val_accuracy"] >= self.best:
-            self.best = logs["val_accuracy"]
-            write(self.workdir / BEST, self.model.save)

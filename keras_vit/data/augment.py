@@ -1,32 +1,49 @@
-"""Random changes to a batch of images, as functions of (images, settings, seed) and nothing else."""
+"""Random changes to a batch of images, as functions of (images, settings, draws) and nothing else."""
 
 import math
 
 import tensorflow as tf
 
+from keras_vit.data.draws import scaled
+from keras_vit.data.randaugment import randaugment
 
-def augment(images, settings, seed):
+
+def augment(images, settings, draw):
     """Changes every image of a batch by its own draw.
 
     Args:
         images: float32 tensor, `(batch, height, width, channels)`, 0..255.
-        settings: A `keras_vit.config.Augment`.
-        seed: int tensor of shape `(2,)`; the same seed gives the same images.
+        settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
+        draw: What `keras_vit.data.draws.draws` returns.
 
     Returns:
         Tensor like `images`.
     """
-    seeds = tf.unstack(tf.random.split(seed, 3))
+    if settings.crop == "padded":
+        images = padded_crop(images, settings.crop_padding, draw)
     if settings.rotation or settings.scale or settings.shear or settings.translation:
-        images = affine(images, settings, seeds[0])
+        images = affine(images, settings, draw)
     if settings.flip:
-        images = tf.where(_uniform(seeds[1], images, 0, 1) < 0.5, tf.reverse(images, [2]), images)
+        images = tf.where(_one_each(images, draw, "flip") < 0.5, tf.reverse(images, [2]), images)
+    if settings.jitter:
+        images = jitter(images, settings.jitter, draw)
+    if settings.randaugment:
+        images = randaugment(images, settings.randaugment, settings.magnitude, draw)
     if settings.erase:
-        images = erase(images, settings.erase, seeds[2])
+        images = erase(images, settings.erase, draw)
     return images
 
 
-def affine(images, settings, seed):
+def padded_crop(images, padding, draw):
+    """Pads with black and cuts the old size out again, at a place of its own for each image."""
+    count, (height, width) = tf.shape(images)[0], images.shape[1:3]
+    start = tf.cast(draw("padded_crop", count, 2) * (2 * padding + 1), "int32")  # (batch, 2)
+    images = tf.pad(images, [[0, 0], [padding, padding], [padding, padding], [0, 0]])
+    images = tf.gather(images, start[:, :1] + tf.range(height), axis=1, batch_dims=1)
+    return tf.gather(images, start[:, 1:] + tf.range(width), axis=2, batch_dims=1)
+
+
+def affine(images, settings, draw):
     """Turns, scales, shears and shifts each image about its centre; bilinear, black outside."""
     batch, (height, width) = tf.shape(images)[0], images.shape[1:3]
     limits = [
@@ -36,8 +53,7 @@ def affine(images, settings, seed):
         settings.translation,
         settings.translation,
     ]
-    draws = tf.random.stateless_uniform((batch, 5), seed, -1.0, 1.0) * tf.constant(limits)
-    angle, scale, shear, right, down = tf.unstack(draws, axis=1)
+    angle, scale, shear, right, down = tf.unstack(scaled(draw("affine", batch, 5), -1, 1) * tf.constant(limits), axis=1)
     scale = 1 / (1 + scale)
     cos, sin = tf.cos(angle) * scale, tf.sin(angle) * scale
     a, b, c, d = cos, shear * cos - sin, sin, shear * sin + cos  # output pixel -> input pixel
@@ -55,10 +71,29 @@ def affine(images, settings, seed):
     )
 
 
-def erase(images, probability, seed):
+def jitter(images, strength, draw):
+    """Changes brightness, contrast and saturation, in this order, each by a factor of 1 - strength to 1 + strength."""
+    factors = 1 + strength * scaled(draw("jitter", tf.shape(images)[0], 3), -1, 1)
+    brightness, contrast, saturation = (factors[:, i, None, None, None] for i in range(3))
+    images = tf.clip_by_value(images * brightness, 0, 255)
+    mean = tf.reduce_mean(grey(images), axis=(1, 2), keepdims=True)
+    images = tf.clip_by_value(mean + (images - mean) * contrast, 0, 255)
+    plain = grey(images)
+    return tf.clip_by_value(plain + (images - plain) * saturation, 0, 255)
+
+
+def grey(images):
+    """Returns luma (ITU-R 601, as Pillow's "L"), one channel; images of one channel are grey already."""
+    if images.shape[-1] == 1:
+        return images
+    return tf.reduce_sum(images * tf.constant([0.299, 0.587, 0.114]), axis=-1, keepdims=True)
+
+
+def erase(images, probability, draw):
     """Blackens one rectangle of 2 to 20 % of the area in some images (Zhong et al. 2020, arXiv:1708.04896)."""
     height, width = images.shape[1:3]
-    chance, area, ratio, top, left = (_uniform(s, images, 0, 1) for s in tf.unstack(tf.random.split(seed, 5)))
+    numbers = draw("erase", tf.shape(images)[0], 5)
+    chance, area, ratio, top, left = (numbers[:, i, None, None, None] for i in range(5))
     area, ratio = 0.02 + 0.18 * area, tf.exp((2 * ratio - 1) * math.log(3.0))  # height : width from 1/3 to 3
     rows, columns = height * tf.sqrt(area * ratio), width * tf.sqrt(area / ratio)
     y = tf.range(height, dtype="float32")[None, :, None, None] - top * (height - rows)
@@ -67,5 +102,5 @@ def erase(images, probability, seed):
     return tf.where(inside, 0.0, images)
 
 
-def _uniform(seed, images, low, high):
-    return tf.random.stateless_uniform((tf.shape(images)[0], 1, 1, 1), seed, low, high)
+def _one_each(images, draw, name):
+    return draw(name, tf.shape(images)[0], 1)[:, :, None, None]

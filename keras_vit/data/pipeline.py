@@ -1,60 +1,80 @@
-"""From a source to batches. The order and the augmentation are pure functions of (seed, epoch, step)."""
+"""From a source to batches. Order and augmentation are pure functions of (seed, epoch, position)."""
 
+import functools
+import math
 import os
 
 import numpy as np
 import tensorflow as tf
 
+from keras_vit.config import Data
+from keras_vit.data import crops
 from keras_vit.data.augment import augment
+from keras_vit.data.draws import draws
+from keras_vit.data.keras_layers import apply_layers
+from keras_vit.data.mixing import mix
+
+CHUNK = 2**21  # pixel values that are made in one piece
 
 
-def training_batches(source, recipe, size, *, first_epoch=None):
+def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, share=(0, 1)):
     """Returns shuffled, augmented batches.
 
     The order of an epoch is a pseudo-random permutation, computed and not stored, so that a run can
-    start at any epoch and see what it would have seen.
+    start at any step and see what it would have seen.
 
     Args:
         source: A `Source`.
-        recipe: A `Recipe`; its `data.batch_size`, `augment`, `optim.epochs` and `seed` are read.
+        recipe: A `Recipe`; its `data`, `augment`, `optim.epochs` and `seed` are read.
         size: `(height, width, channels)` of the images.
         first_epoch: If given, one pass holds all epochs from that one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
+        first_step: Steps of the first epoch to leave out.
+        share: `(index, count)`: the index-th of so many equal parts of every batch, for several processes.
 
     Returns:
         A `tf.data.Dataset` of `(images, labels)`: float32 `(batch, height, width, channels)`, 0..255,
-        and one-hot float32 `(batch, classes)`. Batches are full; what is left over is dropped.
+        and float32 `(batch, classes)`, which sum to one. Batches are full; what is left over is dropped.
 
     Raises:
         ValueError: If there are fewer images than one batch holds.
     """
-    batch_size, count, seed = recipe.data.batch_size, len(source), recipe.seed
-    steps = steps_per_epoch(source, recipe)
-    read = _reader(source, size)
+    batch, seed, settings = recipe.data.batch_size, recipe.seed, recipe.augment
+    steps, part = steps_per_epoch(source, recipe), batch // share[1]
+    chunk = _chunk(part, size)
+    pieces = part // chunk  # of this process, a step
+    read = _reader(source, size, recipe.data, settings)
 
-    def batch(epoch, step):
-        position = step * batch_size + tf.range(batch_size, dtype="int64")
-        index = tf.random.experimental.index_shuffle(position, tf.stack([seed, epoch]), count - 1)
-        images, labels = read(index)
-        return augment(images, recipe.augment, tf.stack([epoch * steps + step, seed])), labels
+    def chunks(epoch):
+        number = tf.data.Dataset.range(steps * pieces)
+        first = number.map(lambda i: (i // pieces) * batch + share[0] * part + (i % pieces) * chunk)
+        return first.map(lambda position: (epoch, position))
+
+    def make(epoch, first):
+        position = first + tf.range(chunk, dtype="int64")
+        index = tf.random.experimental.index_shuffle(position, tf.stack([seed, epoch]), len(source) - 1)
+        draw = draws(seed, epoch, first)
+        images, labels = read(index, draw("crop", chunk, 4))
+        return augment(images, settings, draw), labels, tf.tile([[epoch, first]], (chunk, 1))
 
     if first_epoch is None:
-        epochs = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1)
+        epochs, count = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1), 1
     else:
-        epochs = tf.data.Dataset.range(first_epoch, recipe.optim.epochs)
-    order = epochs.flat_map(lambda epoch: tf.data.Dataset.range(steps).map(lambda step: (epoch, step)))
-    order = order.apply(
-        tf.data.experimental.assert_cardinality(
-            steps * (1 if first_epoch is None else recipe.optim.epochs - first_epoch)
-        )
-    )
-    return _mapped(order, batch)
+        epochs, count = tf.data.Dataset.range(first_epoch, recipe.optim.epochs), recipe.optim.epochs - first_epoch
+    order = epochs.flat_map(chunks).skip(first_step * pieces)
+    batches = _parallel(order, make).rebatch(part, drop_remainder=True)
+    if settings.layers:
+        batches = batches.map(functools.partial(apply_layers, settings.layers, seed))
+    batches = batches.map(lambda images, labels, at: mix(images, labels, settings, tf.random.fold_in(at[0], seed)))
+    return _ahead(batches, steps * count - first_step)
 
 
 def evaluation_batches(source, recipe, size):
     """Returns every image once, in order; the last batch may be smaller. Like `training_batches` otherwise."""
-    index = tf.data.Dataset.range(len(source)).batch(recipe.data.batch_size)
-    return _mapped(index, _reader(source, size))
+    batch = recipe.data.batch_size
+    index = tf.data.Dataset.range(len(source)).batch(_chunk(batch, size))
+    batches = _parallel(index, _reader(source, size, recipe.data)).rebatch(batch)
+    return _ahead(batches, -(-len(source) // batch))
 
 
 def steps_per_epoch(source, recipe):
@@ -66,19 +86,8 @@ def steps_per_epoch(source, recipe):
     return len(source) // recipe.data.batch_size
 
 
-def decode(encoded, channels):
-    """Decodes a JPEG, PNG, BMP, GIF (first frame) or WebP to uint8 `(height, width, channels)`.
-
-    Palettes, CMYK, alpha (dropped) and 16 bits (the upper eight) are brought to plain pixels. A rotation
-    noted in EXIF is not applied.
-    """
-    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
-    image.set_shape((None, None, 3))
-    return tf.image.rgb_to_grayscale(image) if channels == 1 else image
-
-
-def read_files(paths, size):
-    """Returns image files as float32 pixels, `(files, height, width, channels)`, resized to `size`.
+def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
+    """Returns image files as evaluation sees them, float32, `(files, height, width, channels)`.
 
     Raises:
         FileNotFoundError, ValueError: For a file that is not there or cannot be read, with its name.
@@ -86,52 +95,59 @@ def read_files(paths, size):
     images = []
     for path in paths:
         try:
-            images.append(resize(decode(tf.io.read_file(str(path)), size[2]), size[:2]).numpy())
+            images.append(crops.evaluation_image(tf.io.read_file(str(path)), size, data).numpy())
         except tf.errors.NotFoundError:
             raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
         except tf.errors.OpError as error:
-            raise ValueError(f"{str(path)!r} cannot be read as an image: {reason(error)}") from None
+            raise ValueError(f"{str(path)!r} cannot be read as an image: {crops.reason(error)}") from None
     return np.stack(images)
 
 
-def reason(error):
-    """Returns the first line of a TensorFlow error, without its trail."""
-    return str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines()[0]
+def _chunk(batch, size):
+    """Returns how many images are made in one piece: the largest divisor of the batch that is not too much memory."""
+    most = max(CHUNK // math.prod(size), 1)
+    return max(n for n in range(1, min(batch, most) + 1) if batch % n == 0)
 
 
-def resize(image, size):
-    """Resizes to `(height, width)`, bilinear with antialias; float32, 0..255."""
-    return tf.clip_by_value(tf.image.resize(image, size, antialias=True), 0.0, 255.0)
+def _parallel(dataset, function):
+    return dataset.map(function, num_parallel_calls=os.cpu_count(), deterministic=True)
 
 
-def _mapped(dataset, function):
-    """Returns `dataset.map(function)`, in parallel and ahead of its reader.
+def _ahead(batches, count):
+    """Makes batches ahead of their reader, and tells how many there are.
 
     Without tf.data's tuner: its thread sleeps for 10, 20, 40 ... ms, up to a minute, and an iterator that has come to
     its end waits for it, by up to the time that the pass took.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
-    dataset = dataset.map(function, num_parallel_calls=os.cpu_count(), deterministic=True)
-    return dataset.prefetch(2 * os.cpu_count()).with_options(options)
+    batches = batches.apply(tf.data.experimental.assert_cardinality(count))
+    return batches.prefetch(4).with_options(options)
 
 
-def _reader(source, size):
-    """Returns the function from a vector of indices to (images, one-hot labels)."""
+def _reader(source, size, data, settings=None):
+    """Returns the function from a vector of indices to (images, one-hot labels).
+
+    With `settings`, an `Augment`, images are cut as for training, by numbers that the function takes besides.
+    """
     images, labels = tf.constant(source.images), tf.constant(source.labels)
-    classes, (height, width, channels) = len(source.class_names), size
+    as_they_are = images.dtype != tf.string and images.shape[1:] == size
+    cut = settings is not None and settings.crop in ("inception", "resized")
 
-    def decode_one(index):
-        encoded = tf.io.read_file(images[index]) if source.files else images[index]
-        return resize(decode(encoded, channels), (height, width))
+    def one(arguments):
+        index, numbers = arguments
+        item = tf.io.read_file(images[index]) if source.files else images[index]
+        if settings is None:
+            return crops.evaluation_image(item, size, data)
+        return crops.training_image(item, size, data, settings, numbers)
 
-    def read(index):
-        if images.dtype == tf.string:
-            batch = tf.map_fn(decode_one, index, fn_output_signature=tf.float32)
-        else:
+    def read(index, numbers=None):
+        if as_they_are and not cut:
             batch = tf.cast(tf.gather(images, index), "float32")
-            batch = batch if batch.shape[1:3] == (height, width) else resize(batch, (height, width))
-        batch = tf.ensure_shape(batch, (None, height, width, channels))
-        return batch, tf.one_hot(tf.gather(labels, index), classes)
+        else:
+            numbers = tf.zeros((tf.size(index), 4)) if numbers is None else numbers
+            batch = tf.map_fn(one, (index, numbers), fn_output_signature=tf.float32)
+        batch = tf.ensure_shape(batch, (None, *size))
+        return batch, tf.one_hot(tf.gather(labels, index), len(source.class_names))
 
     return read

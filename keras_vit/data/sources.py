@@ -11,9 +11,10 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import numpy as np
+import tensorflow as tf
 
 from keras_vit import checks
-from keras_vit.data import pipeline
+from keras_vit.data import crops
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 
@@ -209,9 +210,9 @@ def _fault(path, size, _modified):
     try:
         if not size:
             return "empty file"
-        pipeline.decode(pathlib.Path(path).read_bytes(), 3)
+        crops.decode(tf.constant(pathlib.Path(path).read_bytes()), 3)
     except Exception as error:  # whatever the decoder finds is this file's fault, to be told with its name
-        return pipeline.reason(error)
+        return crops.reason(error)
     return None
 
 

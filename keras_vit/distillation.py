@@ -1,0 +1,68 @@
+"""Learning from a teacher."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Distiller(keras.Model):
+    """A student in training with a teacher: fit it, then take its `student`.
+
+    The loss is `(1 - weight) * loss(labels, class head) + weight * d`, where `d` compares the distillation head with
+    the teacher (Touvron et al. 2021, DeiT, arXiv:2012.12877, equations 2 and 3):
+
+    - `"soft"`: `temperature**2 * KL(softmax(teacher / temperature), softmax(student / temperature))`;
+    - `"hard"`: cross-entropy with the teacher's most likely class.
+
+    A student from `vit(distilled=True)` trains each of its two heads on its own target; any other trains its one head
+    on both.
+
+    Args:
+        student: Model from pixels to logits.
+        teacher: Likewise, of the same images and classes; it stays as it is.
+        kind: `"soft"` or `"hard"`.
+        weight: Share of the teacher in the loss, 0 to 1.
+        temperature: Of `"soft"`.
+
+    Raises:
+        ValueError: If the teacher takes other images or has other classes.
+    """
+
+    def __init__(self, student, teacher, kind="hard", weight=0.5, temperature=3.0, **kwargs):
+        super().__init__(**kwargs)
+        for what in ("input_shape", "output_shape"):
+            if getattr(student, what) != getattr(teacher, what):
+                raise ValueError(
+                    f"A teacher takes the same images and has the same classes. Received: {what} "
+                    f"{getattr(teacher, what)}, the student's {getattr(student, what)}"
+                )
+        teacher.trainable = False
+        self.student, self.teacher = student, teacher
+        self.kind, self.weight, self.temperature = kind, weight, temperature
+        names = [name for name in ("head", "head_distilled") if name in {layer.name for layer in student.layers}]
+        self.heads = keras.Model(student.inputs, [student.get_layer(name).output for name in names])
+        self.built = True
+
+    def call(self, images, training=None):
+        logits = ops.stack(self.heads(images, training=training), axis=1)  # (batch, heads, classes)
+        return logits if training else ops.mean(logits, axis=1)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        if len(y_pred.shape) == 2:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        by_labels = super().compute_loss(x, y, y_pred[:, 0], sample_weight, training)
+        return (1 - self.weight) * by_labels + self.weight * self.from_teacher(x, y_pred[:, -1])
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        y_pred = ops.mean(y_pred, axis=1) if len(y_pred.shape) == 3 else y_pred
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def from_teacher(self, images, logits):
+        """Returns the mean of `d` over a batch."""
+        target = ops.stop_gradient(self.teacher(images, training=False))
+        if self.kind == "hard":
+            return ops.mean(keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True))
+        t = self.temperature
+        wanted = ops.softmax(target / t, axis=-1)
+        divergence = ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
+        return t**2 * ops.mean(divergence)

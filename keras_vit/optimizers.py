@@ -1,0 +1,166 @@
+"""Optimizers and schedules as recipes name them."""
+
+import math
+import re
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+
+
+def make(optim, variables, steps):
+    """Returns the optimizer that a recipe asks for, for a model's trainable variables; not yet built.
+
+    Weight decay is on kernels only: not on biases, norms, tokens, positions, or layer scale.
+
+    Args:
+        optim: A `keras_vit.config.Optim`.
+        variables: The trainable variables.
+        steps: Batches an epoch.
+
+    Raises:
+        ValueError: If nothing is left to train.
+    """
+    if not variables:
+        raise ValueError("Nothing is left to train: every layer is frozen.")
+    an_epoch = steps / optim.accumulate  # changes of the weights
+    schedule = Schedule(
+        optim.schedule,
+        optim.learning_rate,
+        steps=optim.epochs * an_epoch,
+        warmup=optim.warmup_epochs * an_epoch,
+        timescale=optim.rsqrt_epochs * an_epoch,
+        cooldown=optim.cooldown_epochs * an_epoch,
+        every=optim.accumulate,
+    )
+    settings = dict(
+        name="optimizer",  # the same in every process, for snapshots
+        weight_decay=optim.weight_decay,
+        global_clipnorm=optim.clip_norm,
+        use_ema=optim.ema is not None,
+        ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after each batch
+        gradient_accumulation_steps=optim.accumulate if optim.accumulate > 1 else None,
+    )
+    if optim.optimizer == "sgd":
+        settings["momentum"] = optim.momentum
+    kinds = LAYERWISE if optim.layer_decay is not None else PLAIN
+    if optim.layer_decay is not None:
+        settings["layer_decay"] = optim.layer_decay
+    optimizer = kinds[optim.optimizer](schedule, **settings)
+    optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
+    return optimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Schedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear warm-up from 0, a decay, and if asked a linear cool-down to 0; as big_vision has them.
+
+    Args:
+        kind: `"cosine"` or `"linear"`, which end at 0; `"rsqrt"`, which divides by
+            `sqrt(1 + (step - warmup) / timescale)`; or `"constant"`.
+        peak: Highest learning rate.
+        steps: All steps.
+        warmup: Steps of the warm-up.
+        timescale: Of `"rsqrt"`, in steps.
+        cooldown: Steps of the cool-down.
+        every: Calls that make one step: Keras counts batches, also where it accumulates their gradients.
+    """
+
+    def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
+        checks.one_of("kind", kind, tuple(DECAYS))
+        if warmup > steps:
+            raise ValueError(f"The warm-up of {warmup:g} steps is longer than the training of {steps:g}.")
+        self.kind, self.peak, self.steps, self.warmup = kind, peak, steps, warmup
+        self.timescale, self.cooldown, self.every = timescale, cooldown, every
+
+    def __call__(self, step):
+        step = ops.cast(step // self.every, "float32")
+        since = ops.maximum(step - self.warmup, 0.0)
+        progress = ops.minimum(since / max(self.steps - self.warmup, 1), 1.0)
+        rate = self.peak * DECAYS[self.kind](progress, since / max(self.timescale, 1e-9))
+        if self.warmup:
+            rate = rate * ops.minimum(step / self.warmup, 1.0)
+        if self.cooldown:
+            rate = rate * ops.clip((self.steps - step) / self.cooldown, 0.0, 1.0)
+        return rate
+
+    def get_config(self):
+        return dict(vars(self))
+
+
+DECAYS = {
+    "cosine": lambda progress, _: 0.5 * (1 + ops.cos(math.pi * progress)),
+    "linear": lambda progress, _: 1 - progress,
+    "rsqrt": lambda _, time: 1 / ops.sqrt(1 + time),
+    "constant": lambda progress, _: ops.ones_like(progress),
+}
+
+
+def layer_factors(paths, decay):
+    """Returns what the learning rate of each variable is multiplied by, in layer-wise decay.
+
+    1 for the head and the last norm, `decay` for the last block, and so on down; the stem, patches and positions are
+    one step below the first block. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in MAE's and timm's fine-tuning.
+
+    Args:
+        paths: Weight paths, such as `"block_3/mlp/dense1/kernel"`.
+        decay: Number in (0, 1].
+    """
+    blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]
+    depth = 1 + max((int(block[1]) for block in blocks if block), default=-1)
+    below = re.compile(r"(?:^|/)(?:stem|patches|encoder|norm_pre)/")
+
+    def level(path, block):
+        return int(block[1]) + 1 if block else 0 if below.search(path) else depth + 1
+
+    return [decay ** (depth + 1 - level(path, block)) for path, block in zip(paths, blocks)]
+
+
+class _Layerwise:
+    """Multiplies each variable's learning rate, and so its decay, by its layer's factor."""
+
+    def __init__(self, *args, layer_decay=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.layer_decay = layer_decay
+
+    def build(self, variables):
+        super().build(variables)
+        self.factors = layer_factors([v.path for v in variables], self.layer_decay)
+
+    def _apply_weight_decay(self, variables):
+        """Left to `update_step`, which knows the layer."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = learning_rate * self.factors[self._get_variable_index(variable)]
+        if self.weight_decay and self._use_weight_decay(variable):
+            decay = ops.cast(rate * self.weight_decay, variable.dtype)
+            self.assign_sub(variable, ops.multiply(variable, decay))
+        super().update_step(gradient, variable, rate)
+
+    def get_config(self):
+        return {**super().get_config(), "layer_decay": self.layer_decay}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class LayerwiseAdamW(_Layerwise, keras.optimizers.AdamW):
+    """AdamW with layer-wise learning-rate decay; see `layer_factors`.
+
+    Args:
+        layer_decay: Factor from a block to the one below it, in (0, 1].
+        **kwargs: As in `keras.optimizers.AdamW`.
+    """
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class LayerwiseSGD(_Layerwise, keras.optimizers.SGD):
+    """SGD with layer-wise learning-rate decay; see `layer_factors`.
+
+    Args:
+        layer_decay: Factor from a block to the one below it, in (0, 1].
+        **kwargs: As in `keras.optimizers.SGD`.
+    """
+
+
+PLAIN = {"adamw": keras.optimizers.AdamW, "sgd": keras.optimizers.SGD}
+LAYERWISE = {"adamw": LayerwiseAdamW, "sgd": LayerwiseSGD}

@@ -1,0 +1,137 @@
+"""The whole state of a training run on disk: every number that the next step depends on.
+
+A snapshot is one safetensors file, `state-STEP-HASH.safetensors`, with arrays by variable and notes as JSON. It is written
+under another name, forced to the disk and renamed; its name holds the start of its SHA-256, so that a damaged one is
+known; the last two are kept.
+"""
+
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import warnings
+
+import keras
+import ml_dtypes  # noqa: F401 - NumPy's bfloat16
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from keras_vit import files
+
+KEPT = 2
+_OWN_NUMBER = re.compile(r"(?<=seed_generator)_\d+")  # which Keras counts up from model to model
+_NAME = re.compile(r"state-(\d{10})-([0-9a-f]{16})\.safetensors")
+
+
+def save(folder, step, arrays, notes):
+    """Writes a snapshot and removes all but the newest two.
+
+    Args:
+        folder: Directory of the run.
+        step: Number of training steps done; the order of snapshots.
+        arrays: Dictionary from names to arrays; see `values`.
+        notes: Dictionary for JSON.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: If it cannot be written, for a full disk say; the snapshots before it are as they were.
+    """
+    folder = pathlib.Path(folder)
+    temporary = folder / ".state.tmp"
+    try:
+        safetensors.numpy.save_file(arrays, temporary, metadata={"keras_vit": json.dumps(notes)})
+        path = folder / f"state-{step:010d}-{_digest(temporary)}.safetensors"
+        with files.replacing(path) as beside:
+            temporary.rename(beside)
+    except (OSError, safetensors.SafetensorError) as error:
+        newest = next(iter(_all(folder)), None)
+        free = shutil.disk_usage(folder).free / 1e6 if folder.is_dir() else 0
+        raise OSError(
+            f"The state after step {step} could not be written to {str(folder)!r}, where {free:,.0f} MB are free "
+            f"({error}). {f'The last good one is {newest.name}.' if newest else 'There is none before it.'}"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    later = [p for p in _all(folder) if p != path and int(_NAME.fullmatch(p.name)[1]) >= step]  # damaged, or in vain
+    for old in later + [p for p in _all(folder) if p not in later][KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def newest(folder):
+    """Returns `(arrays, notes, path)` of the newest undamaged snapshot, or `None` where there is none at all.
+
+    Damaged ones are warned of, and passed over.
+
+    Raises:
+        ValueError: If there are snapshots, and all are damaged.
+    """
+    found = _all(folder)
+    for path in found:
+        try:
+            if _digest(path) != _NAME.fullmatch(path.name)[2]:
+                raise ValueError("its SHA-256 is not that of its name")
+            with safetensors.safe_open(path, "np") as file:
+                return {k: file.get_tensor(k) for k in file.keys()}, json.loads(file.metadata()["keras_vit"]), path  # noqa: SIM118
+        except (OSError, ValueError, safetensors.SafetensorError) as error:
+            warnings.warn(f"{str(path)!r} is damaged ({error}); the one before it is taken.", stacklevel=2)
+    if found:
+        raise ValueError(
+            f"Every state in {str(folder)!r} is damaged: {', '.join(path.name for path in found)}. "
+            "Remove them to start from the beginning, or choose another directory."
+        )
+    return None
+
+
+def exists(folder):
+    """Returns whether a directory holds a snapshot, damaged or not."""
+    return bool(_all(folder))
+
+
+def assign(variables, arrays):
+    """Gives variables the values of a snapshot.
+
+    Raises:
+        ValueError: If their names or shapes differ.
+    """
+    different = sorted(set(variables) ^ set(arrays))
+    different += [k for k in set(variables) & set(arrays) if tuple(variables[k].shape) != arrays[k].shape]
+    if different:
+        raise ValueError(f"The state is of another model or optimizer. Different: {', '.join(different[:5])}")
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
+
+
+def named(**groups):
+    """Returns one dictionary of all variables, each under its group, its number in it and its path."""
+    return {
+        f"{group}/{i}/{_OWN_NUMBER.sub('', variable.path)}": variable
+        for group, variables in groups.items()
+        for i, variable in enumerate(variables)
+    }
+
+
+def values(variables):
+    """Returns the values of a dictionary of variables; those that are spread over processes are gathered by all."""
+    return {name: _to_numpy(variable.value) for name, variable in variables.items()}
+
+
+def _to_numpy(value):
+    if not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated:
+        from jax.experimental import multihost_utils
+
+        return np.asarray(multihost_utils.process_allgather(value, tiled=True), order="C")
+    return np.asarray(keras.ops.convert_to_numpy(value), order="C")
+
+
+def _all(folder):
+    return sorted((p for p in pathlib.Path(folder).glob("state-*") if _NAME.fullmatch(p.name)), reverse=True)
+
+
+def _digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -1,0 +1,128 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import optimizers, vit
+from keras_vit.config import Optim
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+
+
+def rates(steps, at, **settings):
+    schedule = optimizers.make(Optim(**settings), [keras.Variable(0.0)], steps)._learning_rate
+    again = optimizers.Schedule.from_config(schedule.get_config())
+    found = [float(schedule(step)) for step in at]
+    assert found == [float(again(step)) for step in at]
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings, at, expected",
+    [
+        (dict(warmup_epochs=1.0), (0, 50, 100, 250, 400), (0, 0.5, 1, 0.5, 0)),
+        (dict(warmup_epochs=0), (0, 200, 400), (1, 0.5, 0)),
+        (dict(schedule="linear", warmup_epochs=1.0), (50, 100, 250, 400), (0.5, 1, 0.5, 0)),
+        (dict(schedule="constant", warmup_epochs=0.5, cooldown_epochs=1.0), (25, 50, 300, 350), (0.5, 1, 1, 0.5)),
+        (dict(schedule="rsqrt", warmup_epochs=1.0, rsqrt_epochs=0.5), (50, 100, 250), (0.5, 1, 0.5)),
+        (dict(warmup_epochs=0, accumulate=2), (0, 1, 198, 199, 200), (1, 1, 0.508, 0.508, 0.5)),
+    ],
+)
+def test_schedules(settings, at, expected):
+    found = rates(100, at, epochs=4, learning_rate=0.01, **settings)
+    np.testing.assert_allclose(found, 0.01 * np.array(expected), atol=1e-5)
+
+
+def test_a_warmup_longer_than_the_training_is_refused():
+    with pytest.raises(ValueError, match="warm-up of 300 steps is longer than the training of 200"):
+        rates(100, [], epochs=2, warmup_epochs=3.0)
+
+
+def variables(model):
+    return {v.path: keras.ops.convert_to_numpy(v).copy() for v in model.trainable_variables}
+
+
+def ones(optim):
+    """A model of ones and its optimizer, after one step without any gradient."""
+    model = vit("mu/4", image_size=8, num_classes=3, depth=2)
+    for variable in model.trainable_variables:
+        variable.assign(np.ones(variable.shape))
+    optimizer = optimizers.make(optim, model.trainable_variables, 100)
+    optimizer.apply([keras.ops.zeros(v.shape) for v in model.trainable_variables], model.trainable_variables)
+    return variables(model)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("layer_decay", [None, 0.5])
+def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
+    """Without a gradient, what decays is multiplied by 1 - rate * decay, and the rest stays."""
+    optim = Optim(optimizer=optimizer, warmup_epochs=0, learning_rate=0.01, weight_decay=0.1, layer_decay=layer_decay)
+    for path, value in ones(optim).items():
+        factor = 1.0
+        if layer_decay:  # depth 2: patches 1/8, blocks 1/4 and 1/2, norm and head 1
+            factor = 0.125 if "encoder" in path else 0.25 if "block_0" in path else 0.5 if "block_1" in path else 1.0
+        expected = 1 - 0.01 * 0.1 * factor if path.endswith("kernel") else 1
+        np.testing.assert_allclose(value, expected, rtol=1e-6, err_msg=path)
+
+
+def test_the_table_of_layer_decay_is_beits():
+    """As MAE's lr_decay.py: `decay ** (depth + 1 - layer)`, patches and positions being 0, blocks from 1, the rest last."""
+    model = vit("B/16", image_size=32, num_classes=2, depth=12, width=12, num_heads=3, mlp_dim=12)
+    paths = [v.path for v in model.trainable_variables]
+    found = dict(zip(paths, optimizers.layer_factors(paths, 0.75)))
+    assert found["encoder/position_embedding"] == found["encoder/projection/kernel"] == 0.75**13
+    for i in range(12):
+        assert found[f"block_{i}/attention/qkv/kernel"] == 0.75 ** (12 - i)
+    assert found["norm/gamma"] == found["head/kernel"] == 1
+
+
+@pytest.mark.parametrize("optimizer, kind", [("adamw", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD)])
+def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
+    """A step with layer-wise decay is a step without, times the factor; from the same start, no weight decay."""
+    images, labels = RNG.integers(0, 256, (8, 8, 8, 3)).astype("uint8"), RNG.integers(0, 3, 8)
+    moved = []
+    for decay in (None, 0.5):
+        keras.utils.set_random_seed(0)
+        model = vit("mu/4", image_size=8, num_classes=3, depth=2)
+        model.get_layer("head").kernel.assign(RNG.normal(size=model.get_layer("head").kernel.shape) * 0 + 0.1)
+        optim = Optim(optimizer=optimizer, warmup_epochs=0, weight_decay=0.0, layer_decay=decay, learning_rate=0.1)
+        before = variables(model)
+        made = optimizers.make(optim, model.trainable_variables, 100)
+        assert isinstance(made, kind)
+        model.compile(made, keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+        model.train_on_batch(images, labels)
+        moved.append({path: value - before[path] for path, value in variables(model).items()})
+    factors = dict(zip(moved[0], optimizers.layer_factors(list(moved[0]), 0.5)))
+    for path, plain in moved[0].items():
+        np.testing.assert_allclose(moved[1][path], plain * factors[path], rtol=2e-3, atol=1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_four_batches_of_eight_are_one_of_thirty_two(optimizer):
+    images, labels = RNG.integers(0, 256, (64, 8, 8, 3)).astype("uint8"), np.eye(3)[RNG.integers(0, 3, 64)]
+    ends = []
+    for batch, accumulate in ((32, 1), (8, 4)):
+        keras.utils.set_random_seed(0)
+        model = vit("mu/4", image_size=8, num_classes=3, depth=1)
+        optim = Optim(
+            optimizer=optimizer, epochs=4, warmup_epochs=1.0, accumulate=accumulate, learning_rate=0.01, ema=0.9
+        )
+        made = optimizers.make(optim, model.trainable_variables, 64 // batch)
+        model.compile(made, keras.losses.CategoricalCrossentropy(from_logits=True), jit_compile=True)
+        for _ in range(2):
+            for start in range(0, 64, batch):
+                model.train_on_batch(images[start : start + batch], labels[start : start + batch])
+        averages = [keras.ops.convert_to_numpy(v) for v in made._model_variables_moving_average]
+        ends.append([*variables(model).values(), *averages])
+    count = len(ends[0]) // 2
+    for a, b in zip(ends[0][:count], ends[1][:count]):
+        np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+def test_an_optimizer_comes_back_from_its_config():
+    made = optimizers.make(Optim(layer_decay=0.7, optimizer="sgd"), [keras.Variable(0.0)], 10)
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(made))
+    assert type(again) is optimizers.LayerwiseSGD and again.layer_decay == 0.7
+    with pytest.raises(ValueError, match="Nothing is left to train"):
+        optimizers.make(Optim(), [], 10)
