@@ -1,8 +1,8 @@
 """The whole state of a training run on disk: every number that the next step depends on.
 
-A snapshot is one safetensors file, `state-STEP-HASH.safetensors`, with arrays by variable and notes as JSON. It is written
-under another name, forced to the disk and renamed; its name holds the start of its SHA-256, so that a damaged one is
-known; the last two are kept.
+A snapshot is one safetensors file, `state-STEP-HASH.safetensors`, with arrays by variable and notes as JSON. It is
+written under another name, forced to the disk and renamed; its name holds the start of its SHA-256, so that a damaged
+one is known; the last two are kept.
 """
 
 import hashlib

@@ -67,7 +67,7 @@ def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
 
 
 def test_the_table_of_layer_decay_is_beits():
-    """As MAE's lr_decay.py: `decay ** (depth + 1 - layer)`, patches and positions being 0, blocks from 1, the rest last."""
+    """As MAE's lr_decay.py: `decay ** (depth + 1 - layer)`, patches and positions being 0, blocks 1 to depth."""
     model = vit("B/16", image_size=32, num_classes=2, depth=12, width=12, num_heads=3, mlp_dim=12)
     paths = [v.path for v in model.trainable_variables]
     found = dict(zip(paths, optimizers.layer_factors(paths, 0.75)))

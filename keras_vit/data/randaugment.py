@@ -1,7 +1,7 @@
 """RandAugment: a few operations on each image, drawn from sixteen, each as Pillow computes it.
 
-Cubuk et al. 2020 (arXiv:1909.13719), with the operations and strengths of big_vision and EfficientNet's code. Lengths in
-pixels, which those give for images of 224, are shares of the side here. Only the drawn operation is computed.
+Cubuk et al. 2020 (arXiv:1909.13719), with the operations and strengths of big_vision and EfficientNet's code. Lengths
+in pixels, which those give for images of 224, are shares of the side here. Only the drawn operation is computed.
 """
 
 import math
