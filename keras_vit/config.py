@@ -168,9 +168,13 @@ class Recipe(_Checked):
     optim: Optim = Optim()
     weights: Weights | None = None
     reached: Reached | None = None
+    metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
+    distribute: Literal["data", "model"] | None = None  # over all devices: batches, or batches and weights
+    model_parallel: int = _number(1, low=1)  # devices that share one copy of the weights, for "model"
     seed: int = _number(0, below=2**31)
 
 
+TOP = ("seed", "name", "metrics", "distribute", "model_parallel")
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
 
@@ -191,7 +195,7 @@ def override(recipe, changes):
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
         elif part in ("data", "augment", "optim") and key in {f.name for f in dataclasses.fields(PARTS[part])}:
             recipe = dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **{key: value})})
-        elif name in ("seed", "name"):
+        elif name in TOP:
             recipe = dataclasses.replace(recipe, **{name: value})
         else:
             raise ValueError(f"A recipe has no {name!r}. {checks.near(name, names(recipe))}")
@@ -201,7 +205,7 @@ def override(recipe, changes):
 def names(recipe):
     """Returns every dotted name that `override` knows, those of the model that the recipe sets included."""
     parts = [f"{part}.{f.name}" for part in ("data", "augment", "optim") for f in dataclasses.fields(PARTS[part])]
-    return ["seed", *parts, *(f"model.{key}" for key in recipe.model)]
+    return [*TOP, *parts, *(f"model.{key}" for key in recipe.model)]
 
 
 def parse(words):

@@ -1,6 +1,7 @@
 """Recipes by name: list, load, build."""
 
 import ast
+import contextlib
 import hashlib
 import inspect
 import pathlib
@@ -8,7 +9,7 @@ import runpy
 
 import keras
 
-from keras_vit import checks, config
+from keras_vit import checks, config, finetuning
 from keras_vit.pretrained import vit
 
 _PACKAGE = pathlib.Path(__file__).parent
@@ -102,7 +103,9 @@ def from_recipe(name, changes=None, *, pretrained=False):
     )
     path = weights_path(recipe) if pretrained else None
     keras.utils.set_random_seed(recipe.seed)
-    model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
+    scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
+    with scope:
+        model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
     if path:
         model.load_weights(path)
     return model

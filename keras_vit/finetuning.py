@@ -87,7 +87,7 @@ def merge_lora(model):
     return copy
 
 
-def rematerialised(depth):
+def rematerialised(depth=200):
     """Returns a scope in which a model is built whose blocks are computed again in the backward pass.
 
     Between blocks only their inputs are kept: less memory for a third more computation (Chen et al. 2016,

@@ -1,21 +1,52 @@
 """The directory of a run: what lies in it, whose it is, and reading it back."""
 
+import contextlib
 import json
 import pathlib
 import zipfile
 
+import filelock
 import keras
 
 from keras_vit import config, snapshots
 
 RECIPE, DATA, LABELS = "recipe.json", "data.json", "labels.txt"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
+LOCK = ".lock"
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
 
 
 def is_run(folder):
     """Returns whether a directory holds a run."""
     return (pathlib.Path(folder) / RECIPE).is_file()
+
+
+@contextlib.contextmanager
+def claimed(folder, recipe, data, class_names, *, writes=True):
+    """A block in which a directory is this process's own; arguments as in `claim`, and whether this process writes.
+
+    Raises:
+        ValueError: As `claim`, and if another process trains in it.
+        OSError: If it cannot be made or written to.
+    """
+    folder = pathlib.Path(folder)
+    if not writes:
+        yield
+        return
+    _refuse_foreign(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise ValueError(
+            f"Another process is training in {str(folder)!r}. Wait for it, or choose another directory."
+        ) from None
+    try:
+        claim(folder, recipe, data, class_names)
+        yield
+    finally:
+        lock.release()
 
 
 def claim(folder, recipe, data, class_names):
@@ -40,12 +71,16 @@ def claim(folder, recipe, data, class_names):
                     f"Different: {'; '.join(different)}"
                 )
         return
-    if not is_run(folder) and folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
+    _refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LABELS).write_text("\n".join(class_names) + "\n")
     (folder / DATA).write_text(json.dumps(data, indent=2))
     (folder / RECIPE).write_text(json.dumps(recipe, indent=2))
+
+
+def _refuse_foreign(folder):
+    if not is_run(folder) and folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
+        raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
 
 
 def load(folder, file):

@@ -1,16 +1,17 @@
 """A run of a recipe: its data, its training, and what is done with it afterwards."""
 
-import importlib
+import importlib.util
 import inspect
 import pathlib
 
 import keras
 import numpy as np
 
-from keras_vit import checks, config, rundir
+from keras_vit import checks, config, distribution, rundir
+from keras_vit.checkpoints import from_checkpoint, list_checkpoints
 from keras_vit.cookbook import check, from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_saved_model, export_tflite
-from keras_vit.pretrained import vit
+from keras_vit.pretrained import from_pretrained, vit
 
 
 def datasets(recipe, *, train=None, validation=None):
@@ -36,7 +37,17 @@ def datasets(recipe, *, train=None, validation=None):
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
-def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
+def fit(
+    recipe,
+    workdir=None,
+    *,
+    train=None,
+    validation=None,
+    teacher=None,
+    verbose="auto",
+    tensorboard=False,
+    save_steps=None,
+):
     """Trains the model of a recipe, or goes on where the run in the directory stopped.
 
     Sets the random seed of Python, NumPy and the backend to the recipe's.
@@ -44,33 +55,52 @@ def fit(recipe, workdir=None, *, train=None, validation=None, verbose="auto"):
     Args:
         recipe: A `Recipe`, or a name.
         workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `data.json` (what tells the data from
-            any other), `labels.txt`, `history.csv`, `best.keras` and `last.keras` after each epoch, and `model.keras`
-            (the last epoch, without the optimizer) at the end.
+            any other), `labels.txt`; `history.csv`, `best.keras` and a snapshot of the whole state, `state-...`, after
+            each epoch; snapshots every ten minutes too; and `model.keras` (the last epoch) at the end.
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
+        teacher: Model to learn from, in place of the one that the recipe names, where it says `optim.distill`.
         verbose: As in `keras.Model.fit`.
+        tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
+        save_steps: Steps between snapshots inside an epoch, in place of ten minutes.
 
     Returns:
         The model, with the weights of the last epoch, and the history: a dictionary of lists, one value an epoch.
 
     Raises:
         ValueError, FileNotFoundError: For data that is not there or does not fit, or a directory that holds
-            another recipe's run, or a run on other data.
+            another recipe's run, or a run on other data, or that another process is training in.
         RuntimeError: When the loss becomes NaN or infinite.
+        OSError: When the state cannot be written; the one before it is as it was.
+        KeyboardInterrupt: After Ctrl-C or a SIGTERM; the state was saved, and the same call goes on from there.
     """
     _need_tensorflow("Training from a recipe")
     from keras_vit import training
 
     recipe, _, sources = _sources(recipe, train, validation)
-    model = from_recipe(recipe)
-    if model.output_shape != (None, len(sources[0].class_names)):
-        raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
     workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
     data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
-    rundir.claim(workdir, recipe, data, sources[0].class_names)
-    history = training.fit(model, recipe, *sources, workdir, verbose)
-    if not (workdir / rundir.MODEL).exists():
-        training.save_trained(model, model, workdir / rundir.MODEL)
+    extra = [_tensorboard(workdir)] if tensorboard else []
+    place = distribution.start(recipe)
+    with place.scope():
+        model = from_recipe(recipe)
+        if model.output_shape != (None, len(sources[0].class_names)):
+            raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
+        teacher = _teacher(recipe, teacher, model)
+        with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
+            history = training.fit(
+                model,
+                recipe,
+                *sources,
+                workdir,
+                verbose,
+                teacher=teacher,
+                place=place,
+                save_steps=save_steps,
+                extra=extra,
+            )
+            if place.writes and not (workdir / rundir.MODEL).exists():
+                training.save_trained(model, model, workdir / rundir.MODEL)
     return model, history
 
 
@@ -222,6 +252,27 @@ def _sources(recipe, train, validation):
         found = [sources.from_arrays(*_pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
     pipeline.steps_per_epoch(found[0], recipe)
     return recipe, shape, found
+
+
+def _teacher(recipe, given, model):
+    """Returns the model that a recipe learns from, or `None`."""
+    if not recipe.optim.distill:
+        return None
+    if given is None and recipe.optim.teacher is None:
+        raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
+    if given is not None:
+        return given
+    if recipe.optim.teacher.endswith(".keras"):
+        return keras.models.load_model(recipe.optim.teacher)
+    known = {row.name for row in list_checkpoints()}
+    read = from_pretrained if recipe.optim.teacher in known else from_checkpoint
+    return read(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
+
+
+def _tensorboard(workdir):
+    if importlib.util.find_spec("tensorboard") is None:
+        raise ImportError("The logs need TensorBoard, which is not installed: pip install tensorboard.")
+    return keras.callbacks.TensorBoard(str(workdir / "tensorboard"), write_graph=False)
 
 
 def _pair_of(arrays):

@@ -10,11 +10,12 @@ import numpy as np
 from keras_vit import callbacks, files, finetuning, optimizers, snapshots
 from keras_vit.data import pipeline
 from keras_vit.distillation import Distiller
+from keras_vit.distribution import ALONE
 from keras_vit.losses import ClassLoss
 from keras_vit.rundir import HISTORY
 
 
-def compile_model(model, recipe, steps, class_weights=None):
+def compile_model(model, recipe, steps, class_weights=None, jit_compile=True):
     """Compiles a model as a recipe says.
 
     Args:
@@ -22,6 +23,7 @@ def compile_model(model, recipe, steps, class_weights=None):
         recipe: A `Recipe`; its `optim` is read.
         steps: Batches an epoch.
         class_weights: As in `ClassLoss`.
+        jit_compile: Whether XLA compiles it.
 
     Returns:
         The model, with its optimizer built.
@@ -29,12 +31,14 @@ def compile_model(model, recipe, steps, class_weights=None):
     optim = recipe.optim
     optimizer = optimizers.make(optim, model.trainable_variables, steps)
     loss = ClassLoss(optim.loss, optim.label_smoothing, class_weights)
-    model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=True)
+    model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=jit_compile)
     model.optimizer.build(model.trainable_variables)
     return model
 
 
-def fit(model, recipe, train, validation, workdir, verbose="auto", *, teacher=None, save_steps=None, extra=()):
+def fit(
+    model, recipe, train, validation, workdir, verbose="auto", *, teacher=None, place=ALONE, save_steps=None, extra=()
+):
     """Trains a model, from where the directory's last run stopped.
 
     Args:
@@ -45,6 +49,7 @@ def fit(model, recipe, train, validation, workdir, verbose="auto", *, teacher=No
         workdir: Directory; gets snapshots of the run's state, `best.keras` and `history.csv`.
         verbose: As in `keras.Model.fit`.
         teacher: Model to learn from, for a recipe that says `optim.distill`.
+        place: Where it trains; the model was built in its scope, in which this is called too.
         save_steps: Steps between snapshots inside an epoch; `None` for every ten minutes.
         extra: More callbacks.
 
@@ -62,22 +67,31 @@ def fit(model, recipe, train, validation, workdir, verbose="auto", *, teacher=No
     learner = model
     if optim.distill:
         learner = Distiller(model, teacher, optim.distill, optim.distill_weight, optim.temperature)
-    compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None)
+    compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None, place.jit_compile)
     variables = snapshots.named(model=model.variables, optimizer=learner.optimizer.variables)
     progress = {"epoch": 0, "step": 0, "history": [], "best": -1.0}
     validation_batches = pipeline.evaluation_batches(validation, recipe, size)
     while True:
         metrics = _restore(workdir, variables, progress)
+        if place.writes:
+            callbacks.write_history(workdir, progress["history"])
         first, step = progress["epoch"], progress["step"]
         if first >= optim.epochs:
             break
         keep = callbacks.Keep(
-            workdir, variables, progress, steps, lambda path: save_trained(learner, model, path), metrics, save_steps
+            workdir,
+            variables,
+            progress,
+            steps,
+            save_best=lambda path: save_trained(learner, model, path),
+            metrics=metrics,
+            save_steps=save_steps,
+            writes=place.writes,
         )
         averages = [callbacks.Average()] if optim.ema is not None else []
         try:
             learner.fit(
-                pipeline.training_batches(train, recipe, size, first_epoch=first, first_step=step),
+                pipeline.training_batches(train, recipe, size, first_epoch=first, first_step=step, share=place.share),
                 validation_data=validation_batches,
                 initial_epoch=first,
                 epochs=first + 1 if step else optim.epochs,  # the rest of an epoch by itself: it has fewer steps
@@ -119,7 +133,6 @@ def _restore(workdir, variables, progress):
     metrics = {name: array for name, array in arrays.items() if name.startswith("metrics/")}
     snapshots.assign(variables, {name: array for name, array in arrays.items() if name not in metrics})
     progress.update(notes)
-    callbacks.write_history(workdir, progress["history"])
     return metrics
 
 
