@@ -69,8 +69,6 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
         checks.one_of("kind", kind, tuple(DECAYS))
-        if warmup > steps:
-            raise ValueError(f"The warm-up of {warmup:g} steps is longer than the training of {steps:g}.")
         self.kind, self.peak, self.steps, self.warmup = kind, peak, steps, warmup
         self.timescale, self.cooldown, self.every = timescale, cooldown, every
 

@@ -34,9 +34,8 @@ def test_schedules(settings, at, expected):
     np.testing.assert_allclose(found, 0.01 * np.array(expected), atol=1e-5)
 
 
-def test_a_warmup_longer_than_the_training_is_refused():
-    with pytest.raises(ValueError, match="warm-up of 300 steps is longer than the training of 200"):
-        rates(100, [], epochs=2, warmup_epochs=3.0)
+def test_a_warmup_longer_than_the_training_rises_to_the_end():
+    np.testing.assert_allclose(rates(100, [100, 200], epochs=2, warmup_epochs=4.0, learning_rate=1.0), [0.25, 0.5])
 
 
 def variables(model):
