@@ -17,14 +17,14 @@ Changes = Annotated[
 def list_() -> None:
     """List recipes and variants."""
     import keras_vit
+    from keras_vit import cookbook
 
-    print(f"{'recipe':<12}{'data':<14}{'parameters':>12}  reached")
+    print(f"{'recipe':<27}{'data':<24}{'parameters':>12}  reached")
     for name in keras_vit.list_recipes():
         recipe = keras_vit.load_recipe(name)
         reached = recipe.reached
         told = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
-        parameters = keras_vit.from_recipe(recipe).count_params()
-        print(f"{name:<12}{recipe.data.source:<14}{parameters:>12,}  {told}")
+        print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {told}")
     print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for size in keras_vit.list_variants():
         print(
@@ -35,14 +35,14 @@ def list_() -> None:
 def show(recipe: Positional[str], changes: Changes = ()) -> None:
     """Print a recipe with all its settings, and its model."""
     import keras_vit
-    from keras_vit import config
+    from keras_vit import config, cookbook
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     for part, values in config.to_dict(loaded).items():
         lines = values.items() if isinstance(values, dict) else [("", values)]
         for name, value in lines:
             print(f"{part}{'.' if name else ''}{name} = {value!r}")
-    model = keras_vit.from_recipe(loaded)
+    model = cookbook.plan(loaded)
     print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
 
 
@@ -60,35 +60,46 @@ def copy(recipe: Positional[str], to: Positional[pathlib.Path]) -> None:
     print(f"{target}: edit it, then: python -m keras_vit fit {target}")
 
 
-def fit(recipe: Positional[str], changes: Changes = (), *, workdir: pathlib.Path | None = None) -> None:
-    """Train a recipe, or go on where the run in the directory stopped.
+def fit(
+    recipe: Positional[str],
+    changes: Changes = (),
+    *,
+    workdir: pathlib.Path | None = None,
+    tensorboard: bool = False,
+    save_steps: int | None = None,
+) -> None:
+    """Train a recipe, or go on where the run in the directory stopped. Ctrl-C saves and leaves.
 
     Args:
         recipe: Name of a recipe, or path of your own.
         workdir: Directory of the run; runs/NAME by default.
+        tensorboard: Write logs for TensorBoard too.
+        save_steps: Steps between saved states inside an epoch, in place of ten minutes.
     """
     import keras_vit
     from keras_vit import config
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     workdir = workdir or pathlib.Path("runs", loaded.name)
-    _, history = keras_vit.fit(loaded, workdir)
+    _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
     print(f"{workdir}: {len(history['loss'])} epochs, validation accuracy {history['val_accuracy'][-1]:.2%}")
 
 
 def evaluate(target: Target, *, split: str | None = None) -> None:
-    """Measure the accuracy of a trained model and of what was exported beside it.
+    """Measure a trained model, and what was exported beside it, on the test split.
 
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
     import keras_vit
 
-    accuracies = keras_vit.evaluate(target, split)
-    width = max(map(len, accuracies))
-    print(f"{'file':<{width}}  accuracy")
-    for file, accuracy in accuracies.items():
-        print(f"{file:<{width}}  {accuracy:>8.2%}")
+    found = keras_vit.evaluate(target, split)
+    width = max(map(len, found))
+    names = list(next(iter(found.values())))
+    print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
+    for file, values in found.items():
+        told = [f"{v:.2%}" if "accuracy" in name else f"{v:.4f}" for name, v in values.items()]
+        print(f"{file:<{width}}" + "".join(f"  {text:>{len(name)}}" for name, text in zip(names, told)))
 
 
 def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3) -> None:
@@ -239,6 +250,9 @@ def main(words=None):
     except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         print(f"error: {error}".replace("overwrite=True", "--overwrite"), file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt as stopped:
+        print(f"\n{stopped}" if str(stopped) else "\nInterrupted.", file=sys.stderr)
+        sys.exit(128 + int(getattr(stopped, "signal", 2)))
 
 
 if __name__ == "__main__":

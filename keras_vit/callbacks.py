@@ -12,8 +12,10 @@ import keras
 import numpy as np
 
 from keras_vit import files, rundir, snapshots
+from keras_vit.distribution import ALONE
 
 SAVE_SECONDS = 600.0
+TOGETHER = 10  # steps after which processes ask each other, which takes about a millisecond
 
 
 class Stopped(KeyboardInterrupt):
@@ -33,14 +35,14 @@ class Keep(keras.callbacks.Callback):
         save_best: Function that writes the model to a path.
         metrics: Arrays of the metrics where the epoch was left, or an empty dictionary.
         save_steps: Steps between snapshots; `None` for every ten minutes.
-        writes: Whether this process writes; of several, one does.
+        place: Where it trains. Several processes do together what one of them has to do.
     """
 
-    def __init__(self, folder, variables, progress, steps, save_best, metrics=(), save_steps=None, writes=True):
+    def __init__(self, folder, variables, progress, steps, save_best, metrics=(), save_steps=None, place=ALONE):
         super().__init__()
         self.folder, self.variables, self.progress, self.steps = pathlib.Path(folder), variables, progress, steps
-        self.save_best, self.metrics, self.save_steps, self.writes = save_best, dict(metrics), save_steps, writes
-        self.asked = None
+        self.save_best, self.metrics, self.save_steps, self.place = save_best, dict(metrics), save_steps, place
+        self.asked = self.stop = 0  # number of the signal: of this process, and of all once they know
 
     def on_train_begin(self, logs=None):
         self.saved = time.monotonic()
@@ -55,6 +57,8 @@ class Keep(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         if self.metrics:
+            some = keras.ops.zeros((1, self.model.output_shape[-1]))
+            self.model.compute_metrics(None, some, some)  # makes the metrics' variables, whose values come next
             snapshots.assign(self._metrics(), self.metrics)
             self.metrics = {}
 
@@ -62,11 +66,12 @@ class Keep(keras.callbacks.Callback):
         self.progress["step"] += 1
         if not math.isfinite(logs["loss"]):
             self._fail(f"loss became {logs['loss']}")
-        if self.asked:
+        due = self._due()
+        if self.stop:
             self._save()
             self._leave()
         ended = self.progress["step"] == self.steps
-        if not ended and self._due():
+        if not ended and due:
             self._save()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -76,18 +81,21 @@ class Keep(keras.callbacks.Callback):
         better = row["val_accuracy"] >= self.progress["best"]
         if better:
             self.progress["best"] = row["val_accuracy"]
-            if self.writes:
-                self.save_best(self.folder / rundir.BEST)
+            self.save_best(self.folder / rundir.BEST)
         self._save()
-        if self.writes:
+        if self.place.writes:
             append_row(self.folder, row)
-        if self.asked:
+        (self.stop,) = self.place.agree([self.asked])
+        if self.stop:
             self._leave()
 
     def _due(self):
-        if self.save_steps:
-            return self.progress["step"] % self.save_steps == 0
-        return self.save_steps is None and time.monotonic() - self.saved > SAVE_SECONDS
+        step = self.progress["step"]
+        due, late = self.save_steps and step % self.save_steps == 0, False
+        if self.place.processes == 1 or step % TOGETHER == 0:
+            late = self.save_steps is None and time.monotonic() - self.saved > SAVE_SECONDS
+            self.stop, late = self.place.agree([self.asked, int(late)])
+        return due or late
 
     def _metrics(self):
         return snapshots.named(metrics=self.model.metrics_variables)
@@ -100,7 +108,7 @@ class Keep(keras.callbacks.Callback):
         broken = next((k for k, a in arrays.items() if a.dtype.kind == "f" and not np.isfinite(a).all()), None)
         if broken:
             self._fail(f"values of {broken.split('/', 2)[2]} became NaN or infinite")
-        if self.writes:
+        if self.place.writes:
             snapshots.save(self.folder, self._done(), arrays, self.progress)
         self.saved = time.monotonic()
 
@@ -126,7 +134,7 @@ class Keep(keras.callbacks.Callback):
             f"Stopped after epoch {self.progress['epoch']}, step {self.progress['step']} of {self.steps}; all is saved "
             f"in {str(self.folder)!r}, and the same call goes on from there."
         )
-        stopped.signal = self.asked
+        stopped.signal = self.stop
         raise stopped
 
 

@@ -11,6 +11,7 @@ import keras
 
 from keras_vit import checks, config, finetuning
 from keras_vit.pretrained import vit
+from keras_vit.shapes import shapes_only
 
 _PACKAGE = pathlib.Path(__file__).parent
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
@@ -64,10 +65,12 @@ def load_recipe(name, changes=None):
 def own_copy(text, name):
     """Returns a recipe's file under another name, without the weights and results of the original."""
     lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.keyword) and node.arg in ("weights", "reached"):
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    recipe = next(call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe")
+    for node in recipe.keywords:
+        if node.arg in ("weights", "reached"):
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
-        if isinstance(node, ast.keyword) and node.arg == "name":
+        if node.arg == "name":
             lines[node.lineno - 1] = f"    name={name!r},\n"
     return "".join(lines)
 
@@ -81,7 +84,20 @@ def check(recipe):
     silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
     if recipe.model.get("weights") and silent:
         raise ValueError(f"A recipe that starts from weights says what they are adapted to: {', '.join(silent)}.")
+    image = checks.pair("image_size", recipe.model.get("image_size", known["image_size"].default))
+    for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
+        if pixels is not None and pixels < min(image):
+            raise ValueError(
+                f"{name} is at least the image's {min(image)} pixels, which are cut out. Received: {pixels}"
+            )
+    if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
+        raise ValueError("augment.crop='resized' needs augment.crop_resize, the shorter side that it is cut out of.")
     return recipe
+
+
+def plan(recipe):
+    """Returns the model of a recipe without weights, which takes no memory and computes nothing: for its sizes."""
+    return shapes_only(lambda: vit(**{k: v for k, v in check(recipe).model.items() if k != "weights"}))
 
 
 def from_recipe(name, changes=None, *, pretrained=False):

@@ -43,6 +43,10 @@ class Distiller(keras.Model):
         self.heads = keras.Model(student.inputs, [student.get_layer(name).output for name in names])
         self.built = True
 
+    @property
+    def output_shape(self):
+        return self.student.output_shape
+
     def call(self, images, training=None):
         logits = ops.stack(self.heads(images, training=training), axis=1)  # (batch, heads, classes)
         return logits if training else ops.mean(logits, axis=1)

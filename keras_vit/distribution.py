@@ -1,7 +1,30 @@
 """Training on several devices: by `keras.distribution` on JAX, by MirroredStrategy on TensorFlow."""
 
+import atexit
 import contextlib
 import dataclasses
+import functools
+import json
+import math
+import os
+import re
+import sys
+
+import keras
+import numpy as np
+
+AXES = ("batch", "model")  # of the mesh of devices
+LAYOUT = {
+    # The first product of a pair is split by columns, the second by rows: what lies between stays where it is.
+    r".*/attention/qkv/kernel": (None, "model"),
+    r".*/attention/qkv/bias": ("model",),
+    r".*/attention/proj/kernel": ("model", None),
+    r".*/mlp/fc1/kernel": (None, "model"),
+    r".*/mlp/fc1/bias": ("model",),
+    r".*/mlp/fc2/kernel": ("model", None),
+}
+SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")  # what JAX reads
+LOST = "gloo|nccl|coordination|heartbeat|connection|unavailable|aborted"  # in what JAX says when a process is gone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -9,13 +32,18 @@ class Place:
     """Where a run trains.
 
     `scope` makes a context in which the model is built and fitted; `share` is this process's `(index, count)` of every
-    batch; `jit_compile` says whether XLA can be used; `writes` whether this process writes the run's files.
+    batch; `jit_compile` says whether XLA can be used; `writes` whether this process writes the run's files; `even`
+    whether all batches have to be full; `processes` counts them. `agree` takes integers and returns the largest of each
+    over all processes, which wait for each other.
     """
 
     scope: object = contextlib.nullcontext
     share: tuple[int, int] = (0, 1)
     jit_compile: bool = True
     writes: bool = True
+    even: bool = False
+    processes: int = 1
+    agree: object = list
 
 
 ALONE = Place()
@@ -25,11 +53,211 @@ def start(recipe):
     """Returns the `Place` of a recipe's training; see `docs/scaling.md`.
 
     Args:
-        recipe: A `Recipe`; its `distribute`, `data` and `optim` are read.
+        recipe: A `Recipe`; its `distribute`, `model_parallel`, `data` and `optim` are read.
 
     Raises:
         ValueError: For a way that does not train right on this backend, with the one that does.
+        RuntimeError: If this is one of several processes, and JAX was used before they found each other.
     """
-    if recipe.distribute is None:
+    backend, kind = keras.backend.backend(), recipe.distribute
+    if recipe.model_parallel > 1 and kind != "model":
+        raise ValueError(
+            f"Weights are split with distribute=model. Received: model_parallel={recipe.model_parallel}, "
+            f"distribute={kind}"
+        )
+    if kind is None:
         return ALONE
-    raise NotImplementedError
+    if backend == "jax":
+        return _on_jax(kind, recipe.data.batch_size, recipe.model_parallel)
+    if backend == "tensorflow":
+        return _on_tensorflow(kind, recipe.data.batch_size, recipe.optim)
+    raise ValueError(f"Several devices train on KERAS_BACKEND=jax. Received: distribute={kind} on {backend}")
+
+
+def leave_devices_to_jax():
+    """Keeps TensorFlow, which reads the data, from taking the memory of GPUs that another backend computes on."""
+    if keras.backend.backend() != "tensorflow":
+        import tensorflow as tf
+
+        with contextlib.suppress(RuntimeError):  # it was used already
+            tf.config.set_visible_devices([], "GPU")
+
+
+@contextlib.contextmanager
+def apart():
+    """A block in which what is built belongs to this process alone: in the host's memory, if devices share models."""
+    distribution = keras.distribution.distribution()
+    keras.distribution.set_distribution(None)
+    try:
+        with keras.device("cpu") if distribution else contextlib.nullcontext():
+            yield
+    finally:
+        keras.distribution.set_distribution(distribution)
+
+
+def evaluation(make, source, batch_size, place):
+    """Returns batches of a source in which each image counts once, all of them full: devices share them evenly.
+
+    Args:
+        make: Function from a source and a batch size to a `tf.data.Dataset` of `(images, labels)`, in order.
+        source: What has a length and `take(slice)`.
+        batch_size: Images of a batch, over all processes.
+        place: A `Place`.
+
+    Returns:
+        A dataset of `(images, labels, weights)`, this process's part of each batch. The last are filled up by images of
+        weight 0. The others' weight, slightly over 1, makes up for them where Keras divides by all.
+    """
+    import tensorflow as tf
+
+    (index, count), images = place.share, len(source)
+    if images < count:
+        raise ValueError(f"Every process measures an image at least. Received: {images} images, {count} processes")
+    part = batch_size // count
+    ours = source.take(slice(index * images // count, (index + 1) * images // count))
+    steps = math.ceil(math.ceil(images / count) / part)  # of the process that has the most
+    weight = steps * batch_size / images
+
+    def fill(images, labels):
+        found = tf.shape(images)[0]
+        weights = tf.fill((found,), weight)
+        full = [tf.pad(a, [[0, part - found], *[[0, 0]] * (len(a.shape) - 1)]) for a in (images, labels, weights)]
+        return tuple(tf.ensure_shape(a, (part, *a.shape[1:])) for a in full)
+
+    batches = make(ours, part)
+    empty = tf.data.Dataset.from_tensors(tuple(tf.zeros((0, *spec.shape[1:])) for spec in batches.element_spec))
+    batches = batches.concatenate(empty).take(steps).map(fill)
+    return batches.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(2)
+
+
+def _on_jax(kind, batch_size, split):
+    import jax
+
+    _join(jax)
+    devices = sorted(jax.devices(), key=lambda device: (device.process_index, device.id))
+    processes, replicas = jax.process_count(), len(devices) // split
+    each = len(devices) // processes
+    if len(devices) % split or (each % split and split % each):
+        raise ValueError(
+            f"model_parallel divides the {len(devices)} devices, {each} in each process, evenly. "
+            f"Received: model_parallel={split}"
+        )
+    _check_batch(batch_size, replicas)
+    if len(devices) == 1:
+        return ALONE
+    if kind == "data":
+        mesh = keras.distribution.DeviceMesh((len(devices),), AXES[:1], devices)
+        distribution = keras.distribution.DataParallel(device_mesh=mesh, auto_shard_dataset=False)
+    else:
+        layout = keras.distribution.LayoutMap(keras.distribution.DeviceMesh((replicas, split), AXES, devices))
+        layout.update(LAYOUT)
+        distribution = _Split(layout_map=layout, batch_dim_name=AXES[0], auto_shard_dataset=False)
+    if processes == 1:
+        return Place(distribution.scope, even=True)
+    shares = min(processes, replicas)
+    return Place(
+        functools.partial(_group, distribution, processes),
+        share=(jax.process_index() * shares // processes, shares),
+        writes=jax.process_index() == 0,
+        even=True,
+        processes=processes,
+        agree=_agree,
+    )
+
+
+class _Split(keras.distribution.ModelParallel):
+    """Splits weights as `LAYOUT` says, if they can be split evenly."""
+
+    def get_variable_layout(self, variable):
+        layout = super().get_variable_layout(variable)
+        parts = self.device_mesh.shape[1]
+        for size, axis in zip(variable.shape, layout.axes):
+            if axis == "model" and size % parts:
+                raise ValueError(
+                    f"{variable.path} of shape {tuple(variable.shape)} cannot be split evenly: model_parallel divides "
+                    f"the model's width and mlp_dim. Received: model_parallel={parts}"
+                )
+        return layout
+
+
+def _join(jax):
+    """Makes this process one of a group, if `keras.distribution`'s variables or Slurm say that there is one."""
+    told = any(name.startswith("KERAS_DISTRIBUTION_") for name in os.environ)
+    by_slurm = all(name in os.environ for name in SLURM) and int(os.environ["SLURM_NTASKS"]) > 1
+    if jax.distributed.is_initialized() or not (told or by_slurm):
+        return
+    try:
+        keras.distribution.initialize()
+    except RuntimeError as error:
+        if "before any JAX calls" not in str(error):
+            raise
+        raise RuntimeError(
+            "The processes of a group find each other before JAX is used: build no model, a teacher say, before `fit`, "
+            "or call keras.distribution.initialize() first."
+        ) from None
+
+
+def _agree(numbers):
+    from jax.experimental import multihost_utils
+
+    return np.max(multihost_utils.process_allgather(np.asarray(numbers, "int32")), axis=0).tolist()
+
+
+@contextlib.contextmanager
+def _group(distribution, processes):
+    """The scope of one of several processes. None outlives the others: an error ends it at once, and so the others."""
+    try:
+        with distribution.scope():
+            yield
+    except Exception as error:
+        # JAX would wait for the group at the end, in vain; what is registered last is called first.
+        atexit.register(_end)
+        if re.search(LOST, str(error), re.IGNORECASE) and not isinstance(error, OSError):
+            raise RuntimeError(
+                f"Of the {processes} processes that train together one was lost ({str(error).splitlines()[0]:.200}). "
+                "The same command, started again for all of them, goes on from the last state that was saved."
+            ) from error
+        raise
+
+
+def _end():
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _on_tensorflow(kind, batch_size, optim):
+    import tensorflow as tf
+
+    if kind == "model":
+        raise ValueError("Weights are split on KERAS_BACKEND=jax. Received: distribute=model, KERAS_BACKEND=tensorflow")
+    workers = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+    workers = sum(len(addresses) for task, addresses in workers.items() if task in ("chief", "worker"))
+    if workers > 1:
+        raise ValueError(
+            f"Several processes train on KERAS_BACKEND=jax: Keras cannot on TensorFlow. Received: {workers} workers in "
+            "TF_CONFIG, KERAS_BACKEND=tensorflow"
+        )
+    if os.environ.get("TPU_NAME") or tf.config.list_physical_devices("TPU"):
+        raise ValueError(
+            "TPUs train on KERAS_BACKEND=jax: TensorFlow has no TPU package from 2.21 on. Received: "
+            "KERAS_BACKEND=tensorflow"
+        )
+    devices = [d.name for d in tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")]
+    _check_batch(batch_size, len(devices))
+    if len(devices) == 1:
+        return ALONE
+    if optim.accumulate > 1:
+        raise ValueError(
+            "Gradients are accumulated over several devices on KERAS_BACKEND=jax. Received: "
+            f"optim.accumulate={optim.accumulate}, {len(devices)} devices, KERAS_BACKEND=tensorflow"
+        )
+    return Place(tf.distribute.MirroredStrategy(devices).scope, jit_compile=False, even=True)
+
+
+def _check_batch(batch_size, replicas):
+    if batch_size % replicas:
+        raise ValueError(
+            f"data.batch_size is divided evenly among {replicas} copies of the model. "
+            f"Received: data.batch_size={batch_size}"
+        )

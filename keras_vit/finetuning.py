@@ -4,7 +4,7 @@ import re
 
 import keras
 
-from keras_vit import checks
+from keras_vit import checks, distribution, snapshots
 from keras_vit.layers import TransformerBlock
 
 HEADS = ("head", "head_distilled")
@@ -78,12 +78,22 @@ def merge_lora(model):
     Returns:
         A model that was never compiled, of which everything is trainable.
     """
-    copy = type(model).from_config(model.get_config())
-    values = {variable.path: variable for variable in model.weights}
+    return plain_copy(model, merged_values(model))
+
+
+def merged_values(model):
+    """Returns a model's weights by path, as arrays, low-rank updates added to the kernels."""
     merged = {layer._kernel.path: layer.kernel for layer in model._flatten_layers()
               if getattr(layer, "lora_enabled", False)}  # fmt: skip
-    for variable in copy.weights:
-        variable.assign(merged.get(variable.path, values[variable.path]))
+    return {v.path: snapshots.to_numpy(merged.get(v.path, v)) for v in model.weights}
+
+
+def plain_copy(model, values):
+    """Returns a copy of a model with weights of its own, by path; it belongs to this process alone."""
+    with distribution.apart():
+        copy = type(model).from_config(model.get_config())
+        for variable in copy.weights:
+            variable.assign(values[variable.path])
     return copy
 
 

@@ -115,7 +115,19 @@ def layer_factors(paths, decay):
     return [decay ** (depth + 1 - level(path, block)) for path, block in zip(paths, blocks)]
 
 
-class _Layerwise:
+class _ClipsSum:
+    """Clips the gradient of the whole batch, also where TensorFlow's devices share it: Keras clips each one's part."""
+
+    def _clip_gradients(self, grads):
+        if hasattr(super(), "_all_reduce_sum_gradients"):
+            grads = [grad for grad, _ in super()._all_reduce_sum_gradients([(grad, None) for grad in grads])]
+        return super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        return grads_and_vars  # they were summed before they were clipped
+
+
+class _Layerwise(_ClipsSum):
     """Multiplies each variable's learning rate, and so its decay, by its layer's factor."""
 
     def __init__(self, *args, layer_decay=1.0, **kwargs):
@@ -160,5 +172,15 @@ class LayerwiseSGD(_Layerwise, keras.optimizers.SGD):
     """
 
 
-PLAIN = {"adamw": keras.optimizers.AdamW, "sgd": keras.optimizers.SGD}
+@keras.saving.register_keras_serializable(package="keras_vit")
+class AdamW(_ClipsSum, keras.optimizers.AdamW):
+    """Keras's."""
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class SGD(_ClipsSum, keras.optimizers.SGD):
+    """Keras's."""
+
+
+PLAIN = {"adamw": AdamW, "sgd": SGD}
 LAYERWISE = {"adamw": LayerwiseAdamW, "sgd": LayerwiseSGD}

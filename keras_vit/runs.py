@@ -7,7 +7,7 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit import checks, config, distribution, rundir
+from keras_vit import checks, config, distribution, finetuning, rundir
 from keras_vit.checkpoints import from_checkpoint, list_checkpoints
 from keras_vit.cookbook import check, from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_saved_model, export_tflite
@@ -80,13 +80,13 @@ def fit(
     recipe, _, sources = _sources(recipe, train, validation)
     workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
     data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
-    extra = [_tensorboard(workdir)] if tensorboard else []
     place = distribution.start(recipe)
+    extra = [_tensorboard(workdir)] if tensorboard and place.writes else []
     with place.scope():
         model = from_recipe(recipe)
         if model.output_shape != (None, len(sources[0].class_names)):
             raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
-        teacher = _teacher(recipe, teacher, model)
+        teacher = _teacher(recipe, teacher, model, place)
         with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
             history = training.fit(
                 model,
@@ -99,8 +99,11 @@ def fit(
                 save_steps=save_steps,
                 extra=extra,
             )
-            if place.writes and not (workdir / rundir.MODEL).exists():
-                training.save_trained(model, model, workdir / rundir.MODEL)
+            missing = place.writes and not (workdir / rundir.MODEL).exists()
+            if place.agree([int(missing)]) == [1]:
+                training.save_trained(model, model, workdir / rundir.MODEL, place.writes)
+            if place.processes > 1:  # theirs is spread over them, and a part cannot predict
+                model = finetuning.plain_copy(model, finetuning.merged_values(model))
     return model, history
 
 
@@ -122,7 +125,7 @@ def load_run(target, file=rundir.MODEL):
 
 
 def evaluate(target, split=None, *, arrays=None):
-    """Measures top-1 accuracy of a trained model, and of what was exported beside it.
+    """Measures a trained model, and what was exported beside it, by the recipe's metrics.
 
     Args:
         target: As in `load_run`.
@@ -130,7 +133,8 @@ def evaluate(target, split=None, *, arrays=None):
         arrays: `(images, labels)` to measure on in place of the recipe's data; needed for a run on arrays.
 
     Returns:
-        A dictionary from files to accuracies, 0 to 1; the artifacts are run in their own runtimes.
+        A dictionary from files to dictionaries from the recipe's `metrics`, such as `"accuracy"`, to numbers; the
+        artifacts are run in their own runtimes.
 
     Raises:
         ValueError, FileNotFoundError: As `load_run`, and for data that is not there or has other classes.
@@ -153,12 +157,13 @@ def evaluate(target, split=None, *, arrays=None):
         sources.same_classes(class_names, source.class_names)
     folder = pathlib.Path(target)
     own = folder / rundir.MODEL if rundir.is_run(folder) else recipe.weights.file
-    accuracies = {str(own): training.evaluate(model, recipe, source)}
+    found = {str(own): training.evaluate(model, recipe, source)}
     for name, load in ((rundir.SAVED_MODEL, artifact.saved_model), (rundir.TFLITE, artifact.tflite)):
         if (folder / name).exists():
             run, _ = load(folder / name)
-            accuracies[str(folder / name)] = training.accuracy(run, recipe, source, shape)
-    return accuracies
+            logits = training.outputs(run, recipe, source, shape)
+            found[str(folder / name)] = training.measure(recipe.metrics, *logits)
+    return found
 
 
 def export(target, folder=None, *, overwrite=False):
@@ -254,12 +259,15 @@ def _sources(recipe, train, validation):
     return recipe, shape, found
 
 
-def _teacher(recipe, given, model):
+def _teacher(recipe, given, model, place):
     """Returns the model that a recipe learns from, or `None`."""
     if not recipe.optim.distill:
         return None
     if given is None and recipe.optim.teacher is None:
         raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
+    if given is not None and place.even:  # it was built on one device
+        given, weights = keras.models.clone_model(given), given.get_weights()
+        given.set_weights(weights)
     if given is not None:
         return given
     if recipe.optim.teacher.endswith(".keras"):
@@ -309,3 +317,4 @@ def _need_tensorflow(what):
             f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
             "On arrays, `model.fit(images, labels)` needs none."
         ) from None
+    distribution.leave_devices_to_jax()

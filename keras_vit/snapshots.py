@@ -117,10 +117,13 @@ def named(**groups):
 
 def values(variables):
     """Returns the values of a dictionary of variables; those that are spread over processes are gathered by all."""
-    return {name: _to_numpy(variable.value) for name, variable in variables.items()}
+    return {name: to_numpy(variable) for name, variable in variables.items()}
 
 
-def _to_numpy(value):
+def to_numpy(value):
+    """Returns a tensor or a variable as an array; if it is spread over processes, all of them have to call this."""
+    if keras.backend.backend() == "jax":  # elsewhere a variable knows better than its value, where devices share it
+        value = getattr(value, "value", value)
     if not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated:
         from jax.experimental import multihost_utils
 

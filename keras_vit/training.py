@@ -2,17 +2,21 @@
 
 import csv
 import pathlib
+import time
 import zipfile
 
 import keras
 import numpy as np
 
-from keras_vit import callbacks, files, finetuning, optimizers, snapshots
+from keras_vit import callbacks, config, distribution, files, finetuning, optimizers, snapshots
 from keras_vit.data import pipeline
 from keras_vit.distillation import Distiller
 from keras_vit.distribution import ALONE
 from keras_vit.losses import ClassLoss
+from keras_vit.metrics import measure
 from keras_vit.rundir import HISTORY
+
+VISIBLE_SECONDS = 60  # in which a file is seen by all, on a directory of the network
 
 
 def compile_model(model, recipe, steps, class_weights=None, jit_compile=True):
@@ -31,7 +35,7 @@ def compile_model(model, recipe, steps, class_weights=None, jit_compile=True):
     optim = recipe.optim
     optimizer = optimizers.make(optim, model.trainable_variables, steps)
     loss = ClassLoss(optim.loss, optim.label_smoothing, class_weights)
-    model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=jit_compile)
+    model.compile(optimizer, loss, weighted_metrics=["accuracy"], jit_compile=jit_compile)
     model.optimizer.build(model.trainable_variables)
     return model
 
@@ -70,9 +74,9 @@ def fit(
     compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None, place.jit_compile)
     variables = snapshots.named(model=model.variables, optimizer=learner.optimizer.variables)
     progress = {"epoch": 0, "step": 0, "history": [], "best": -1.0}
-    validation_batches = pipeline.evaluation_batches(validation, recipe, size)
+    validation_batches = _validation_batches(validation, recipe, size, place)
     while True:
-        metrics = _restore(workdir, variables, progress)
+        metrics = _restore(workdir, variables, progress, place)
         if place.writes:
             callbacks.write_history(workdir, progress["history"])
         first, step = progress["epoch"], progress["step"]
@@ -83,10 +87,10 @@ def fit(
             variables,
             progress,
             steps,
-            save_best=lambda path: save_trained(learner, model, path),
+            save_best=lambda path: save_trained(learner, model, path, place.writes),
             metrics=metrics,
             save_steps=save_steps,
-            writes=place.writes,
+            place=place,
         )
         averages = [callbacks.Average()] if optim.ema is not None else []
         try:
@@ -98,7 +102,7 @@ def fit(
                 steps_per_epoch=steps - step,
                 shuffle=False,  # the pipeline does
                 callbacks=[*averages, callbacks.Pace(steps * recipe.data.batch_size, optim.epochs), keep, *extra],
-                verbose=verbose,
+                verbose=verbose if place.writes else 0,
             )
         finally:
             keep.release()
@@ -116,6 +120,7 @@ def prepare(model, optim):
         for layer in model.layers:
             if layer.name in finetuning.HEADS:
                 layer.bias.assign(keras.ops.full(layer.bias.shape, optim.head_bias))
+    return model
 
 
 def class_weights(source):
@@ -124,9 +129,19 @@ def class_weights(source):
     return len(source) / (len(counts) * np.maximum(counts, 1))
 
 
-def _restore(workdir, variables, progress):
+def _validation_batches(source, recipe, size, place):
+    """Returns every image once; where devices share batches, all of them full, with weights."""
+
+    def make(source, batch_size):
+        return pipeline.evaluation_batches(source, config.override(recipe, {"data.batch_size": batch_size}), size)
+
+    batch_size = recipe.data.batch_size
+    return distribution.evaluation(make, source, batch_size, place) if place.even else make(source, batch_size)
+
+
+def _restore(workdir, variables, progress, place):
     """Gives all variables the values of the newest snapshot, if there is one; returns those of the metrics."""
-    found = snapshots.newest(workdir)
+    found = _newest(workdir, place)
     if found is None:
         return {}
     arrays, notes, _ = found
@@ -136,29 +151,47 @@ def _restore(workdir, variables, progress):
     return metrics
 
 
+def _newest(workdir, place):
+    """Returns the newest snapshot, or `None`: the same to all processes, which wait until they see the same."""
+    for _ in range(VISIBLE_SECONDS):
+        place.agree([0])  # the one that writes may not have done so
+        found = snapshots.newest(workdir)
+        mark = int(found[2].stem.split("-")[2][:7], 16) if found else 0
+        if place.agree([mark, -mark]) == [mark, -mark]:
+            return found
+        time.sleep(1)
+    raise ValueError(
+        f"The processes of a group share one directory. Received: {str(workdir)!r}, in which they see different states"
+    )
+
+
 def evaluate(model, recipe, source):
-    """Returns the top-1 accuracy of a model on a source, from 0 to 1."""
+    """Measures a model on a source: a dictionary from the recipe's metrics to numbers; see `keras_vit.metrics`."""
     run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
-    return accuracy(run, recipe, source, model.input_shape[1:])
+    return measure(recipe.metrics, *outputs(run, recipe, source, model.input_shape[1:]))
 
 
-def accuracy(run, recipe, source, size):
-    """Returns the top-1 accuracy of a function from pixels to logits, from 0 to 1."""
+def outputs(run, recipe, source, size):
+    """Runs a function from pixels to logits over a source; returns all logits, and the class of each image."""
     batches = pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator()
-    right = sum(int((run(images).argmax(-1) == labels.argmax(-1)).sum()) for images, labels in batches)
-    return right / len(source)
+    logits, labels = zip(*((run(images), labels.argmax(-1)) for images, labels in batches))
+    return np.concatenate(logits), np.concatenate(labels)
 
 
-def save_trained(learner, model, path):
+def save_trained(learner, model, path, writes=True):
     """Writes a model's `.keras` file without the optimizer, compressed; what was at `path` stays if that fails.
 
     Args:
         learner: What is fitted: the model, or what it learns in; its moving average of the weights is written.
         model: The model.
         path: Path that ends in `.keras`.
+        writes: Whether this process writes it. Others only give what they hold of the weights.
     """
     with callbacks.averaged(learner):
-        copy = finetuning.merge_lora(model)
+        values = finetuning.merged_values(model)
+    if not writes:
+        return
+    copy = finetuning.plain_copy(model, values)
     with files.replacing(path) as temporary:
         plain = temporary.with_name(f"plain-{temporary.name}")
         try:

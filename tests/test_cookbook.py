@@ -17,7 +17,7 @@ def test_every_recipe_loads_and_builds():
     for name in names:
         recipe = keras_vit.load_recipe(name)
         assert recipe.name == name
-        assert keras_vit.from_recipe(recipe).output_shape == (None, recipe.model["num_classes"])
+        assert cookbook.plan(recipe).output_shape == (None, recipe.model["num_classes"])
 
 
 def test_shipped_weights_load_and_are_small():
@@ -95,6 +95,8 @@ def test_same_seed_same_model():
         ("no/such.py", {}, "no/such.py"),
         ("digits", {"model.widht": 3}, "'widht'. Did you mean 'width'"),
         ("digits", {"model.image_size": 9}, "9 x 9"),
+        ("digits", {"data.resize": 7}, "data.resize is at least the 8 pixels that are cut out of it. Received: 7"),
+        ("digits", {"augment.crop": "resized"}, "needs augment.crop_resize"),
     ],
 )
 def test_bad_names_are_named(name, changes, said):

@@ -25,7 +25,7 @@ FLOORS = {
     "counting": 3,
     "data": 3,
     "distillation": 3,
-    "distribution": 3,
+    "distribution": 1,
     "explain": 3,
     "export": 3,
     "finetuning": 3,
@@ -41,7 +41,7 @@ FLOORS = {
     "__init__": 7,
     "__main__": 7,
 }
-NEEDS_TENSORFLOW = {"data", "export"}  # the only folders that may import it
+NEEDS_TENSORFLOW = {"data", "distribution", "export"}  # the only ones that may import it
 # Imported where they are used, never on top.
 HEAVY = {"PIL", "ai_edge_litert", "huggingface_hub", "matplotlib", "sklearn", "tensorflow_datasets", "torch"}
 PUBLIC = """

@@ -1,6 +1,10 @@
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
-from keras_vit import config, rundir, vit
+from keras_vit import config, rundir, snapshots, vit
 
 pytestmark = pytest.mark.backend
 
@@ -10,15 +14,16 @@ DATA = {"arrays": False, "train": "1", "validation": "2"}
 
 @pytest.fixture
 def run(tmp_path):
-    """A run that has begun: it has a last epoch."""
+    """A run that has begun: it has a state and a best epoch."""
     rundir.claim(tmp_path / "run", RECIPE, DATA, ("a", "b"))
-    vit("mu/4", image_size=8, num_classes=2).save(tmp_path / "run" / rundir.LAST)
+    vit("mu/4", image_size=8, num_classes=2).save(tmp_path / "run" / rundir.BEST)
+    snapshots.save(tmp_path / "run", 1, {}, {})
     return tmp_path / "run"
 
 
 def test_the_same_run_is_claimed_again_and_read_back(run):
     rundir.claim(run, RECIPE, DATA, ("a", "b"))
-    model, recipe, names, data = rundir.load(run, rundir.LAST)
+    model, recipe, names, data = rundir.load(run, rundir.BEST)
     assert names == ("a", "b") and data == DATA and model.output_shape == (None, 2)
     assert config.to_dict(recipe)["optim"] == config.to_dict(RECIPE)["optim"]
 
@@ -47,13 +52,13 @@ def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):
     assert '"seed": 3' in (tmp_path / rundir.RECIPE).read_text()
 
 
-@pytest.mark.parametrize("file", [rundir.RECIPE, rundir.LAST])
+@pytest.mark.parametrize("file", [rundir.RECIPE, rundir.BEST])
 def test_damaged_files_are_named(run, file):
     whole = (run / file).read_bytes()
     for damaged in (b"", whole[: len(whole) // 2], b"x" * 100):
         (run / file).write_bytes(damaged)
         with pytest.raises(ValueError, match=f"{file}' is damaged"):
-            rundir.load(run, rundir.LAST)
+            rundir.load(run, rundir.BEST)
 
 
 def test_what_is_no_run_is_left_alone(tmp_path):
@@ -63,3 +68,24 @@ def test_what_is_no_run_is_left_alone(tmp_path):
         rundir.claim(tmp_path, RECIPE, DATA, ("a", "b"))
     with pytest.raises(FileNotFoundError, match="no model.keras yet"):
         rundir.load(tmp_path, rundir.MODEL)
+
+
+def test_a_directory_is_one_process_own(tmp_path):
+    with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):
+        script = (
+            "import sys; from tests.test_rundir import *\n"
+            "try:\n"
+            "    with rundir.claimed(sys.argv[1], RECIPE, DATA, ('a', 'b')): pass\n"
+            "except ValueError as error: print(error)\n"
+        )
+        words = [sys.executable, "-c", script, str(tmp_path / "run")]
+        root = pathlib.Path(__file__).parents[1]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=root)
+        assert "Another process is training in" in done.stdout, done.stderr[-2000:]
+    with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):
+        pass
+
+
+def test_a_process_that_does_not_write_leaves_no_trace(tmp_path):
+    with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b"), writes=False):
+        assert not (tmp_path / "run").exists()

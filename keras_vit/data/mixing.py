@@ -60,6 +60,6 @@ def _box(height, width, area, seed):
 
 def _inside(size, centre, share):
     length = tf.cast(size, "float32")
-    middle, half = tf.floor(centre * length), tf.floor(share * length) / 2
+    middle, half = centre * length, tf.floor(share * length) / 2
     at = tf.range(size, dtype="float32") + 0.5
     return (at >= middle - half) & (at < middle + half)

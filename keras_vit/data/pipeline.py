@@ -1,6 +1,5 @@
 """From a source to batches. Order and augmentation are pure functions of (seed, epoch, position)."""
 
-import functools
 import math
 import os
 
@@ -11,7 +10,7 @@ from keras_vit.config import Data
 from keras_vit.data import crops
 from keras_vit.data.augment import augment
 from keras_vit.data.draws import draws
-from keras_vit.data.keras_layers import apply_layers
+from keras_vit.data.keras_layers import layers_function
 from keras_vit.data.mixing import mix
 
 CHUNK = 2**21  # pixel values that are made in one piece
@@ -20,11 +19,11 @@ CHUNK = 2**21  # pixel values that are made in one piece
 def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, share=(0, 1)):
     """Returns shuffled, augmented batches.
 
-    The order of an epoch is a pseudo-random permutation, computed and not stored, so that a run can
-    start at any step and see what it would have seen.
+    What is drawn is a function of the seed, the epoch and the position in it, so that a run can start at any step and
+    see what it would have seen.
 
     Args:
-        source: A `Source`.
+        source: What `sources.load` returns.
         recipe: A `Recipe`; its `data`, `augment`, `optim.epochs` and `seed` are read.
         size: `(height, width, channels)` of the images.
         first_epoch: If given, one pass holds all epochs from that one on, for `fit(steps_per_epoch=...)`.
@@ -37,24 +36,24 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
         and float32 `(batch, classes)`, which sum to one. Batches are full; what is left over is dropped.
 
     Raises:
-        ValueError: If there are fewer images than one batch holds.
+        ValueError: If there are fewer images than one batch holds, or its parts would not be equal.
     """
     batch, seed, settings = recipe.data.batch_size, recipe.seed, recipe.augment
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
+    if batch % share[1]:
+        raise ValueError(f"A batch is divided into equal parts. Received: {batch} images among {share[1]} processes")
     chunk = _chunk(part, size)
     pieces = part // chunk  # of this process, a step
     read = _reader(source, size, recipe.data, settings)
 
-    def chunks(epoch):
-        number = tf.data.Dataset.range(steps * pieces)
-        first = number.map(lambda i: (i // pieces) * batch + share[0] * part + (i % pieces) * chunk)
-        return first.map(lambda position: (epoch, position))
+    def chunks(epoch):  # those of others are passed over before they are decoded, and so are steps left out
+        every = source.shuffled(seed, epoch, chunk).take(steps * batch // chunk).enumerate()
+        ours = every.filter(lambda number, _: number * chunk % batch // part == share[0])
+        return ours.map(lambda number, keys: (epoch, number * chunk, keys))
 
-    def make(epoch, first):
-        position = first + tf.range(chunk, dtype="int64")
-        index = tf.random.experimental.index_shuffle(position, tf.stack([seed, epoch]), len(source) - 1)
+    def make(epoch, first, keys):
         draw = draws(seed, epoch, first)
-        images, labels = read(index, draw("crop", chunk, 4))
+        images, labels = read(keys, draw("crop", chunk, 4))
         return augment(images, settings, draw), labels, tf.tile([[epoch, first]], (chunk, 1))
 
     if first_epoch is None:
@@ -64,7 +63,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     order = epochs.flat_map(chunks).skip(first_step * pieces)
     batches = _parallel(order, make).rebatch(part, drop_remainder=True)
     if settings.layers:
-        batches = batches.map(functools.partial(apply_layers, settings.layers, seed))
+        batches = batches.map(layers_function(settings.layers, seed))
     batches = batches.map(lambda images, labels, at: mix(images, labels, settings, tf.random.fold_in(at[0], seed)))
     return _ahead(batches, steps * count - first_step)
 
@@ -72,8 +71,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
 def evaluation_batches(source, recipe, size):
     """Returns every image once, in order; the last batch may be smaller. Like `training_batches` otherwise."""
     batch = recipe.data.batch_size
-    index = tf.data.Dataset.range(len(source)).batch(_chunk(batch, size))
-    batches = _parallel(index, _reader(source, size, recipe.data)).rebatch(batch)
+    keys = source.in_order(_chunk(batch, size))
+    batches = _parallel(keys, _reader(source, size, recipe.data)).rebatch(batch)
     return _ahead(batches, -(-len(source) // batch))
 
 
@@ -92,6 +91,7 @@ def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
     Raises:
         FileNotFoundError, ValueError: For a file that is not there or cannot be read, with its name.
     """
+    crops.check(size, data)
     images = []
     for path in paths:
         try:
@@ -126,28 +126,25 @@ def _ahead(batches, count):
 
 
 def _reader(source, size, data, settings=None):
-    """Returns the function from a vector of indices to (images, one-hot labels).
+    """Returns the function from a source's keys to (images, one-hot labels).
 
     With `settings`, an `Augment`, images are cut as for training, by numbers that the function takes besides.
     """
-    images, labels = tf.constant(source.images), tf.constant(source.labels)
-    as_they_are = images.dtype != tf.string and images.shape[1:] == size
-    cut = settings is not None and settings.crop in ("inception", "resized")
+    crops.check(size, data, settings)
+    look_up, cut = source.reader(), settings is not None and settings.crop in ("inception", "resized")
 
-    def one(arguments):
-        index, numbers = arguments
-        item = tf.io.read_file(images[index]) if source.files else images[index]
+    def one(item, numbers):
         if settings is None:
             return crops.evaluation_image(item, size, data)
         return crops.training_image(item, size, data, settings, numbers)
 
-    def read(index, numbers=None):
-        if as_they_are and not cut:
-            batch = tf.cast(tf.gather(images, index), "float32")
+    def read(keys, numbers=None):
+        items, labels = look_up(keys)
+        if items.dtype != tf.string and items.shape[1:] == size and not cut:
+            images = tf.cast(items, "float32")
         else:
-            numbers = tf.zeros((tf.size(index), 4)) if numbers is None else numbers
-            batch = tf.map_fn(one, (index, numbers), fn_output_signature=tf.float32)
-        batch = tf.ensure_shape(batch, (None, *size))
-        return batch, tf.one_hot(tf.gather(labels, index), len(source.class_names))
+            numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
+            images = tf.map_fn(lambda pair: one(*pair), (items, numbers), fn_output_signature=tf.float32)
+        return tf.ensure_shape(images, (None, *size)), tf.one_hot(labels, len(source.class_names))
 
     return read

@@ -1,8 +1,7 @@
 """Where labelled images come from: one reader a kind of source."""
 
-import dataclasses
 import functools
-import hashlib
+import math
 import os
 import pathlib
 import re
@@ -14,34 +13,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
-from keras_vit.data import crops
+from keras_vit.data import crops, memory, records
+from keras_vit.data.memory import Source
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """Labelled images, held in memory as pixels or encoded, or as file names.
-
-    `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths.
-    """
-
-    images: np.ndarray
-    labels: np.ndarray
-    class_names: tuple[str, ...]
-    files: bool = False  # whether `images` are paths
-
-    def __len__(self):
-        return len(self.labels)
-
-    def fingerprint(self):
-        """Returns a hash of the labels, and of the pixels or file names, in their order."""
-        images = self.images.tobytes() if self.images.ndim == 4 else repr(self.images.tolist()).encode()
-        return hashlib.sha256(repr(self.class_names).encode() + self.labels.tobytes() + images).hexdigest()
-
-    def take(self, index):
-        """Returns the source of the images at `index`, in that order."""
-        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index])
 
 
 def load(data, split):
@@ -52,7 +27,7 @@ def load(data, split):
         split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
 
     Returns:
-        A `Source`.
+        A `memory.Source`; for tensorflow-datasets' sets that do not fit into memory, a `records.Stream`.
 
     Raises:
         ValueError: For an unknown source or split, a folder that is empty or holds one class only, an image that
@@ -87,11 +62,10 @@ def check(source, shape, num_classes):
     """Returns the source if a model of that image shape and class count can train on it, else raises ValueError."""
     if len(source.class_names) != num_classes:
         raise ValueError(f"The data has {len(source.class_names)} classes. Received: a model of {num_classes}")
-    checks.class_indices(source.labels, num_classes, len(source.images))
-    channels = (source.images.shape[-1],) if source.images.ndim == 4 else (1, 3)  # files are decoded to either
-    if shape[-1] not in channels:
+    source.check_labels()
+    if shape[-1] not in source.channels:
         raise ValueError(
-            f"The images have {' or '.join(map(str, channels))} channels. Received: a model of {shape[-1]}"
+            f"The images have {' or '.join(map(str, source.channels))} channels. Received: a model of {shape[-1]}"
         )
     return source
 
@@ -122,18 +96,31 @@ def _tfds(name, split, data):
             f"tensorflow-datasets has no data set {name!r}. {checks.near(name, tfds.list_builders())}"
         ) from None
     if not builder.is_prepared():
-        _download(builder)
+        (_prepare_from_files if builder.MANUAL_DOWNLOAD_INSTRUCTIONS else _download)(builder)
     features = builder.info.features
     if not {"image", "label"} <= set(features):
         raise ValueError(f"{name!r} is no set of labelled images: it holds {', '.join(features)}.")
+    image, class_names = features["image"], tuple(features["label"].names)
+    if image.np_dtype != np.uint8:
+        raise ValueError(f"Images are of type uint8. Received: {name!r}, whose images are of type {image.np_dtype}")
     known = sorted(builder.info.splits)
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
-    fixed_size = None not in features["image"].shape
+    pieces = builder.info.splits[split].file_instructions
+    fixed_size = None not in image.shape
+    encoded = sum(tf.io.gfile.stat(p.filename).length * p.take / p.examples_in_shard for p in pieces)
+    pixels = math.prod(image.shape) * sum(p.take for p in pieces) if fixed_size else 0
+    if not memory.fits(max(encoded, pixels)):
+        if builder.info.file_format.value != "tfrecord":
+            raise ValueError(
+                f"A set that does not fit into memory is read from TFRecord files. Received: {name!r}, prepared as "
+                f"{builder.info.file_format.value!r}"
+            )
+        return records.Stream.of([(p.filename, p.skip, p.take) for p in pieces], class_names, encoded)
     decoders = None if fixed_size else {"image": tfds.decode.SkipDecoding()}
     dataset = builder.as_dataset(split=split, batch_size=-1, decoders=decoders)
     images, labels = dataset["image"].numpy(), dataset["label"].numpy()
-    return Source(images, labels.astype("int32"), tuple(features["label"].names))
+    return Source(images, labels.astype("int32"), class_names)
 
 
 def _download(builder):
@@ -150,6 +137,25 @@ def _download(builder):
         ) from None
     print(f"Preparing {builder.name} in {builder.data_dir}")
     builder.download_and_prepare()
+
+
+def _prepare_from_files(builder):
+    """Prepares a data set whose files one fetches oneself, such as ImageNet, or says where they belong."""
+    import tensorflow_datasets as tfds
+
+    folder = pathlib.Path(builder.data_dir).parents[builder.info.full_name.count("/")] / "downloads" / "manual"
+    reason = "it is empty"
+    if folder.is_dir() and any(folder.iterdir()):
+        print(f"Preparing {builder.name} in {builder.data_dir} from {folder}")
+        try:
+            settings = tfds.download.DownloadConfig(manual_dir=folder, try_download_gcs=False)
+            return builder.download_and_prepare(download_config=settings)
+        except (AssertionError, OSError, tf.errors.NotFoundError) as error:
+            reason = crops.reason(error)
+    raise FileNotFoundError(
+        f"{builder.name!r} is not prepared in {builder.data_dir}, and is prepared from files in {folder} ({reason}): "
+        f"{' '.join(builder.MANUAL_DOWNLOAD_INSTRUCTIONS.split())}"
+    )
 
 
 def _folder(path, split, data):

@@ -133,6 +133,32 @@ class TransformerBlock(keras.layers.Layer):
         x = x if self.norm_first else self.norm2(x)
         return (x, scores) if return_attention_scores else x
 
+    def rematerialized_call(self, layer_call, *_, **__):
+        """Called by Keras in a `RematScope`: the block's function, which keeps its input alone for the backward pass.
+
+        Random seeds are drawn outside, once: drawn in both passes they would differ. Keyword arguments are bound
+        here, because TensorFlow's `recompute_grad` takes none in a graph.
+        """
+        if self._remat_mode.mode != "list_of_layers" or self.name not in self._remat_mode.layer_names:
+            return super().rematerialized_call(layer_call)
+
+        def call(x, **arguments):
+            found = [getattr(layer, "seed_generator", None) for layer in self._flatten_layers()]
+            seeds = {generator: generator.next() for generator in found if generator is not None}
+
+            def compute(x):
+                for generator, seed in seeds.items():
+                    generator.next = lambda ordered=True, seed=seed: seed
+                try:
+                    return layer_call(x, **arguments)
+                finally:
+                    for generator in seeds:
+                        del generator.next
+
+            return keras.remat(compute)(x)
+
+        return call
+
     def compute_output_shape(self, input_shape):
         return input_shape
 

@@ -4,15 +4,17 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment  # noqa: E402
-from keras_vit.data.augment import augment  # noqa: E402
+from keras_vit.data.augment import augment, grey  # noqa: E402
+from keras_vit.data.draws import draws  # noqa: E402
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (64, 9, 9, 3)).astype("float32")
-SEED = tf.constant([3, 5], tf.int64)
+EVERYTHING = dict(crop="padded", crop_padding=2, rotation=20.0, scale=0.2, shear=0.2, translation=0.1, flip=True,
+                  jitter=0.3, randaugment=2, erase=0.5)  # fmt: skip
 
 
-def run(images=IMAGES, seed=SEED, **settings):
-    return augment(tf.constant(images), Augment(**settings), seed).numpy()
+def run(images=IMAGES, seed=3, epoch=5, first=0, **settings):
+    return augment(tf.constant(images), Augment(**settings), draws(seed, epoch, first)).numpy()
 
 
 def dot(row, column):
@@ -33,13 +35,30 @@ def test_nothing_asked_changes_nothing():
     np.testing.assert_array_equal(run(), IMAGES)
 
 
-def test_same_seed_same_images_and_each_image_its_own_draw():
-    everything = dict(rotation=20.0, scale=0.2, shear=0.2, translation=0.1, flip=True, erase=0.5)
-    first = run(**everything)
-    np.testing.assert_array_equal(first, run(**everything))
-    assert np.abs(first - run(seed=tf.constant([3, 6], tf.int64), **everything)).max() > 10
-    same = run(np.repeat(IMAGES[:1], 64, axis=0), **everything)
-    assert len({image.tobytes() for image in same}) > 60
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_image_draws_by_seed_epoch_and_position_alone(channels):
+    images = IMAGES[..., :channels]
+    first = run(images, **EVERYTHING)
+    assert first.shape == images.shape and first.min() >= 0 and first.max() <= 255
+    np.testing.assert_array_equal(first, run(images, **EVERYTHING))
+    np.testing.assert_array_equal(first[40:50], run(images[40:50], first=40, **EVERYTHING))
+    for other in (dict(seed=4), dict(epoch=6)):
+        assert (first != run(images, **other, **EVERYTHING)).any(axis=(1, 2, 3)).mean() > 0.9
+    same = run(np.repeat(images[:1], 64, axis=0), **EVERYTHING)
+    assert len({image.tobytes() for image in same}) > 55
+
+
+def test_a_padded_crop_is_a_window_of_the_padded_image():
+    cut = run(crop="padded", crop_padding=2)
+    padded = np.pad(IMAGES, ((0, 0), (2, 2), (2, 2), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (9, 9), (1, 2)).transpose(0, 1, 2, 4, 5, 3)
+    matches = (windows == cut[:, None, None]).all(axis=(3, 4, 5))  # (64, 5, 5)
+    np.testing.assert_array_equal(matches.sum((1, 2)), 1)
+    places = np.argwhere(matches)[:, 1:]
+    assert set(places.ravel()) == {0, 1, 2, 3, 4} and abs(np.corrcoef(places.T)[0, 1]) < 0.4
+    many = run(np.repeat(IMAGES[:1], 5000, axis=0), crop="padded", crop_padding=1)
+    counts = np.unique(many.reshape(5000, -1), axis=0, return_counts=True)[1]
+    assert len(counts) == 9 and abs(counts - 5000 / 9).max() < 5 * np.sqrt(5000 / 9)
 
 
 def test_rotation_turns_about_the_centre_and_stays_in_range():
@@ -68,10 +87,29 @@ def test_shear_moves_rows_sideways():
 
 
 def test_flip_mirrors_half_of_the_images():
-    flipped = run(flip=True)
-    mirrored = [np.array_equal(a, b[:, ::-1]) for a, b in zip(flipped, IMAGES)]
-    kept = [np.array_equal(a, b) for a, b in zip(flipped, IMAGES)]
-    assert all(m or k for m, k in zip(mirrored, kept)) and 16 < sum(mirrored) < 48
+    images = np.repeat(IMAGES[:1], 4000, axis=0)
+    flipped = run(images, flip=True)
+    mirrored, kept = ((flipped == other).all(axis=(1, 2, 3)) for other in (images[:, :, ::-1], images))
+    assert (mirrored ^ kept).all() and abs(mirrored.sum() - 2000) < 5 * np.sqrt(1000)
+
+
+def test_jitter_is_brightness_then_contrast_then_saturation():
+    factors = 1 + 0.4 * (2 * draws(3, 5, 0)("jitter", 64, 3).numpy() - 1)
+    assert 0.6 <= factors.min() < 0.65 and 1.35 < factors.max() < 1.4
+    luma = [0.299, 0.587, 0.114]
+    for image, jittered, (brightness, contrast, saturation) in zip(IMAGES, run(jitter=0.4), factors):
+        image = np.clip(image * brightness, 0, 255)
+        mean = (image @ luma).mean()
+        image = np.clip(mean + (image - mean) * contrast, 0, 255)
+        plain = (image @ luma)[..., None]
+        np.testing.assert_allclose(jittered, np.clip(plain + (image - plain) * saturation, 0, 255), atol=1e-2)
+    flat = np.full((64, 5, 5, 1), 100, "float32")  # grey: brightness alone shows
+    np.testing.assert_allclose(run(flat, jitter=0.4)[:, 0, 0, 0], 100 * factors[:, 0], rtol=1e-5)
+
+
+def test_grey_is_luma():
+    np.testing.assert_allclose(grey(tf.constant(IMAGES))[..., 0], IMAGES @ [0.299, 0.587, 0.114], rtol=1e-5)
+    np.testing.assert_array_equal(grey(tf.constant(IMAGES[..., :1])), IMAGES[..., :1])
 
 
 def test_erase_blackens_one_rectangle_in_its_share_of_images():

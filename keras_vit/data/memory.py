@@ -1,0 +1,111 @@
+"""Labelled images in memory, and how much of it they may take."""
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import os
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit import checks
+
+SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def fits(size):
+    """Returns whether images of so many bytes are to be held in memory."""
+    return size < SHARE * total()
+
+
+@functools.cache
+def total():
+    """Returns the memory that this process can use, in bytes: the machine's, or its container's."""
+    try:
+        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, ValueError, OSError):
+        found = [2**33]  # Windows does not say
+    for path in CONTAINER:
+        with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+            found.append(int(pathlib.Path(path).read_text()))
+    return min(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Labelled images, held in memory as pixels or encoded, or as file names.
+
+    `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    files: bool = False  # whether `images` are paths
+
+    def __len__(self):
+        return len(self.labels)
+
+    @property
+    def channels(self):
+        """The numbers of channels that a model may take: files are decoded to either."""
+        return (self.images.shape[-1],) if self.images.ndim == 4 else (1, 3)
+
+    def check_labels(self):
+        """Raises ValueError unless every image has a label, the index of a class."""
+        checks.class_indices(self.labels, len(self.class_names), len(self.images))
+
+    def fingerprint(self):
+        """Returns a hash of the labels, and of the pixels, encoded files or file names, in their order."""
+        digest = hashlib.sha256(repr(self.class_names).encode() + self.labels.tobytes())
+        if self.images.ndim == 4:
+            digest.update(np.ascontiguousarray(self.images).reshape(-1))
+        elif self.files:
+            digest.update(repr(self.images.tolist()).encode())
+        else:
+            for image in self.images:
+                digest.update(len(image).to_bytes(8, "little") + image)
+        return digest.hexdigest()
+
+    def take(self, index):
+        """Returns the source of the images at `index`, in that order."""
+        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index])
+
+    def in_order(self, count):
+        """Returns a `tf.data.Dataset` of vectors of so many keys, which `reader` takes; the last may be shorter."""
+        return tf.data.Dataset.range(len(self)).batch(count)
+
+    def shuffled(self, seed, epoch, count):
+        """Returns the keys of one epoch like `in_order`, in an order that is a function of (seed, epoch); full vectors.
+
+        The order is a pseudo-random permutation, computed and not stored.
+        """
+
+        def some(first):
+            position = first + tf.range(count, dtype="int64")
+            return tf.random.experimental.index_shuffle(position, tf.stack([seed, epoch]), len(self) - 1)
+
+        return tf.data.Dataset.range(0, len(self) - count + 1, count).map(some)
+
+    def reader(self):
+        """Returns a function from keys to (pixels or encoded images, labels)."""
+        images, labels, paths = self._tensors
+
+        def read(index):
+            items = tf.gather(images, index)
+            return tf.map_fn(tf.io.read_file, items) if paths else items, tf.gather(labels, index)
+
+        return read
+
+    @functools.cached_property
+    def _tensors(self):
+        """Images and labels, and whether the images are still paths: files that fit are read here, once."""
+        images = tf.constant(self.images)
+        paths = self.files and not fits(sum(map(os.path.getsize, self.images)))
+        if self.files and not paths:
+            files = tf.data.Dataset.from_tensor_slices(images).map(tf.io.read_file, num_parallel_calls=os.cpu_count())
+            images = files.batch(len(self)).get_single_element()
+        return images, tf.constant(self.labels), paths

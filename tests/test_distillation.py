@@ -1,0 +1,71 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import vit
+from keras_vit.distillation import Distiller
+from keras_vit.losses import ClassLoss
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+IMAGES, LABELS = RNG.integers(0, 256, (6, 8, 8, 3)).astype("float32"), np.eye(3, dtype="float32")[np.arange(6) % 3]
+
+
+def model(seed, **more):
+    keras.utils.set_random_seed(seed)
+    made = vit("mu/4", image_size=8, num_classes=3, **more)
+    for layer in made.layers:
+        if layer.name.startswith("head"):
+            layer.kernel.assign(np.random.default_rng(seed).normal(size=(32, 3)))
+    return made
+
+
+def soft(x, t=1.0):
+    e = np.exp((x - x.max(-1, keepdims=True)) / t)
+    return e / e.sum(-1, keepdims=True)
+
+
+def heads(student):
+    names = [n for n in ("head", "head_distilled") if n in {layer.name for layer in student.layers}]
+    both = keras.Model(student.inputs, [student.get_layer(n).output for n in names])(IMAGES)
+    return [keras.ops.convert_to_numpy(h) for h in both]
+
+
+@pytest.mark.parametrize("distilled", [False, True])
+@pytest.mark.parametrize("kind", ["soft", "hard"])
+def test_the_loss_is_deits(kind, distilled):
+    student, teacher = model(1, distilled=distilled), model(2)
+    learner = Distiller(student, teacher, kind, weight=0.3, temperature=3.0)
+    learner.compile(keras.optimizers.SGD(0.0), ClassLoss(), metrics=["accuracy"], jit_compile=True)
+    logits = heads(student)
+    target = keras.ops.convert_to_numpy(teacher(IMAGES))
+    by_labels = -(LABELS * np.log(soft(logits[0]))).sum(-1).mean()
+    if kind == "soft":
+        p, q = soft(target, 3), soft(logits[-1], 3)
+        from_teacher = 9 * (p * np.log(p / q)).sum(-1).mean()
+    else:
+        from_teacher = -np.log(soft(logits[-1])[np.arange(6), target.argmax(-1)]).mean()
+    found = learner.train_on_batch(IMAGES, LABELS, return_dict=True)
+    assert found["loss"] == pytest.approx(0.7 * by_labels + 0.3 * from_teacher, rel=1e-4)
+    right = np.mean(np.mean(logits, axis=0).argmax(-1) == LABELS.argmax(-1))
+    assert found["accuracy"] == pytest.approx(right)
+    assert learner.test_on_batch(IMAGES, LABELS, return_dict=True)["accuracy"] == pytest.approx(right)
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(learner(IMAGES)), np.mean(logits, axis=0), atol=1e-5)
+
+
+def test_the_student_learns_what_the_teacher_says_and_the_teacher_stays():
+    student, teacher = model(1), model(2)
+    before = [keras.ops.convert_to_numpy(w) for w in teacher.weights]
+    learner = Distiller(student, teacher, "soft", weight=1.0)
+    assert {id(v) for v in learner.trainable_variables} == {id(v) for v in student.trainable_variables}
+    learner.compile(keras.optimizers.Adam(0.01), ClassLoss(), jit_compile=True)
+    losses = [float(learner.train_on_batch(IMAGES, LABELS)) for _ in range(30)]
+    assert losses[-1] < 0.3 * losses[0]
+    for old, new in zip(before, teacher.weights):
+        np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))
+
+
+def test_a_teacher_of_other_classes_is_refused():
+    with pytest.raises(ValueError, match=r"output_shape \(None, 4\), the student's \(None, 3\)"):
+        Distiller(model(1), vit("mu/4", image_size=8, num_classes=4))

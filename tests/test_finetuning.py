@@ -1,0 +1,95 @@
+import contextlib
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import finetuning, vit
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+IMAGES, LABELS = RNG.integers(0, 256, (6, 8, 8, 3)).astype("float32"), np.arange(6) % 3
+
+
+def model(**more):
+    keras.utils.set_random_seed(0)
+    made = vit("mu/4", image_size=8, num_classes=3, depth=3, **more)
+    made.get_layer("head").kernel.assign(np.linspace(-1, 1, 96).reshape(32, 3))
+    return made
+
+
+def trained(made):
+    return {path.split("/")[0] for path in (v.path for v in made.trainable_variables)}
+
+
+@pytest.mark.parametrize(
+    "upto, left",
+    [
+        (0, {"block_0", "block_1", "block_2", "norm", "head"}),
+        (2, {"block_2", "norm", "head"}),
+        (3, {"norm", "head"}),
+        ("all", {"head"}),
+    ],
+)
+def test_what_lies_below_is_frozen(upto, left):
+    assert trained(finetuning.freeze(model(), upto)) == left
+
+
+def test_a_frozen_stem_keeps_its_statistics():
+    made = vit("mu/4", image_size=8, num_classes=3, stem="conv")
+    finetuning.freeze(made, 0)
+    before = [keras.ops.convert_to_numpy(w) for w in made.get_layer("stem").weights]
+    made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    made.train_on_batch(IMAGES, LABELS)
+    for old, new in zip(before, made.get_layer("stem").weights):
+        np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))
+
+
+@pytest.mark.parametrize("upto", [4, -1, True, "some", 1.0])
+def test_no_such_block_is_named(upto):
+    with pytest.raises(ValueError, match=r"number of blocks from 0 to 3. Received: upto="):
+        finetuning.freeze(model(), upto)
+
+
+def test_a_probe_needs_a_head():
+    with pytest.raises(ValueError, match="linear probe needs a head"):
+        finetuning.freeze(vit("mu/4", image_size=8, num_classes=0), "all")
+
+
+def test_low_rank_updates_start_at_zero_train_alone_and_merge():
+    made = model()
+    plain = keras.ops.convert_to_numpy(made(IMAGES))
+    count = made.count_params()
+    finetuning.add_lora(made, 2)
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(made(IMAGES)), plain, atol=1e-6)
+    names = [v.path.rsplit("/", 1)[1] for v in made.trainable_variables]
+    assert sorted(names) == sorted(["lora_kernel_a", "lora_kernel_b"] * 3 + ["kernel", "bias"])
+    assert made.count_params() == count + 3 * 2 * (32 + 96)
+    made.compile(keras.optimizers.SGD(0.5), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    for _ in range(3):
+        made.train_on_batch(IMAGES, LABELS)
+    merged = finetuning.merge_lora(made)
+    assert merged.count_params() == count and len(merged.trainable_variables) == len(model().trainable_variables)
+    learned = keras.ops.convert_to_numpy(made(IMAGES))
+    assert np.abs(learned - plain).max() > 1e-3
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(merged(IMAGES)), learned, atol=1e-5)
+    with pytest.raises(ValueError, match="low-rank updates already"):
+        finetuning.add_lora(made, 2)
+    with pytest.raises(ValueError, match="Received: rank=0"):
+        finetuning.add_lora(model(), 0)
+
+
+def test_blocks_computed_again_give_the_same_gradients():
+    """With every kind of random draw on: the second pass must draw what the first did."""
+    ends = []
+    for scope in (contextlib.nullcontext(), finetuning.rematerialised()):
+        with scope:
+            made = model(stochastic_depth=0.5, dropout=0.2, attention_dropout=0.1)
+        made.compile(keras.optimizers.SGD(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                     jit_compile=True)  # fmt: skip
+        losses = [float(made.train_on_batch(IMAGES, LABELS)) for _ in range(2)]
+        ends.append((losses, [keras.ops.convert_to_numpy(v) for v in made.variables]))
+    assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-6)
+    for a, b in zip(ends[0][1], ends[1][1]):
+        np.testing.assert_allclose(a, b, atol=1e-6)

@@ -1,0 +1,105 @@
+"""A run that is killed again and again ends where a run ends that is left alone, bit for bit."""
+
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit import runs, snapshots
+
+KILLS = int(os.environ.get("KERAS_VIT_KILLS", "3"))
+RUN = """
+import os, signal, sys, threading
+import keras, numpy as np
+import keras_vit
+from keras_vit import config, distribution, files, rundir, snapshots
+
+folder, how, when = sys.argv[1], sys.argv[2], float(sys.argv[3])
+die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+count = 0
+
+class Clock(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        if how == "any moment":
+            threading.Timer(when, die).start()
+
+def counted(function, before):
+    def call(*arguments, **more):
+        global count
+        count += 1
+        if count == int(when):
+            before(*arguments)
+            die()
+        return function(*arguments, **more)
+    return call
+
+def half(arrays, path, **more):
+    open(path, "wb").write(b"half a file")
+
+def done(old, new):
+    rename(old, new)
+
+rename = os.replace
+if how == "while writing":
+    snapshots.safetensors.numpy.save_file = counted(snapshots.safetensors.numpy.save_file, half)
+if how == "before renaming":
+    files.os.replace = counted(os.replace, lambda *_: None)
+if how == "after renaming":
+    files.os.replace = counted(os.replace, done)
+
+distribution.ALONE = distribution.Place(jit_compile=False)  # compiling takes longer than this training
+recipe = keras_vit.load_recipe("digits", {
+    "optim.epochs": 3, "data.limit": 160, "model.depth": 1, "model.width": 32, "model.mlp_dim": 32,
+    "model.dropout": 0.1, "model.stochastic_depth": 0.2, "optim.ema": 0.9, "optim.accumulate": 2, "augment.mixup": 0.2,
+    "augment.randaugment": 1})
+callback, keras_vit.runs._tensorboard = keras_vit.runs._tensorboard, lambda folder: Clock()
+keras_vit.fit(recipe, folder, verbose=0, save_steps=1, tensorboard=True)
+print("ended")
+"""
+
+
+def start(folder, how="not", when=0.0):
+    words = [sys.executable, "-c", RUN, str(folder), how, str(when)]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+    assert done.returncode in (0, -9), done.stderr[-3000:]
+    return done.returncode == 0
+
+
+def test_killed_at_any_moment_nothing_is_lost(tmp_path):
+    assert start(tmp_path / "whole")
+    rng = random.Random(int(os.environ.get("KERAS_VIT_SEED", "0")))
+    ways = ["while writing", "before renaming", "after renaming", "any moment"]
+    killed, ended = 0, False
+    for i in range(KILLS):
+        how = ways[i % len(ways)]
+        when = rng.uniform(0.0, 3.0) if how == "any moment" else rng.randint(1, 4)
+        ended = start(tmp_path / "killed", how, when)
+        killed += not ended
+    assert killed
+    assert ended or start(tmp_path / "killed")
+    ours, theirs = (snapshots.newest(tmp_path / name) for name in ("killed", "whole"))
+    assert ours[0].keys() == theirs[0].keys()
+    for name, array in theirs[0].items():
+        np.testing.assert_array_equal(ours[0][name], array, err_msg=name)
+    timing = ("images_per_second", "minutes_left")
+    rows = [[{k: v for k, v in row.items() if k not in timing} for row in s[1]["history"]] for s in (ours, theirs)]
+    assert rows[0] == rows[1]
+    models = [runs.load_run(tmp_path / name)[0].get_weights() for name in ("killed", "whole")]
+    for a, b in zip(*models):
+        np.testing.assert_array_equal(a, b)
+    left = {path.name.split("-")[0] for path in (tmp_path / "killed").iterdir()}
+    assert left <= {
+        "state",
+        "recipe.json",
+        "data.json",
+        "labels.txt",
+        "history.csv",
+        "best.keras",
+        "model.keras",
+        ".lock",
+    }
