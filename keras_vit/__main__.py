@@ -109,13 +109,13 @@ def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3
         images: Image files.
         top: How many classes to name.
     """
-    from keras_vit import runs
+    from keras_vit import results
 
     if not images:
         raise ValueError("No image file was given.")
     if top < 1:
         raise ValueError(f"At least one class is named. Received: top={top}")
-    for file, classes in zip(images, runs.predict(target, images, top)):
+    for file, classes in zip(images, results.predict(target, images, top)):
         print(f"{file}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
 
 
@@ -126,9 +126,9 @@ def export(target: Target, *, to: pathlib.Path | None = None, overwrite: bool = 
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
-    from keras_vit import runs
+    from keras_vit import results
 
-    for report in runs.export(target, to, overwrite=overwrite):
+    for report in results.export(target, to, overwrite=overwrite):
         print(report)
 
 
@@ -139,9 +139,9 @@ def explain(target: Target, images: Positional[tuple[str, ...]] = (), *, to: pat
         images: Image files; test images by default.
         to: Folder to write to; the run's directory by default.
     """
-    from keras_vit import runs
+    from keras_vit import results
 
-    for path in runs.explain(target, images, to):
+    for path in results.explain(target, images, to):
         print(path)
 
 

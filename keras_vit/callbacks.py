@@ -198,7 +198,7 @@ def averaged(model):
 
 def swap_average(model):
     """Exchanges the weights and their moving average; nothing happens without one."""
-    optimizer = optimizer_of(model) if model.optimizer else None
+    optimizer = optimizer_of(model) if getattr(model, "optimizer", None) else None
     if optimizer and optimizer.use_ema:
         for variable, average in zip(optimizer._trainable_variables, optimizer._model_variables_moving_average):
             now = keras.ops.copy(variable.value)

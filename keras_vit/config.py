@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
+import keras
 import typeguard
 
 from keras_vit import checks
@@ -236,7 +237,13 @@ def smoke(recipe):
 
 def to_dict(recipe):
     """Returns the recipe as nested dictionaries, for JSON."""
-    return dataclasses.asdict(recipe)
+    layers = [keras.saving.serialize_keras_object(layer) for layer in recipe.augment.layers]
+    for layer in layers:
+        layer["config"].pop("name")  # which Keras counts up
+    plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
+    values = dataclasses.asdict(plain)
+    values["augment"]["layers"] = layers
+    return values
 
 
 def from_dict(values):
@@ -245,6 +252,11 @@ def from_dict(values):
     for part, kind in PARTS.items():
         if values.get(part) is not None:
             fields = dict(values[part])
-            fields.update({k: tuple(v) for k, v in fields.items() if isinstance(v, list)})
-            values[part] = kind(**fields)
-    return Recipe(**values)
+            if "layers" in fields:
+                fields["layers"] = [keras.saving.deserialize_keras_object(layer) for layer in fields["layers"]]
+            values[part] = kind(**_tuples(fields))
+    return Recipe(**_tuples(values))
+
+
+def _tuples(fields):
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

@@ -40,7 +40,8 @@ class Distiller(keras.Model):
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
         names = [name for name in ("head", "head_distilled") if name in {layer.name for layer in student.layers}]
-        self.heads = keras.Model(student.inputs, [student.get_layer(name).output for name in names])
+        self.heads = keras.Model(student.inputs, {name: student.get_layer(name).output for name in names})
+        self.names = names
         self.built = True
 
     @property
@@ -48,7 +49,8 @@ class Distiller(keras.Model):
         return self.student.output_shape
 
     def call(self, images, training=None):
-        logits = ops.stack(self.heads(images, training=training), axis=1)  # (batch, heads, classes)
+        found = self.heads(images, training=training)
+        logits = ops.stack([found[name] for name in self.names], axis=1)  # (batch, heads, classes)
         return logits if training else ops.mean(logits, axis=1)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

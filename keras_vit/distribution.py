@@ -85,11 +85,16 @@ def leave_devices_to_jax():
 
 @contextlib.contextmanager
 def apart():
-    """A block in which what is built belongs to this process alone: in the host's memory, if devices share models."""
+    """A block in which what is built on JAX belongs to this process alone, and lies in the host's memory."""
     distribution = keras.distribution.distribution()
+    if distribution is None:
+        yield
+        return
+    import jax
+
     keras.distribution.set_distribution(None)
     try:
-        with keras.device("cpu") if distribution else contextlib.nullcontext():
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
             yield
     finally:
         keras.distribution.set_distribution(distribution)

@@ -13,15 +13,22 @@ def replacing(path):
         OSError: If it cannot be written; `path` is then as it was, and nothing new lies beside it.
     """
     path = pathlib.Path(path)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    temporary = path.with_name(f".part-{path.name}")
     try:
         yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
+        commit(temporary, path)
+    except OSError as error:
+        raise OSError(f"{str(path)!r} could not be written, and is as it was: {error}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def commit(temporary, path):
+    """Forces a file to the disk and renames it to `path`, in the same folder."""
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    _sync_folder(pathlib.Path(path).parent)
 
 
 def _sync_folder(folder):

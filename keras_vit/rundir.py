@@ -34,14 +34,16 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
         yield
         return
     _refuse_foreign(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / LOCK, timeout=0)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except filelock.Timeout:
         raise ValueError(
             f"Another process is training in {str(folder)!r}. Wait for it, or choose another directory."
         ) from None
+    except OSError as error:
+        raise OSError(f"{str(folder)!r} is no directory that can be written to: {error.strerror}.") from None
     try:
         claim(folder, recipe, data, class_names)
         yield

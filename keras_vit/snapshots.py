@@ -41,12 +41,11 @@ def save(folder, step, arrays, notes):
         OSError: If it cannot be written, for a full disk say; the snapshots before it are as they were.
     """
     folder = pathlib.Path(folder)
-    temporary = folder / ".state.tmp"
+    temporary = folder / ".part-state"
     try:
         safetensors.numpy.save_file(arrays, temporary, metadata={"keras_vit": json.dumps(notes)})
         path = folder / f"state-{step:010d}-{_digest(temporary)}.safetensors"
-        with files.replacing(path) as beside:
-            temporary.rename(beside)
+        files.commit(temporary, path)
     except (OSError, safetensors.SafetensorError) as error:
         newest = next(iter(_all(folder)), None)
         free = shutil.disk_usage(folder).free / 1e6 if folder.is_dir() else 0

@@ -28,8 +28,7 @@ def soft(x, t=1.0):
 
 def heads(student):
     names = [n for n in ("head", "head_distilled") if n in {layer.name for layer in student.layers}]
-    both = keras.Model(student.inputs, [student.get_layer(n).output for n in names])(IMAGES)
-    return [keras.ops.convert_to_numpy(h) for h in both]
+    return [keras.ops.convert_to_numpy(keras.Model(student.inputs, student.get_layer(n).output)(IMAGES)) for n in names]
 
 
 @pytest.mark.parametrize("distilled", [False, True])

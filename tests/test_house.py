@@ -19,6 +19,7 @@ FLOORS = {
     "layers": 1,
     "shapes": 0,
     "losses": 0,
+    "metrics": 0,
     "snapshots": 1,
     "models": 2,
     "checkpoints": 3,
@@ -38,18 +39,22 @@ FLOORS = {
     "training": 5,
     "cookbook": 5,
     "runs": 6,
-    "__init__": 7,
-    "__main__": 7,
+    "results": 7,
+    "__init__": 8,
+    "__main__": 8,
 }
 NEEDS_TENSORFLOW = {"data", "distribution", "export"}  # the only ones that may import it
 # Imported where they are used, never on top.
-HEAVY = {"PIL", "ai_edge_litert", "huggingface_hub", "matplotlib", "sklearn", "tensorflow_datasets", "torch"}
+HEAVY = {
+    "PIL", "ai_edge_litert", "huggingface_hub", "keras_cv", "matplotlib", "sklearn", "tensorboard",
+    "tensorflow_datasets", "torch",
+}  # fmt: skip
 PUBLIC = """
-    Augment ConvStem Data HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe Rescale
-    ResNetStem StandardizedConv2D StochasticDepth TokenPool TransformerBlock VARIANTS attention_maps attention_rollout
-    check_data count_macs datasets evaluate export_saved_model export_tflite fit from_checkpoint from_pretrained
-    from_recipe list_checkpoints list_recipes list_variants load_recipe load_run load_weights plot_attention
-    plot_history preprocess save_checkpoint vit
+    Augment ConvStem Data Distiller HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe
+    ResNetStem Rescale StandardizedConv2D StochasticDepth TokenPool TransformerBlock VARIANTS add_lora
+    attention_maps attention_rollout check_data count_macs datasets evaluate export_saved_model export_tflite fit
+    freeze from_checkpoint from_pretrained from_recipe list_checkpoints list_recipes list_variants load_recipe
+    load_run load_weights merge_lora plot_attention plot_history preprocess save_checkpoint vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

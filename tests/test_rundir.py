@@ -89,3 +89,10 @@ def test_a_directory_is_one_process_own(tmp_path):
 def test_a_process_that_does_not_write_leaves_no_trace(tmp_path):
     with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b"), writes=False):
         assert not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    inside = rundir.claimed(tmp_path / "file" / "inside", RECIPE, DATA, ("a", "b"))
+    with pytest.raises(OSError, match="inside' is no directory that can be written to: Not a directory"):
+        inside.__enter__()

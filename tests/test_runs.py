@@ -1,5 +1,3 @@
-import json
-import os
 import sys
 
 import keras
@@ -9,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import config, cookbook, distribution, runs
+from keras_vit import config, cookbook, distribution, results, runs
 
 SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2}
 
@@ -39,10 +37,10 @@ def test_a_run_leaves_its_files(run):
     assert {p.name.split("-")[0] for p in run.iterdir()} - {".lock"} == {
         "recipe.json", "data.json", "labels.txt", "history.csv", "state", "best.keras", "model.keras"
     }  # fmt: skip
-    model, recipe, names = runs.load_run(run)
+    model, recipe, names = results.load_run(run)
     assert recipe == small() and names == tuple("0123456789")
     assert not model.compiled
-    best, *_ = runs.load_run(run, "best.keras")  # of one epoch
+    best, *_ = results.load_run(run, "best.keras")  # of one epoch
     for a, b in zip(model.get_weights(), best.get_weights()):
         np.testing.assert_array_equal(a, b)
 
@@ -51,7 +49,7 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
     before = (run / "model.keras").read_bytes()
     model, history = runs.fit(small(), run, verbose=0)
     assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
-    np.testing.assert_array_equal(model.get_weights()[0], runs.load_run(run)[0].get_weights()[0])
+    np.testing.assert_array_equal(model.get_weights()[0], results.load_run(run)[0].get_weights()[0])
     with pytest.raises(ValueError, match=r"another recipe.*'learning_rate': 0.5"):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
 
@@ -62,10 +60,10 @@ def test_other_data_is_refused(run, tmp_path):
         runs.fit(small(), run, train=arrays, validation=arrays, verbose=0)
     runs.fit(small(), tmp_path / "arrays", train=arrays, validation=arrays, verbose=0)
     with pytest.raises(ValueError, match="made on arrays"):
-        runs.evaluate(tmp_path / "arrays")
-    assert 0 <= runs.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1]["accuracy"] <= 1
+        results.evaluate(tmp_path / "arrays")
+    assert 0 <= results.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1]["accuracy"] <= 1
     with pytest.raises(ValueError, match="a pair, .*Received: ndarray"):
-        runs.evaluate(tmp_path / "arrays", arrays=arrays[0])
+        results.evaluate(tmp_path / "arrays", arrays=arrays[0])
 
 
 def test_a_failed_start_leaves_the_directory_free(tmp_path):
@@ -73,13 +71,6 @@ def test_a_failed_start_leaves_the_directory_free(tmp_path):
         with pytest.raises(ValueError):
             runs.fit(config.override(small(), changes), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
-
-
-def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    runs.export("mnist")
-    assert sorted(os.listdir("exports/mnist")) == ["model.tflite", "saved_model"]
-    assert not os.path.exists("runs")
 
 
 def test_a_foreign_directory_is_left_alone(tmp_path):
@@ -106,7 +97,7 @@ def test_a_teacher_is_asked_for_and_learned_from(tmp_path):
     with pytest.raises(ValueError, match="optim.distill needs a teacher"):
         runs.fit(recipe, tmp_path / "run", verbose=0)
     teacher = keras_vit.from_recipe(small())
-    model, history = runs.fit(recipe, tmp_path / "run", teacher=teacher, verbose=0)
+    _, history = runs.fit(recipe, tmp_path / "run", teacher=teacher, verbose=0)
     assert np.isfinite(history["loss"]).all()
     teacher.save(tmp_path / "teacher.keras")
     named = config.override(recipe, {"optim.teacher": str(tmp_path / "teacher.keras")})
@@ -127,45 +118,6 @@ def test_datasets_feed_fit():
     model.compile("adam", keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     history = model.fit(train, validation_data=validation, epochs=2, verbose=0).history
     assert len(history["val_accuracy"]) == 2
-
-
-def test_evaluate_export_and_evaluate_again(run):
-    assert list(runs.evaluate(run)) == [str(run / "model.keras")]
-    for report in runs.export(run):
-        assert report.agreement == 1 and report.max_abs_diff < 1e-4
-    found = runs.evaluate(run, "all[80%:]")
-    assert list(found) == [str(run / name) for name in ("model.keras", "saved_model", "model.tflite")]
-    assert len({values["accuracy"] for values in found.values()}) == 1
-    with pytest.raises(FileExistsError, match="saved_model' exists"):
-        runs.export(run)
-
-
-def test_explain_and_predict(run, tmp_path):
-    pictures = runs.explain(run, folder=tmp_path)
-    assert [p.name for p in pictures] == ["attention.png", "curves.png"]
-    assert all(p.stat().st_size > 5000 for p in pictures)
-    keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
-    [classes] = runs.predict(run, [tmp_path / "digit.png"])
-    assert len(classes) == 3 and classes[0][1] >= classes[1][1]
-    with pytest.raises(FileNotFoundError, match=r"no\.png"):
-        runs.predict(run, ["no.png"])
-
-
-def test_what_is_no_run_is_named(tmp_path):
-    with pytest.raises(ValueError, match="holds no run"):
-        runs.load_run(tmp_path)
-    with pytest.raises(ValueError, match="There is no recipe 'digitz'"):
-        runs.load_run("digitz")
-    (tmp_path / "recipe.json").write_text(json.dumps(config.to_dict(small())))
-    with pytest.raises(FileNotFoundError, match=r"no model.keras yet"):
-        runs.load_run(tmp_path)
-
-
-@pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
-def test_shipped_mnist_is_as_good_as_it_says():
-    recipe = keras_vit.load_recipe("mnist")
-    [found] = keras_vit.evaluate("mnist").values()
-    assert found["accuracy"] == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
 
 
 def test_without_tensorflow_it_is_said(monkeypatch):

@@ -39,7 +39,7 @@ def test_the_last_two_are_kept_by_step_and_not_by_clock(tmp_path):
 
 def test_nothing_there_is_none(tmp_path):
     assert snapshots.newest(tmp_path) is None and not snapshots.exists(tmp_path)
-    (tmp_path / ".state.tmp").write_bytes(b"half")
+    (tmp_path / ".part-state").write_bytes(b"half")
     assert snapshots.newest(tmp_path) is None
 
 
@@ -67,7 +67,8 @@ def test_a_run_goes_on_from_the_one_before_a_damaged_one(tmp_path):
 
 def test_all_damaged_is_said(tmp_path):
     snapshots.save(tmp_path, 1, ARRAYS, NOTES).write_bytes(b"x")
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="Every state in .* is damaged: state-0000000001"):
+    said = "Every state in .* is damaged: state-0000000001"
+    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(ValueError, match=said):
         snapshots.newest(tmp_path)
 
 

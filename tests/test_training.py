@@ -57,7 +57,7 @@ def whole(tmp_path_factory):
     return model, history, folder
 
 
-@pytest.mark.parametrize("after", [1, 7, 13])
+@pytest.mark.parametrize("after", [7, 13])
 def test_a_broken_run_ends_where_a_whole_one_does_bit_for_bit(tmp_path, whole, after):
     model, history, folder = whole
     with pytest.raises(SystemError):
@@ -97,8 +97,9 @@ def test_what_is_returned_is_the_moving_average(whole):
     """The last epoch was measured with it."""
     model, history, folder = whole
     assert training.evaluate(model, RECIPE, SOURCE)["accuracy"] == pytest.approx(history["val_accuracy"][-1])
-    raw = {k.split("/", 2)[2]: v for k, v in snapshots.newest(folder)[0].items() if k.startswith("model/")}
-    averages = [v for k, v in snapshots.newest(folder)[0].items() if k.endswith("_average")]
+    arrays = sorted(snapshots.newest(folder)[0].items(), key=lambda item: int(item[0].split("/")[1]))
+    raw = {name.split("/", 2)[2]: array for name, array in arrays if name.startswith("model/")}
+    averages = [array for name, array in arrays if name.endswith("_average")]
     assert len(averages) == len(model.trainable_variables)
     for variable, average in zip(model.trainable_variables, averages):
         np.testing.assert_array_equal(variable.numpy(), average)
@@ -128,21 +129,22 @@ def test_a_damaged_state_is_passed_over(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("where", ["weights", "loss"])
+@pytest.mark.parametrize("where", ["average", "loss"])
 def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where):
     class Poison(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
             if epoch == 1 and where == "loss":
                 self.model.get_layer("head").bias.assign([np.nan] * 3)
 
-        def on_train_batch_end(self, batch, logs=None):
-            if self.model.optimizer.iterations == 8 and where == "weights":
-                self.model.get_layer("head").bias.assign([np.inf] * 3)
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.model.optimizer.iterations == 6 and where == "average":
+                average = self.model.optimizer._model_variables_moving_average[-1]
+                average.assign(np.full(average.shape, np.inf))
 
     with pytest.raises(
         RuntimeError, match=r"epoch 2, step \d, at a learning rate of 0.0.*state-0000000005-\w+.safetensors"
     ):
-        fit(tmp_path, extra=[Poison()], save_steps=3 if where == "weights" else None)
+        fit(tmp_path, extra=[Poison()], save_steps=3 if where == "average" else None)
     assert all(np.isfinite(array).all() for array in snapshots.newest(tmp_path)[0].values())
 
 

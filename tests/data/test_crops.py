@@ -1,0 +1,160 @@
+import functools
+import io
+import os
+import pathlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.config import Augment, Data  # noqa: E402
+from keras_vit.data import crops  # noqa: E402
+
+RNG = np.random.default_rng(0)
+WAVES = np.sin(np.add.outer(np.arange(90) / 9, np.arange(120) / 14))[..., None] * [60, 40, 90] + [120, 90, 130]
+PICTURE = np.clip(WAVES + RNG.normal(0, 5, (90, 120, 3)), 0, 255).astype("uint8")
+PLACES = np.stack([*np.indices((90, 120)), np.zeros((90, 120))], axis=-1).astype("uint8")  # each pixel its own place
+INCEPTION = Augment(crop="inception")
+
+
+def encoded(pixels=PICTURE, kind="PNG", mode=None, **settings):
+    image, file = Image.fromarray(pixels), io.BytesIO()
+    (image.convert(mode) if mode else image).save(file, kind, **settings)
+    return tf.constant(file.getvalue())
+
+
+def pillow(pixels, height, width, method="bilinear"):
+    resampling = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[method]
+    return np.asarray(Image.fromarray(pixels).resize((width, height), resampling)).astype("float32")
+
+
+@functools.cache
+def boxes(crop, size=(90, 120, 3), count=400, **settings):
+    """Where crops of the picture of its own places begin and end: `(count, 4)`, top, left, bottom, right."""
+    settings = Augment(crop=crop, **settings)
+    numbers = tf.constant(np.random.default_rng(1).random((count, 4)), "float32")
+
+    def one(numbers):
+        if crop == "inception":
+            cut = crops._inception(tf.constant(PLACES), 3, settings.crop_area, numbers)
+        else:
+            cut = crops.training_image(tf.constant(PLACES), size, Data(), settings, numbers)
+        return tf.concat([cut[0, 0, :2], cut[-1, -1, :2]], 0)
+
+    found = tf.data.Dataset.from_tensor_slices(numbers).map(one).batch(count).get_single_element().numpy()
+    return found.astype("float64")
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(24, 24, 3), (30, 17, 3), (100, 200, 3)])
+def test_evaluation_resizes_the_whole_image_as_pillow_does(size, method):
+    for item in (encoded(), tf.constant(PICTURE)):
+        image = crops.evaluation_image(item, size, Data(method=method)).numpy()
+        assert image.shape == size and image.dtype == np.float32
+        np.testing.assert_allclose(image, pillow(PICTURE, *size[:2], method), atol=1.5)
+
+
+@pytest.mark.parametrize(
+    "size, resize, whole",
+    [
+        ((24, 24, 3), 28, (28, 37)),  # 90 x 120 to a shorter side of 28
+        ((24, 24, 3), 24, (24, 32)),
+        ((40, 20, 3), 30, (60, 80)),  # an oblong model: 60 x 30 fits inside
+        ((20, 60, 3), 20, (45, 60)),
+    ],
+)
+def test_evaluation_cuts_out_the_centre(size, resize, whole):
+    image = crops.evaluation_image(encoded(), size, Data(resize=resize)).numpy()
+    top, left = ((w - s) // 2 for w, s in zip(whole, size))
+    reference = pillow(PICTURE, *whole)[top : top + size[0], left : left + size[1]]
+    np.testing.assert_allclose(image, reference, atol=1.01)
+
+
+def test_without_antialias_pixels_are_passed_over():
+    stripes = np.tile(np.array([0, 0, 0, 255], "uint8")[:, None, None], (20, 80, 3))
+    smooth, rough = (
+        crops.evaluation_image(tf.constant(stripes), (8, 8, 3), Data(antialias=antialias)).numpy()
+        for antialias in (True, False)
+    )
+    assert np.abs(smooth - 255 / 4).max() < 10 and rough.min() == 0 and rough.max() > 120
+
+
+def test_inception_boxes_have_the_papers_areas_and_ratios():
+    top, left, bottom, right = boxes("inception").T
+    height, width = bottom - top + 1, right - left + 1
+    area, ratio = height * width / (90 * 120), width / height
+    assert area.min() > 0.05 - 0.01 and area.max() <= 1 and ratio.min() > 0.70 and ratio.max() < 1.40
+    assert area.min() < 0.1 and area.max() > 0.9 and 0.2 < np.median(area) < 0.5  # of the height, not the area, uniform
+    assert np.mean(ratio < 0.85) > 0.1 and np.mean(ratio > 1.2) > 0.1
+    middle = np.stack([(top + bottom + 1) / 180, (left + right + 1) / 240])
+    assert np.abs(middle.mean(axis=1) - 0.5).max() < 0.03
+    assert (middle.min(axis=1) < 0.25).all() and (middle.max(axis=1) > 0.75).all()
+    top, left, bottom, right = boxes("inception", crop_area=0.5).T
+    assert ((bottom - top + 1) * (right - left + 1) / (90 * 120)).min() > 0.48
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("subsampling", [0, 2])
+def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling):
+    jpeg = encoded(kind="JPEG", mode=mode, quality=90, **({} if mode == "L" else {"subsampling": subsampling}))
+    whole = tf.image.decode_jpeg(jpeg, channels=3)
+    for channels in (3, 1):
+        pixels = whole if channels == 3 else tf.image.rgb_to_grayscale(whole)
+        for numbers in RNG.random((5, 4)):
+            numbers = tf.constant(numbers, "float32")
+            cut = crops._inception(jpeg, channels, 0.05, numbers).numpy().astype(int)
+            reference = crops._inception(pixels, channels, 0.05, numbers).numpy().astype(int)
+            assert cut.shape == reference.shape
+            difference = np.abs(cut - reference)
+            assert difference.mean() < 0.6 and difference[2:-2, 2:-2].max(initial=0) <= 4  # colour at the box's edge
+
+
+@pytest.mark.parametrize("crop", ["inception", "resized", None])
+@pytest.mark.parametrize("kind, mode", [("PNG", "RGB"), ("PNG", "P"), ("JPEG", "L"), ("JPEG", "CMYK"), ("BMP", "RGB")])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_kind_of_file_is_cut(crop, kind, mode, channels):
+    settings, size = Augment(crop=crop, crop_resize=40), (32, 24, channels)
+    image = crops.training_image(encoded(kind=kind, mode=mode), size, Data(), settings, tf.fill([4], 0.3)).numpy()
+    assert image.shape == size and image.dtype == np.float32 and image.min() >= 0 and image.max() <= 255
+    assert image.std() > 5
+
+
+def test_without_a_crop_training_sees_the_whole_image():
+    image = crops.training_image(encoded(), (24, 24, 3), Data(), Augment(), tf.zeros(4)).numpy()
+    np.testing.assert_allclose(image, pillow(PICTURE, 24, 24), atol=1.01)
+
+
+def test_a_resized_crop_lies_inside_and_everywhere():
+    top, left, bottom, right = boxes("resized", size=(60, 60, 3), crop_resize=90).T
+    np.testing.assert_array_equal([bottom - top, right - left], np.full((2, 400), 59))
+    assert set(top) == set(range(31)) and left.min() == 0 and left.max() == 60 and len(set(left)) > 55
+
+
+def test_a_resized_crop_is_cut_out_of_the_shrunk_image():
+    settings = Augment(crop="resized", crop_resize=45)  # half: "area" is the mean of four pixels
+    image = crops.training_image(tf.constant(PICTURE), (45, 20, 3), Data(), Augment(), tf.zeros(4))
+    assert image.shape == (45, 20, 3)
+    half = PICTURE.reshape(45, 2, 60, 2, 3).mean(axis=(1, 3))
+    image = crops.training_image(tf.constant(PICTURE), (45, 45, 3), Data(), settings, tf.fill([4], 0.99)).numpy()
+    np.testing.assert_allclose(image, half[:, 15:], atol=1e-3)
+
+
+def test_too_small_an_image_to_cut_from_is_named():
+    crops.check((24, 30, 3), Data(resize=24), Augment(crop="resized", crop_resize=24))
+    with pytest.raises(ValueError, match=r"`data.resize`.*24 x 30 pixels.*Received: 23"):
+        crops.check((24, 30, 3), Data(resize=23))
+    with pytest.raises(ValueError, match="`augment.crop_resize`.*Received: None"):
+        crops.check((24, 30, 3), Data(), Augment(crop="resized"))
+
+
+@pytest.mark.skipif("KERAS_VIT_IMAGES" not in os.environ, reason="KERAS_VIT_IMAGES is not set")
+def test_real_photographs_are_cut_as_the_whole_ones_would_be():
+    for path in sorted(pathlib.Path(os.environ["KERAS_VIT_IMAGES"]).rglob("*.JPEG"))[:10]:
+        jpeg, numbers = tf.io.read_file(str(path)), tf.constant(RNG.random(4), "float32")
+        cut, reference = (
+            crops.training_image(item, (64, 64, 3), Data(), INCEPTION, numbers).numpy()
+            for item in (jpeg, crops.decode(jpeg, 3))
+        )
+        assert np.abs(cut - reference).mean() < 0.5 and np.abs(cut - reference)[2:-2, 2:-2].max() < 4

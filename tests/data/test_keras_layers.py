@@ -1,0 +1,129 @@
+"""Layers of Keras, and of the real KerasCV where it is installed, in the training pipeline."""
+
+import random
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.data import keras_layers, pipeline  # noqa: E402
+from keras_vit.data.sources import Source  # noqa: E402
+
+RNG = np.random.default_rng(0)
+PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
+SOURCE = Source(PIXELS, (np.arange(24) % 3).astype("int32"), ("a", "b", "c"))
+L = keras.layers
+KERAS = {
+    "RandAugment": lambda: L.RandAugment(),
+    "AugMix": lambda: L.AugMix(),
+    "RandomFlip": lambda: L.RandomFlip(),
+    "RandomRotation": lambda: L.RandomRotation(0.2),
+    "a seed": lambda: L.RandomRotation(0.2, seed=3),
+    "RandomErasing": lambda: L.RandomErasing(),
+    "RandomColorJitter": lambda: L.RandomColorJitter((0, 255), brightness_factor=0.3, contrast_factor=0.3),
+    "Pipeline": lambda: L.Pipeline([L.RandomZoom(0.2), L.RandomTranslation(0.1, 0.1)]),
+    "Sequential": lambda: keras.Sequential([L.RandomFlip(), L.RandomRotation(0.1, seed=1)]),
+    "no randomness": lambda: L.Rescaling(0.5),
+}
+VALUES = {"value_range": (0, 255)}
+CV = {
+    "RandAugment": lambda cv: cv.RandAugment((0, 255)),
+    "AugMix": lambda cv: cv.AugMix((0, 255)),
+    "a seed": lambda cv: cv.RandAugment((0, 255), seed=4),
+    "RandomCutout": lambda cv: cv.RandomCutout(0.3, 0.3),
+    "GridMask": lambda cv: cv.GridMask(),
+    "RandomColorJitter": lambda cv: cv.RandomColorJitter((0, 255), 0.2, 0.2, 0.2, 0.2),
+    "RandomCropAndResize": lambda cv: cv.RandomCropAndResize((32, 32), (0.3, 1.0), (0.75, 1.33)),
+    "RandomChoice": lambda cv: cv.RandomChoice([cv.RandomFlip(), cv.RandomRotation(0.2)]),
+    "JpegQuality": lambda cv: cv.RandomJpegQuality((30, 90)),
+}
+
+
+def batches(*layers, epoch=0, step=0, seed=1):
+    recipe = Recipe(name="x", model={}, data=Data(batch_size=4), augment=Augment(layers=layers), optim=Optim(epochs=2),
+                    seed=seed)  # fmt: skip
+    dataset = pipeline.training_batches(SOURCE, recipe, (32, 32, 3), first_epoch=epoch, first_step=step)
+    return np.stack([images for images, _ in dataset.as_numpy_iterator()])
+
+
+def draws_by_place_alone(make):
+    random.seed(1)
+    layer = make()
+    whole = batches(layer)
+    assert whole.shape == (12, 4, 32, 32, 3) and whole.dtype == np.float32
+    assert (whole != batches()).any(axis=(1, 2, 3, 4)).all()  # each batch is changed
+    np.testing.assert_array_equal(batches(layer), whole)  # after the layer has drawn
+    random.seed(2)
+    tf.random.set_seed(2)
+    np.testing.assert_array_equal(batches(make()), whole)  # another layer of the same kind
+    np.testing.assert_array_equal(batches(make(), epoch=1, step=3), whole[9:])  # a resumed run
+
+
+@pytest.mark.parametrize("name", KERAS)
+def test_layers_of_keras(name):
+    draws_by_place_alone(KERAS[name])
+
+
+@pytest.mark.parametrize("name", CV)
+def test_layers_of_keras_cv(name):
+    keras_cv = pytest.importorskip("keras_cv", reason="KerasCV is not installed: pip install keras-cv")
+    draws_by_place_alone(lambda: CV[name](keras_cv.layers))
+
+
+def test_layers_draw_apart_from_each_other_and_anew_for_each_batch_and_seed():
+    noise = lambda: L.RandomBrightness(0.5, seed=1)  # noqa: E731 - the same seed each time
+    flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.labels, SOURCE.class_names)
+    recipe = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
+
+    def shifts(layers, seed=1):
+        changed = Recipe(**{**vars(recipe), "augment": Augment(layers=layers), "seed": seed})
+        found = pipeline.training_batches(flat, changed, (32, 32, 3), first_epoch=0).as_numpy_iterator()
+        return np.array([images[0, 0, 0, 0] - 100 for images, _ in found])
+
+    one, two = shifts((noise(),)), shifts((L.Rescaling(1.0), noise()))
+    assert len(set(one)) == 12 and not set(one) & set(shifts((noise(),), seed=2))
+    np.testing.assert_array_equal(one, two)  # the layer between draws nothing
+    second = shifts((noise(), noise())) - one
+    assert (np.abs(second - one) > 1e-3).all() and (np.abs(second[:-1] - one[1:]) > 1e-3).all()
+
+
+def test_every_generator_is_found_once():
+    seed = keras.random.SeedGenerator(3)
+    layer = L.Pipeline([L.RandomFlip(), L.RandomRotation(0.1)])
+    layer.own = seed
+    assert len(keras_layers.generators([layer, layer])) == 3
+
+
+def test_tensorflows_global_generator_is_left_alone():
+    layer = L.Rescaling(1.0)
+    layer._random_generator = tf.random.get_global_generator()  # as an unseeded layer of KerasCV has it
+    before = tf.random.get_global_generator().state.numpy()
+    batches(layer)
+    np.testing.assert_array_equal(tf.random.get_global_generator().state.numpy(), before)
+    assert layer._random_generator is not tf.random.get_global_generator()
+
+
+def test_what_cannot_be_used_is_named():
+    with pytest.raises(TypeError, match="holds Keras layers. Received: <function"):
+        batches(lambda images: images)
+    for layer in (L.MixUp(name="mine"), keras.Sequential([L.CutMix()], name="mine")):
+        with pytest.raises(ValueError, match="Augment.mixup and Augment.cutmix.*'mine'"):
+            batches(layer)
+
+
+@pytest.mark.filterwarnings("default")
+def test_on_jax():
+    pytest.importorskip("jax")
+    script = (
+        "import keras; assert keras.backend.backend() == 'jax'\n"
+        "from tests.data import test_keras_layers as t\n"
+        "for name in ('RandomRotation', 'Pipeline'): t.draws_by_place_alone(t.KERAS[name])\n"
+    )
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, capture_output=True, text=True, env={**__import__("os").environ, "KERAS_BACKEND": "jax"})
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+import json
+import os
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import config, results, runs
+
+SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2}
+
+
+def small():
+    return config.override(config.smoke(keras_vit.load_recipe("digits")), SMALL)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("runs") / "small"
+    runs.fit(small(), workdir, verbose=0)
+    return workdir
+
+
+def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results.export("mnist")
+    assert sorted(os.listdir("exports/mnist")) == ["model.tflite", "saved_model"]
+    assert not os.path.exists("runs")
+
+
+def test_evaluate_export_and_evaluate_again(run):
+    assert list(results.evaluate(run)) == [str(run / "model.keras")]
+    for report in results.export(run):
+        assert report.agreement == 1 and report.max_abs_diff < 1e-4
+    found = results.evaluate(run, "all[80%:]")
+    assert list(found) == [str(run / name) for name in ("model.keras", "saved_model", "model.tflite")]
+    assert len({values["accuracy"] for values in found.values()}) == 1
+    with pytest.raises(FileExistsError, match="saved_model' exists"):
+        results.export(run)
+
+
+def test_explain_and_predict(run, tmp_path):
+    pictures = results.explain(run, folder=tmp_path)
+    assert [p.name for p in pictures] == ["attention.png", "curves.png"]
+    assert all(p.stat().st_size > 5000 for p in pictures)
+    keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
+    [classes] = results.predict(run, [tmp_path / "digit.png"])
+    assert len(classes) == 3 and classes[0][1] >= classes[1][1]
+    with pytest.raises(FileNotFoundError, match=r"no\.png"):
+        results.predict(run, ["no.png"])
+
+
+def test_what_is_no_run_is_named(tmp_path):
+    with pytest.raises(ValueError, match="holds no run"):
+        results.load_run(tmp_path)
+    with pytest.raises(ValueError, match="There is no recipe 'digitz'"):
+        results.load_run("digitz")
+    (tmp_path / "recipe.json").write_text(json.dumps(config.to_dict(small())))
+    with pytest.raises(FileNotFoundError, match=r"no model.keras yet"):
+        results.load_run(tmp_path)
+
+
+@pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
+def test_shipped_mnist_is_as_good_as_it_says():
+    recipe = keras_vit.load_recipe("mnist")
+    [found] = keras_vit.evaluate("mnist").values()
+    assert found["accuracy"] == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
