@@ -43,10 +43,10 @@ class Keep(keras.callbacks.Callback):
         self.folder, self.variables, self.progress, self.steps = pathlib.Path(folder), variables, progress, steps
         self.save_best, self.metrics, self.save_steps, self.place = save_best, dict(metrics), save_steps, place
         self.asked = self.stop = 0  # number of the signal: of this process, and of all once they know
+        self.signals = contextlib.ExitStack()
 
     def on_train_begin(self, logs=None):
         self.saved = time.monotonic()
-        self.signals = contextlib.ExitStack()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self.signals.callback(signal.signal, number, signal.signal(number, self._ask))
@@ -67,12 +67,11 @@ class Keep(keras.callbacks.Callback):
         if not math.isfinite(logs["loss"]):
             self._fail(f"loss became {logs['loss']}")
         due = self._due()
-        if self.stop:
-            self._save()
-            self._leave()
-        ended = self.progress["step"] == self.steps
-        if not ended and due:
-            self._save()
+        if self.progress["step"] < self.steps:  # else the end of the epoch saves, and leaves
+            if due or self.stop:
+                self._save()
+            if self.stop:
+                self._leave()
 
     def on_epoch_end(self, epoch, logs=None):
         row = {"epoch": epoch, **{name: float(value) for name, value in logs.items()}}

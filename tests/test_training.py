@@ -1,3 +1,6 @@
+import os
+import signal
+
 import keras
 import numpy as np
 import pytest
@@ -148,17 +151,15 @@ def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where)
     assert all(np.isfinite(array).all() for array in snapshots.newest(tmp_path)[0].values())
 
 
-def test_ctrl_c_saves_and_leaves(tmp_path, whole):
-    import os
-    import signal
-
+@pytest.mark.parametrize("at, step", [(6, "epoch 1, step 2 of 5"), (9, "epoch 2, step 0 of 5")])
+def test_ctrl_c_saves_and_leaves(tmp_path, whole, at, step):
     class Ask(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
-            if self.model.optimizer.iterations == 6:
+            if self.model.optimizer.iterations == at:
                 os.kill(os.getpid(), signal.SIGTERM)
 
     handler = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(callbacks.Stopped, match="Stopped after epoch 1, step 2 of 5") as stopped:
+    with pytest.raises(callbacks.Stopped, match=f"Stopped after {step}") as stopped:
         fit(tmp_path, extra=[Ask()])
     assert stopped.value.signal == signal.SIGTERM and signal.getsignal(signal.SIGTERM) is handler
     _, history = fit(tmp_path)
