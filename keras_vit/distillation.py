@@ -37,6 +37,8 @@ class Distiller(keras.Model):
                     f"{getattr(teacher, what)}, the student's {getattr(student, what)}"
                 )
         teacher.trainable = False
+        for variable in teacher.weights:  # a layer that was made frozen, as in a copy, passes over its parts' own
+            variable.trainable = False
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
         names = [name for name in ("head", "head_distilled") if name in {layer.name for layer in student.layers}]

@@ -252,12 +252,21 @@ def _on_tensorflow(kind, batch_size, optim):
     _check_batch(batch_size, len(devices))
     if len(devices) == 1:
         return ALONE
-    if optim.accumulate > 1:
+    if optim.accumulate > 1 or optim.distill:  # the one fails, of the other every device would count all
         raise ValueError(
-            "Gradients are accumulated over several devices on KERAS_BACKEND=jax. Received: "
-            f"optim.accumulate={optim.accumulate}, {len(devices)} devices, KERAS_BACKEND=tensorflow"
+            "Several devices accumulate gradients, or learn from a teacher, on KERAS_BACKEND=jax. Received: "
+            f"optim.accumulate={optim.accumulate}, optim.distill={optim.distill}, {len(devices)} devices, "
+            "KERAS_BACKEND=tensorflow"
         )
-    return Place(tf.distribute.MirroredStrategy(devices).scope, jit_compile=False, even=True)
+    return Place(_mirrored(tuple(devices)).scope, jit_compile=False, even=True)
+
+
+@functools.cache
+def _mirrored(devices):
+    """Returns the strategy of some devices: one for all trainings, for two would number their sums alike."""
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def _check_batch(batch_size, replicas):

@@ -85,7 +85,7 @@ def merged_values(model):
     """Returns a model's weights by path, as arrays, low-rank updates added to the kernels."""
     merged = {layer._kernel.path: layer.kernel for layer in model._flatten_layers()
               if getattr(layer, "lora_enabled", False)}  # fmt: skip
-    return {v.path: snapshots.to_numpy(merged.get(v.path, v)) for v in model.weights}
+    return {v.path: snapshots.to_numpy(merged.get(v.path, v.value)) for v in model.weights}
 
 
 def plain_copy(model, values):

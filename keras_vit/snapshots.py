@@ -116,17 +116,17 @@ def named(**groups):
 
 def values(variables):
     """Returns the values of a dictionary of variables; those that are spread over processes are gathered by all."""
-    return {name: to_numpy(variable) for name, variable in variables.items()}
+    return {name: to_numpy(variable.value) for name, variable in variables.items()}
 
 
 def to_numpy(value):
-    """Returns a tensor or a variable as an array; if it is spread over processes, all of them have to call this."""
-    if keras.backend.backend() == "jax":  # elsewhere a variable knows better than its value, where devices share it
-        value = getattr(value, "value", value)
+    """Returns a tensor as an array; if it is spread over processes, all of them have to call this."""
     if not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated:
         from jax.experimental import multihost_utils
 
         return np.asarray(multihost_utils.process_allgather(value, tiled=True), order="C")
+    if hasattr(value, "values"):  # one for each of TensorFlow's devices, of which NumPy cannot read those of counters
+        value = keras.ops.copy(value)
     return np.asarray(keras.ops.convert_to_numpy(value), order="C")
 
 

@@ -106,7 +106,7 @@ def test_what_is_returned_is_the_moving_average(whole):
     assert len(averages) == len(model.trainable_variables)
     for variable, average in zip(model.trainable_variables, averages):
         np.testing.assert_array_equal(variable.numpy(), average)
-    assert not np.array_equal(raw["block_0/mlp/dense1/kernel"], model.get_layer("block_0").mlp.dense1.kernel.numpy())
+    assert not np.array_equal(raw["block_0/mlp/fc1/kernel"], model.get_layer("block_0").mlp.fc1.kernel.numpy())
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):

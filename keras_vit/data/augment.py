@@ -53,7 +53,8 @@ def affine(images, settings, draw):
         settings.translation,
         settings.translation,
     ]
-    angle, scale, shear, right, down = tf.unstack(scaled(draw("affine", batch, 5), -1, 1) * tf.constant(limits), axis=1)
+    numbers = tf.cast(scaled(draw("affine", batch, 5), -1, 1), "float64")  # in float32 a cosine's last bit depends on
+    angle, scale, shear, right, down = tf.unstack(numbers * limits, axis=1)  # how many are computed together
     scale = 1 / (1 + scale)
     cos, sin = tf.cos(angle) * scale, tf.sin(angle) * scale
     a, b, c, d = cos, shear * cos - sin, sin, shear * sin + cos  # output pixel -> input pixel
@@ -63,7 +64,7 @@ def affine(images, settings, draw):
     zero = tf.zeros_like(a)
     return tf.raw_ops.ImageProjectiveTransformV3(
         images=images,
-        transforms=tf.stack([a, b, shift_x, c, d, shift_y, zero, zero], axis=1),
+        transforms=tf.cast(tf.stack([a, b, shift_x, c, d, shift_y, zero, zero], axis=1), "float32"),
         output_shape=(height, width),
         fill_value=0.0,
         interpolation="BILINEAR",
@@ -92,12 +93,12 @@ def grey(images):
 def erase(images, probability, draw):
     """Blackens one rectangle of 2 to 20 % of the area in some images (Zhong et al. 2020, arXiv:1708.04896)."""
     height, width = images.shape[1:3]
-    numbers = draw("erase", tf.shape(images)[0], 5)
+    numbers = tf.cast(draw("erase", tf.shape(images)[0], 5), "float64")
     chance, area, ratio, top, left = (numbers[:, i, None, None, None] for i in range(5))
     area, ratio = 0.02 + 0.18 * area, tf.exp((2 * ratio - 1) * math.log(3.0))  # height : width from 1/3 to 3
     rows, columns = height * tf.sqrt(area * ratio), width * tf.sqrt(area / ratio)
-    y = tf.range(height, dtype="float32")[None, :, None, None] - top * (height - rows)
-    x = tf.range(width, dtype="float32")[None, None, :, None] - left * (width - columns)
+    y = tf.range(height, dtype="float64")[None, :, None, None] - top * (height - rows)
+    x = tf.range(width, dtype="float64")[None, None, :, None] - left * (width - columns)
     inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns) & (chance < probability)
     return tf.where(inside, 0.0, images)
 

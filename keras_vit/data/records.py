@@ -77,7 +77,7 @@ class Stream:
         def whole(epoch):
             key = tf.stack([seed, epoch])
             order = tf.random.experimental.index_shuffle(tf.range(last + 1, dtype="int64"), key, last)
-            pieces = tf.data.Dataset.from_tensor_slices([tf.gather(column, order) for column in self._columns()])
+            pieces = tf.data.Dataset.from_tensor_slices(tuple(tf.gather(column, order) for column in self._columns()))
             calls = min(FILES, os.cpu_count())
             records = pieces.interleave(_records, FILES, RUN, num_parallel_calls=calls, deterministic=True)
             tf.compat.v1.set_random_seed(1)  # of this function's graph, lest the order depend on the program's own seed
@@ -100,7 +100,8 @@ class Stream:
         return read
 
     def _columns(self):
-        return [list(column) for column in zip(*self.pieces)]
+        paths, skips, counts = zip(*self.pieces)
+        return list(paths), np.array(skips, "int64"), np.array(counts, "int64")
 
 
 def _records(path, skip, count):

@@ -150,7 +150,7 @@ def _prepare_from_files(builder):
         try:
             settings = tfds.download.DownloadConfig(manual_dir=folder, try_download_gcs=False)
             return builder.download_and_prepare(download_config=settings)
-        except (AssertionError, OSError, tf.errors.NotFoundError) as error:
+        except (AssertionError, FileNotFoundError, tf.errors.NotFoundError) as error:
             reason = crops.reason(error)
     raise FileNotFoundError(
         f"{builder.name!r} is not prepared in {builder.data_dir}, and is prepared from files in {folder} ({reason}): "

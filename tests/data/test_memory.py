@@ -1,0 +1,108 @@
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.config import Augment, Data, Optim, Recipe
+from keras_vit.data import memory, pipeline, sources
+from keras_vit.data.memory import Source
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (20, 6, 5, 3)).astype("uint8")
+LABELS = (np.arange(20) % 2).astype("int32")
+NAMES = ("cat", "dog")
+RECIPE = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
+
+
+@pytest.fixture
+def paths(tmp_path):
+    found = []
+    for i, (image, label) in enumerate(zip(PIXELS, LABELS)):
+        folder = tmp_path / NAMES[label]
+        folder.mkdir(exist_ok=True)
+        found.append(str(folder / f"{i:02}.png"))
+        Image.fromarray(image).save(found[-1])
+    return found
+
+
+def images(source, **settings):
+    dataset = pipeline.evaluation_batches(source, RECIPE, (6, 5, 3))
+    return np.concatenate([batch for batch, _ in dataset.as_numpy_iterator()])
+
+
+def test_a_quarter_of_the_memory_is_used(monkeypatch):
+    assert memory.total() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    monkeypatch.setattr(memory, "total", lambda: 4000)
+    assert memory.fits(999) and not memory.fits(1000)
+
+
+def test_a_container_has_less_than_the_machine(tmp_path, monkeypatch):
+    (tmp_path / "limit").write_text("123456\n")
+    (tmp_path / "none").write_text("max\n")
+    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "none", tmp_path / "limit", tmp_path / "missing"))
+    assert memory.total.__wrapped__() == 123456
+    monkeypatch.delattr(os, "sysconf")
+    monkeypatch.setattr(memory, "CONTAINER", ())
+    assert memory.total.__wrapped__() == 2**33
+
+
+def test_files_that_fit_are_read_once(paths, monkeypatch):
+    source = Source(np.array(paths), LABELS, NAMES, files=True)
+    size = sum(map(os.path.getsize, paths))
+    monkeypatch.setattr(memory, "SHARE", 1)
+    monkeypatch.setattr(memory, "total", lambda: size + 1)
+    before = images(source)
+    np.testing.assert_array_equal(before, PIXELS)
+    for path in paths:
+        os.remove(path)
+    np.testing.assert_array_equal(images(source), PIXELS)
+    assert source.fingerprint() == Source(np.array(paths), LABELS, NAMES, files=True).fingerprint()
+
+
+def test_files_that_do_not_fit_are_read_when_needed_in_the_same_order(paths, monkeypatch):
+    recipe = Recipe(**{**vars(RECIPE), "augment": Augment(crop="inception", flip=True)})
+    batches = []
+    for share in (0, 1):
+        monkeypatch.setattr(memory, "SHARE", share)
+        source = sources.load(Data(source=f"folder:{os.path.dirname(os.path.dirname(paths[0]))}"), "all")
+        dataset = pipeline.training_batches(source, recipe, (4, 4, 3), first_epoch=0)
+        batches.append(list(dataset.as_numpy_iterator()))
+        if not share:
+            for path in paths[:3]:
+                os.rename(path, path + ".away")
+            with pytest.raises(Exception, match="No such file"):
+                images(source)
+            for path in paths[:3]:
+                os.rename(path + ".away", path)
+    for (one, labels), (two, others) in zip(*batches, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(labels, others)
+
+
+def test_fingerprints_tell_pixels_labels_names_and_order_apart(paths):
+    encoded = np.array([open(path, "rb").read() for path in paths], dtype=object)
+    found = set()
+    for kind, files in ((PIXELS, False), (encoded, False), (np.array(paths), True)):
+        source = Source(kind, LABELS, NAMES, files)
+        variants = [
+            source,
+            source.take(slice(None, None, -1)),
+            source.take(slice(19)),
+            Source(kind, 1 - LABELS, NAMES, files),
+            Source(kind, LABELS, NAMES[::-1], files),
+        ]
+        found |= {variant.fingerprint() for variant in variants}
+        assert source.fingerprint() == Source(kind.copy(), LABELS, NAMES, files).fingerprint()
+    assert len(found) == 15
+
+
+def test_channels_and_labels():
+    assert Source(PIXELS, LABELS, NAMES).channels == (3,)
+    assert Source(np.array(["a"] * 20), LABELS, NAMES, files=True).channels == (1, 3)
+    Source(PIXELS, LABELS, NAMES).check_labels()
+    with pytest.raises(ValueError, match="1 outside"):
+        Source(PIXELS, np.where(np.arange(20) == 3, 2, LABELS), NAMES).check_labels()
+    with pytest.raises(ValueError, match="20 images and 19 labels"):
+        Source(PIXELS, LABELS[1:], NAMES).check_labels()
