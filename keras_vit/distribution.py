@@ -24,7 +24,7 @@ LAYOUT = {
     r".*/mlp/fc2/kernel": ("model", None),
 }
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")  # what JAX reads
-LOST = "gloo|nccl|coordination|heartbeat|connection|unavailable|aborted"  # in what JAX says when a process is gone
+LOST = "gloo|nccl|coordination service|heartbeat|unavailable:|aborted:"  # in what JAX says when a process is gone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ def start(recipe):
     if backend == "jax":
         return _on_jax(kind, recipe.data.batch_size, recipe.model_parallel)
     if backend == "tensorflow":
-        return _on_tensorflow(kind, recipe.data.batch_size, recipe.optim)
+        return _on_tensorflow(kind, recipe)
     raise ValueError(f"Several devices train on KERAS_BACKEND=jax. Received: distribute={kind} on {backend}")
 
 
@@ -197,8 +197,8 @@ def _join(jax):
         if "before any JAX calls" not in str(error):
             raise
         raise RuntimeError(
-            "The processes of a group find each other before JAX is used: build no model, a teacher say, before `fit`, "
-            "or call keras.distribution.initialize() first."
+            "The processes of a group find each other before JAX is used: build no model and no layer before `fit`, or "
+            "call keras.distribution.initialize() first."
         ) from None
 
 
@@ -231,9 +231,10 @@ def _end():
     os._exit(1)
 
 
-def _on_tensorflow(kind, batch_size, optim):
+def _on_tensorflow(kind, recipe):
     import tensorflow as tf
 
+    optim, policy = recipe.optim, keras.dtype_policies.get(recipe.model.get("dtype") or keras.config.dtype_policy())
     if kind == "model":
         raise ValueError("Weights are split on KERAS_BACKEND=jax. Received: distribute=model, KERAS_BACKEND=tensorflow")
     workers = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
@@ -249,9 +250,14 @@ def _on_tensorflow(kind, batch_size, optim):
             "KERAS_BACKEND=tensorflow"
         )
     devices = [d.name for d in tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")]
-    _check_batch(batch_size, len(devices))
+    _check_batch(recipe.data.batch_size, len(devices))
     if len(devices) == 1:
         return ALONE
+    if policy.name == "mixed_float16":  # Keras looks for overflow on the first device alone
+        raise ValueError(
+            f"Several devices train with dtype=mixed_bfloat16 or float32. Received: mixed_float16, {len(devices)} "
+            "devices, KERAS_BACKEND=tensorflow"
+        )
     if optim.accumulate > 1 or optim.distill:  # the one fails, of the other every device would count all
         raise ValueError(
             "Several devices accumulate gradients, or learn from a teacher, on KERAS_BACKEND=jax. Received: "

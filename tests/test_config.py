@@ -1,5 +1,6 @@
 import json
 
+import keras
 import pytest
 
 from keras_vit import config
@@ -70,3 +71,42 @@ def test_parse_reads_python_values():
 def test_smoke_is_two_steps():
     smoke = config.smoke(RECIPE)
     assert smoke.data.limit // smoke.data.batch_size == 2 and smoke.optim.epochs == 1
+
+
+def test_levels_are_the_published_ones():
+    """`RANDAUG_DEF` and `MIXUP_DEF` of big_vision's vit_i1k.py."""
+    published = {
+        "none": (0, 0, 0),
+        "light1": (2, 0, 0),
+        "light2": (2, 10, 0.2),
+        "medium1": (2, 15, 0.2),
+        "medium2": (2, 15, 0.5),
+        "strong1": (2, 20, 0.5),
+        "strong2": (2, 20, 0.8),
+    }
+    assert set(published) == set(config.LEVELS)
+    for name, (count, magnitude, mixup) in published.items():
+        level = Augment.level(name, crop="inception", flip=True)
+        assert (level.randaugment, level.magnitude, level.mixup) == (count, magnitude, mixup)
+        assert level.crop == "inception" and level.flip
+    assert Augment.level("light2", mixup=0.0).mixup == 0
+    with pytest.raises(ValueError, match="Received: level='heavy'"):
+        Augment.level("heavy")
+
+
+def test_keras_layers_of_an_augmentation_come_back_from_json():
+    layers = (keras.layers.RandomFlip("horizontal", seed=3), keras.layers.RandomRotation(0.1))
+    recipe = Recipe(name="x", model={}, augment=Augment(layers=layers), metrics=("accuracy", "partial_auc"))
+    text = json.dumps(config.to_dict(recipe))
+    again = config.from_dict(json.loads(text))
+    assert [type(layer) for layer in again.augment.layers] == [keras.layers.RandomFlip, keras.layers.RandomRotation]
+    assert again.augment.layers[0].seed == 3 and again.metrics == recipe.metrics
+    fresh = Augment(layers=(keras.layers.RandomFlip("horizontal", seed=3), keras.layers.RandomRotation(0.1)))
+    other = config.to_dict(Recipe(name="x", model={}, augment=fresh, metrics=recipe.metrics))
+    assert json.dumps(other) == text  # two processes that name layers otherwise have the same recipe
+
+
+def test_smoke_needs_no_weights_and_one_block():
+    short = config.smoke(Recipe(name="x", model={"weights": "a.npz", "depth": 12}, optim=Optim(accumulate=8)))
+    assert short.model["weights"] is None and short.model["depth"] == 1
+    assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)

@@ -4,6 +4,7 @@ import math
 
 import tensorflow as tf
 
+from keras_vit.data.crops import CUTS
 from keras_vit.data.draws import scaled
 from keras_vit.data.randaugment import randaugment
 
@@ -23,7 +24,7 @@ def augment(images, settings, draw):
         images = padded_crop(images, settings.crop_padding, draw)
     if settings.rotation or settings.scale or settings.shear or settings.translation:
         images = affine(images, settings, draw)
-    if settings.flip:
+    if settings.flip and settings.crop not in CUTS:  # which flip themselves
         images = tf.where(_one_each(images, draw, "flip") < 0.5, tf.reverse(images, [2]), images)
     if settings.jitter:
         images = jitter(images, settings.jitter, draw)

@@ -131,7 +131,7 @@ def _reader(source, size, data, settings=None):
     With `settings`, an `Augment`, images are cut as for training, by numbers that the function takes besides.
     """
     crops.check(size, data, settings)
-    look_up, cut = source.reader(), settings is not None and settings.crop in ("inception", "resized")
+    look_up, cut = source.reader(), settings is not None and settings.crop in crops.CUTS
 
     def one(item, numbers):
         if settings is None:

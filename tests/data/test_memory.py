@@ -1,4 +1,5 @@
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def test_files_that_do_not_fit_are_read_when_needed_in_the_same_order(paths, mon
 
 
 def test_fingerprints_tell_pixels_labels_names_and_order_apart(paths):
-    encoded = np.array([open(path, "rb").read() for path in paths], dtype=object)
+    encoded = np.array([pathlib.Path(path).read_bytes() for path in paths], dtype=object)
     found = set()
     for kind, files in ((PIXELS, False), (encoded, False), (np.array(paths), True)):
         source = Source(kind, LABELS, NAMES, files)

@@ -1,5 +1,8 @@
+import dataclasses
 import itertools
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +18,17 @@ COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
 SOURCE = Source(PIXELS, (np.arange(COUNT) % 3).astype("int32"), ("a", "b", "c"))
 RECIPE = Recipe(name="x", model={}, data=Data(batch_size=5), optim=Optim(epochs=3), seed=7)
+ALONE = Augment(crop="padded", crop_padding=1, rotation=30.0, scale=0.1, translation=0.2, flip=True, jitter=0.2,
+                randaugment=2, magnitude=9.0, erase=0.3)  # fmt: skip
+EVERYTHING = dataclasses.replace(ALONE, mixup=0.4, cutmix=1.0)
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def change(**parts):
+    return dataclasses.replace(RECIPE, **parts)
+
+
+MIXED = change(augment=EVERYTHING)
 
 
 def numbers(dataset):
@@ -38,22 +52,78 @@ def test_images_keep_their_labels():
         np.testing.assert_array_equal(labels.sum(-1), 1)
 
 
-def test_a_run_can_start_at_any_epoch_and_sees_what_it_would_have_seen():
-    recipe = Recipe(**{**vars(RECIPE), "augment": Augment(rotation=30.0, translation=0.2)})
-    whole, tail, again = (
-        list(pipeline.training_batches(SOURCE, recipe, SIZE, first_epoch=first).as_numpy_iterator())
-        for first in (0, 2, 0)
+def batches(recipe=RECIPE, size=SIZE, source=SOURCE, **settings):
+    dataset = pipeline.training_batches(source, recipe, size, first_epoch=settings.pop("first_epoch", 0), **settings)
+    return list(dataset.as_numpy_iterator())
+
+
+def same(first, second):
+    for one, two in zip(first, second, strict=True):
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("epoch, step", [(0, 1), (1, 0), (1, 3), (2, 2)])
+def test_a_run_can_start_anywhere_and_sees_what_it_would_have_seen(epoch, step):
+    whole, tail = batches(MIXED), batches(MIXED, first_epoch=epoch, first_step=step)
+    assert len(whole) == 12 and len(tail) == 12 - 4 * epoch - step
+    same(whole[4 * epoch + step :], tail)
+    dataset = pipeline.training_batches(SOURCE, MIXED, SIZE, first_epoch=epoch, first_step=step)
+    assert dataset.cardinality() == len(tail)
+
+
+def test_processes_share_a_batch():
+    recipe = change(data=Data(batch_size=6), augment=ALONE)
+    whole = batches(recipe, first_step=1)
+    for count in (2, 3):
+        parts = [batches(recipe, first_step=1, share=(index, count)) for index in range(count)]
+        same(whole, [[np.concatenate(pieces) for pieces in zip(*batch)] for batch in zip(*parts)])
+    with pytest.raises(ValueError, match="equal parts. Received: 5 images among 2 processes"):
+        batches(share=(0, 2))
+
+
+def test_pieces_make_the_same_batches(monkeypatch):
+    recipe = change(data=Data(batch_size=6), augment=EVERYTHING)
+    whole, seen = batches(recipe), list(pipeline.evaluation_batches(SOURCE, recipe, (3, 5, 1)).as_numpy_iterator())
+    for chunk in (1, 2 * 16, 3 * 16):
+        monkeypatch.setattr(pipeline, "CHUNK", chunk)
+        same(whole, batches(recipe))
+        same(seen, list(pipeline.evaluation_batches(SOURCE, recipe, (3, 5, 1)).as_numpy_iterator()))
+
+
+@pytest.mark.parametrize(
+    "count, size, batch, expected",
+    [(16, SIZE, 5, 1), (32, SIZE, 6, 2), (79, SIZE, 6, 3), (1, SIZE, 6, 1), (10**9, SIZE, 6, 6)],
+)
+def test_a_piece_divides_the_batch(count, size, batch, expected, monkeypatch):
+    monkeypatch.setattr(pipeline, "CHUNK", count)
+    assert pipeline._chunk(batch, size) == expected
+
+
+def test_mixed_labels_sum_to_one():
+    for images, labels in batches(MIXED):
+        np.testing.assert_allclose(labels.sum(-1), 1, rtol=1e-6)
+        assert labels.min() >= 0 and images.min() >= 0 and images.max() <= 255
+    assert any(((labels > 0).sum(-1) > 1).any() for _, labels in batches(MIXED))
+
+
+def test_two_processes_make_the_same_batches():
+    script = (
+        "import hashlib, pickle\n"
+        "from tests.data import test_pipeline as t\n"
+        "found = [t.batches(t.MIXED)[:3], list(t.pipeline.training_batches(t.SOURCE, t.MIXED, t.SIZE)"
+        ".as_numpy_iterator())[:3]]\n"
+        "print(hashlib.sha256(b''.join(a.tobytes() for pair in found for batch in pair for a in batch)).hexdigest())"
     )
-    assert len(whole) == 12 and len(tail) == 4
-    for (a, _), (b, _) in zip(whole[8:], tail):
-        np.testing.assert_array_equal(a, b)
-    for (a, _), (b, _) in zip(whole, again):
-        np.testing.assert_array_equal(a, b)
+    run = lambda: subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: E731
+    hashes = [process.communicate()[0].split()[-1] for process in (run(), run())]
+    assert hashes[0] == hashes[1] and len(hashes[0]) == 64
 
 
 def test_another_seed_gives_another_order():
-    other = Recipe(**{**vars(RECIPE), "seed": 8})
-    first, second = (numbers(pipeline.training_batches(SOURCE, r, SIZE, first_epoch=0)) for r in (RECIPE, other))
+    first, second = (
+        numbers(pipeline.training_batches(SOURCE, r, SIZE, first_epoch=0)) for r in (RECIPE, change(seed=8))
+    )
     assert first != second
 
 

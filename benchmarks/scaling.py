@@ -1,0 +1,83 @@
+"""What training takes: memory of a device and bytes sent a step, for the sizes from B/16 to G/14 at 224 pixels.
+
+KERAS_BACKEND=jax python benchmarks/scaling.py
+
+Nothing is computed: JAX says which arrays the backward pass keeps, from shapes alone.
+"""
+
+import contextlib
+import json
+import math
+import subprocess
+
+NAMES = ("B/16", "L/16", "H/14", "g/14", "G/14")
+DEVICE = 80e9  # bytes
+LINKS = {"450 GB/s": 450e9, "50 GB/s": 50e9, "12.5 GB/s": 12.5e9}
+
+
+def kept(name, depth, remat, dtype):
+    """Returns the bytes that the backward pass keeps of an image, weights aside."""
+    import jax
+    import keras
+
+    import keras_vit
+    from keras_vit import finetuning
+    from keras_vit.shapes import shapes_only
+
+    def build():
+        with finetuning.rematerialised() if remat else contextlib.nullcontext():
+            return keras_vit.vit(name, depth=depth, dtype=dtype)
+
+    model = shapes_only(build)
+    like = lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype)  # noqa: E731
+    trained, other = ([like(v) for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables))
+    images = jax.ShapeDtypeStruct((2, *model.input_shape[1:]), "float32")
+
+    def backward(trained, other, images):
+        return jax.vjp(lambda w: keras.ops.sum(model.stateless_call(w, other, images, training=True)[0]), trained)[1]
+
+    arrays = jax.tree.leaves(jax.eval_shape(backward, trained, other, images))
+    weights = {(v.shape, str(v.dtype)) for v in trained} | {(v.shape, dtype.removeprefix("mixed_")) for v in trained}
+    return sum(math.prod(a.shape) * a.dtype.itemsize for a in arrays if (a.shape, str(a.dtype)) not in weights) // 2
+
+
+def row(size, dtype):
+    one, block = {}, {}
+    for remat in (False, True):
+        two, three = (kept(size.name, depth, remat, dtype) for depth in (2, 3))
+        block[remat] = three - two
+        one[remat] = two + (size.depth - 2) * block[remat]
+    one[True] += block[False]  # of the block that is computed again
+    tokens = (224 // int(size.name.split("/")[1])) ** 2 + 1
+    state = 16 * size.parameters
+    ema = 4 * size.parameters
+    return {
+        "parameters": size.parameters,
+        "GMACs": round(size.gmacs, 1),
+        "weights, gradients, moments (GB)": round(state / 1e9, 2),
+        "moving average (GB)": round(ema / 1e9, 2),
+        "an image (MB)": round(one[False] / 1e6, 1),
+        "an image, remat (MB)": round(one[True] / 1e6, 1),
+        "images on 80 GB": int((DEVICE - state - ema) // one[False]),
+        "images on 80 GB, remat": int((DEVICE - state - ema) // one[True]),
+        "sum of gradients (GB)": round(4 * size.parameters / 1e9, 2),
+        "its time (ms)": {name: round(2 * 4e3 * size.parameters / speed, 1) for name, speed in LINKS.items()},
+        "split weights, sent an image (MB)": round(4 * size.depth * tokens * size.width * 2 / 1e6, 1),
+    }
+
+
+def main():
+    import jax
+    import keras
+
+    import keras_vit
+
+    sizes = {size.name: size for size in keras_vit.list_variants()}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    found = {dtype: {name: row(sizes[name], dtype) for name in NAMES} for dtype in ("float32", "mixed_bfloat16")}
+    versions = {"keras": keras.__version__, "jax": jax.__version__}
+    print(json.dumps({**found, "commit": commit, "device": "none", "versions": versions}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
