@@ -42,7 +42,11 @@ def pair(case, folder):
         address = f"127.0.0.1:{free.getsockname()[1]}"
     group = {"KERAS_DISTRIBUTION_JOB_ADDRESSES": address, "KERAS_DISTRIBUTION_NUM_PROCESSES": "2"}
     both = [process(case, folder, **group, KERAS_DISTRIBUTION_PROCESS_ID=str(i)) for i in range(2)]
-    return [(one, *one.communicate(timeout=600)) for one in both]
+    try:
+        return [(one, *one.communicate(timeout=600)) for one in both]
+    finally:
+        for one in both:
+            one.kill()
 
 
 def result(running):
@@ -237,3 +241,10 @@ def test_processes_that_used_jax_before_they_met_are_told_so(monkeypatch):
     monkeypatch.setattr(keras.distribution, "initialize", initialize)
     with pytest.raises(RuntimeError, match="find each other before JAX is used"):
         distribution._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: False)))
+
+
+def test_processes_that_see_other_states_are_told_to_share_a_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "VISIBLE_SECONDS", 2)
+    monkeypatch.setattr(training.time, "sleep", lambda seconds: None)
+    with pytest.raises(ValueError, match="share one directory. Received: .*different states"):
+        training._newest(tmp_path, Place(agree=lambda numbers: [n + 1 for n in numbers]))

@@ -64,7 +64,11 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     batches = _parallel(order, make).rebatch(part, drop_remainder=True)
     if settings.layers:
         batches = batches.map(layers_function(settings.layers, seed))
-    batches = batches.map(lambda images, labels, at: mix(images, labels, settings, tf.random.fold_in(at[0], seed)))
+
+    def mixed(images, labels, at):
+        return mix(images, labels, settings, tf.random.fold_in(at[0], seed))
+
+    batches = batches.map(mixed, num_parallel_calls=2, deterministic=True)
     return _ahead(batches, steps * count - first_step)
 
 

@@ -76,12 +76,13 @@ def _posterize(image, strength, *_):
 
 
 def _solarize(image, strength, *_):
-    return tf.where(tf.cast(image, "int32") < int(strength * 256), image, 255 - image)
+    threshold = int(strength * 256)
+    return image if threshold > 255 else image ^ (tf.cast(image >= threshold, "uint8") * 255)
 
 
 def _solarize_add(image, strength, *_):
-    added = _whole(tf.cast(image, "int32") + int(strength * 110))
-    return tf.where(image < 128, added, image)
+    added = tf.minimum(255 - image, min(int(strength * 110), 255))
+    return image + added * tf.cast(image < 128, "uint8")
 
 
 def _blend(other, image, factor):
@@ -97,8 +98,8 @@ def _luma(image):
     """ITU-R 601 in Pillow's whole numbers, one channel."""
     if image.shape[-1] == 1:
         return image
-    weighted = tf.reduce_sum(tf.cast(image, "int32") * [19595, 38470, 7471], axis=-1, keepdims=True)
-    return tf.cast((weighted + 0x8000) // 0x10000, "uint8")
+    red, green, blue = (tf.cast(image[..., i : i + 1], "int32") for i in range(3))
+    return tf.cast(tf.bitwise.right_shift(red * 19595 + green * 38470 + blue * 7471 + 0x8000, 16), "uint8")
 
 
 def _color(image, strength, *_):
