@@ -37,6 +37,7 @@ def make(optim, variables, steps):
     settings = dict(
         name="optimizer",  # the same in every process, for snapshots
         weight_decay=optim.weight_decay,
+        layer_decay=1.0 if optim.layer_decay is None else optim.layer_decay,
         global_clipnorm=optim.clip_norm,
         use_ema=optim.ema is not None,
         ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after each batch
@@ -44,10 +45,7 @@ def make(optim, variables, steps):
     )
     if optim.optimizer == "sgd":
         settings["momentum"] = optim.momentum
-    kinds = LAYERWISE if optim.layer_decay is not None else PLAIN
-    if optim.layer_decay is not None:
-        settings["layer_decay"] = optim.layer_decay
-    optimizer = kinds[optim.optimizer](schedule, **settings)
+    optimizer = OPTIMIZERS[optim.optimizer](schedule, **settings)
     optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
     return optimizer
 
@@ -102,7 +100,7 @@ def layer_factors(paths, decay):
     one step below the first block. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in MAE's and timm's fine-tuning.
 
     Args:
-        paths: Weight paths, such as `"block_3/mlp/dense1/kernel"`.
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`.
         decay: Number in (0, 1].
     """
     blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]
@@ -115,20 +113,11 @@ def layer_factors(paths, decay):
     return [decay ** (depth + 1 - level(path, block)) for path, block in zip(paths, blocks)]
 
 
-class _ClipsSum:
-    """Clips the gradient of the whole batch, also where TensorFlow's devices share it: Keras clips each one's part."""
+class _Ours:
+    """Layer-wise decay of the learning rate, and so of weight decay; and clipping that is right on several devices.
 
-    def _clip_gradients(self, grads):
-        if hasattr(super(), "_all_reduce_sum_gradients"):
-            grads = [grad for grad, _ in super()._all_reduce_sum_gradients([(grad, None) for grad in grads])]
-        return super()._clip_gradients(grads)
-
-    def _all_reduce_sum_gradients(self, grads_and_vars):
-        return grads_and_vars  # they were summed before they were clipped
-
-
-class _Layerwise(_ClipsSum):
-    """Multiplies each variable's learning rate, and so its decay, by its layer's factor."""
+    Keras on TensorFlow clips each device's part of the gradient before they are summed; here the sum is clipped.
+    """
 
     def __init__(self, *args, layer_decay=1.0, **kwargs):
         super().__init__(*args, **kwargs)
@@ -148,13 +137,21 @@ class _Layerwise(_ClipsSum):
             self.assign_sub(variable, ops.multiply(variable, decay))
         super().update_step(gradient, variable, rate)
 
+    def _clip_gradients(self, grads):
+        if hasattr(super(), "_all_reduce_sum_gradients"):
+            grads = [grad for grad, _ in super()._all_reduce_sum_gradients([(grad, None) for grad in grads])]
+        return super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        return grads_and_vars  # they were summed before they were clipped
+
     def get_config(self):
         return {**super().get_config(), "layer_decay": self.layer_decay}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class LayerwiseAdamW(_Layerwise, keras.optimizers.AdamW):
-    """AdamW with layer-wise learning-rate decay; see `layer_factors`.
+class AdamW(_Ours, keras.optimizers.AdamW):
+    """Keras's AdamW, with layer-wise learning-rate decay; see `layer_factors`.
 
     Args:
         layer_decay: Factor from a block to the one below it, in (0, 1].
@@ -163,8 +160,8 @@ class LayerwiseAdamW(_Layerwise, keras.optimizers.AdamW):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class LayerwiseSGD(_Layerwise, keras.optimizers.SGD):
-    """SGD with layer-wise learning-rate decay; see `layer_factors`.
+class SGD(_Ours, keras.optimizers.SGD):
+    """Keras's SGD, with layer-wise learning-rate decay; see `layer_factors`.
 
     Args:
         layer_decay: Factor from a block to the one below it, in (0, 1].
@@ -172,15 +169,4 @@ class LayerwiseSGD(_Layerwise, keras.optimizers.SGD):
     """
 
 
-@keras.saving.register_keras_serializable(package="keras_vit")
-class AdamW(_ClipsSum, keras.optimizers.AdamW):
-    """Keras's."""
-
-
-@keras.saving.register_keras_serializable(package="keras_vit")
-class SGD(_ClipsSum, keras.optimizers.SGD):
-    """Keras's."""
-
-
-PLAIN = {"adamw": AdamW, "sgd": SGD}
-LAYERWISE = {"adamw": LayerwiseAdamW, "sgd": LayerwiseSGD}
+OPTIMIZERS = {"adamw": AdamW, "sgd": SGD}

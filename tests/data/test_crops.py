@@ -26,8 +26,8 @@ def encoded(pixels=PICTURE, kind="PNG", mode=None, **settings):
 
 
 def pillow(pixels, height, width, method="bilinear"):
-    resampling = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[method]
-    return np.asarray(Image.fromarray(pixels).resize((width, height), resampling)).astype("float32")
+    image = Image.fromarray(pixels).resize((width, height), Image.Resampling[method.upper()])
+    return np.asarray(image).astype("float32")
 
 
 @functools.cache
@@ -124,6 +124,28 @@ def test_every_kind_of_file_is_cut(crop, kind, mode, channels):
 def test_without_a_crop_training_sees_the_whole_image():
     image = crops.training_image(encoded(), (24, 24, 3), Data(), Augment(), tf.zeros(4)).numpy()
     np.testing.assert_allclose(image, pillow(PICTURE, 24, 24), atol=1.01)
+
+
+def test_cuts_are_shrunk_by_area_and_enlarged_bilinearly():
+    for height, width, method in ((45, 60, "box"), (30, 24, "box"), (100, 200, "bilinear"), (100, 100, "plain")):
+        image = crops._quick_resize(tf.constant(PICTURE), (height, width), True).numpy()
+        if method == "plain":  # one side longer, the other shorter
+            np.testing.assert_array_equal(image, crops._quick_resize(tf.constant(PICTURE), (height, width), False))
+        else:
+            np.testing.assert_allclose(image, pillow(PICTURE, height, width, method), atol=1.5)
+        plain = crops._quick_resize(tf.constant(PICTURE), (height, width), False)
+        np.testing.assert_array_equal(plain, tf.image.resize(PICTURE, (height, width)))
+
+
+@pytest.mark.parametrize("crop", ["inception", "resized"])
+def test_cuts_are_flipped_by_their_last_number(crop):
+    settings = Augment(crop=crop, crop_resize=40, flip=True)
+    flipped, kept = (
+        crops.training_image(encoded(), (32, 32, 3), Data(), settings, tf.constant([0.4, 0.7, 0.0, last])).numpy()
+        for last in (0.49, 0.5)
+    )
+    np.testing.assert_allclose(flipped[:, ::-1], kept, atol=1e-3)
+    assert np.abs(flipped - kept).mean() > 5
 
 
 def test_a_resized_crop_lies_inside_and_everywhere():
