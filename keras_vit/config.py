@@ -61,7 +61,7 @@ class Data(_Checked):
     resize: int | None = _number(None, low=1)  # at evaluation the shorter side becomes so many pixels, and the centre
     # is cut out; None resizes the whole image
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of that resizing
-    antialias: bool = True  # of all resizing; Google's own code has it off
+    antialias: bool = True  # of all resizing, an "inception" crop by averaging areas; Google's own code has it off
 
 
 @dataclass(frozen=True)
@@ -237,9 +237,7 @@ def smoke(recipe):
 
 def to_dict(recipe):
     """Returns the recipe as nested dictionaries, for JSON."""
-    layers = [keras.saving.serialize_keras_object(layer) for layer in recipe.augment.layers]
-    for layer in layers:
-        layer["config"].pop("name")  # which Keras counts up
+    layers = [_unnamed(keras.saving.serialize_keras_object(layer)) for layer in recipe.augment.layers]
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
@@ -256,6 +254,13 @@ def from_dict(values):
                 fields["layers"] = [keras.saving.deserialize_keras_object(layer) for layer in fields["layers"]]
             values[part] = kind(**_tuples(fields))
     return Recipe(**_tuples(values))
+
+
+def _unnamed(value):
+    """Returns a Keras configuration without names, which Keras counts up from one process to the next."""
+    if isinstance(value, dict):
+        return {key: _unnamed(inner) for key, inner in value.items() if key != "name"}
+    return [_unnamed(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _tuples(fields):

@@ -23,6 +23,11 @@ import keras  # noqa: E402
 import pytest  # noqa: E402
 
 
+def pytest_collection_modifyitems(items):
+    """Starts the longest first, lest one worker wait for it at the end."""
+    items.sort(key=lambda item: item.path.name not in ("test_jax.py", "test_distribution.py"))
+
+
 @pytest.fixture(autouse=True)
 def _seed():
     keras.utils.set_random_seed(0)
