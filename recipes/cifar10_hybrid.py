@@ -1,9 +1,13 @@
 """CIFAR-10 from scratch: 50,000 images of 32 x 32, by five convolutions and three blocks.
 
 python -m keras_vit fit cifar10_hybrid
+
+Reached 86.44 % on the test set of the JPEG copy of CIFAR-10, which is slightly lossy; the set was looked at once, after
+the last epoch of the one run; 87.2 % on the 1,000 training images kept for validation. 143 minutes on two CPU cores that
+did other work beside.
 """
 
-from keras_vit.config import Augment, Data, Optim, Recipe
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="cifar10_hybrid",
@@ -12,4 +16,8 @@ recipe = Recipe(
     data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=128),
     augment=Augment(crop="padded", crop_padding=4, flip=True, erase=0.25),
     optim=Optim(epochs=45, learning_rate=2e-3, weight_decay=0.05, warmup_epochs=2.0, label_smoothing=0.1),
+    weights=Weights(file="cifar10_hybrid.keras",
+                    sha256="17e3ec8e7c1761a26e23ce556379bac76ecf0eeeb4e1bbac3579278b66bbd3c6"),
+    reached=Reached(test_accuracy=0.8644, minutes=143.0, device="2 CPU cores, x86-64", commit="4d8c095",
+                    note="the JPEG copy of CIFAR-10; the cores were shared with other work"),
 )  # fmt: skip
