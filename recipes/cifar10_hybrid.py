@@ -3,8 +3,8 @@
 python -m keras_vit fit cifar10_hybrid
 
 Reached 86.44 % on the test set of the JPEG copy of CIFAR-10, which is slightly lossy; the set was looked at once, after
-the last epoch of the one run; 87.2 % on the 1,000 training images kept for validation. 143 minutes on two CPU cores that
-did other work beside.
+the last epoch of the one run; 87.2 % on the 1,000 training images kept for validation. 143 minutes on two CPU cores
+that did other work beside.
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
