@@ -11,9 +11,10 @@ import platform
 import statistics
 import subprocess
 import time
-from importlib.metadata import version
 
+import keras
 import numpy as np
+import tensorflow as tf
 
 import keras_vit
 from keras_vit import training
@@ -52,7 +53,8 @@ def main(rounds=7, steps=60):
         "rounds": rounds,
         "commit": commit,
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
-        **{name: version(name) for name in ("keras", "tensorflow")},
+        "keras": keras.__version__,
+        "tensorflow": tf.__version__,
     }
     print(json.dumps(row, indent=2))
 

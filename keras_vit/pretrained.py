@@ -36,6 +36,12 @@ def from_pretrained(name, **overrides):
     return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
 
 
+def load_any(source, **overrides):
+    """Builds a model from a published name, or from a file or an address; see `from_checkpoint`."""
+    known = {row.name for row in list_checkpoints()}
+    return (from_pretrained if source in known else from_checkpoint)(source, **overrides)
+
+
 def _vit(variant="B/16", *, weights=None, **arguments):
     if weights is None:
         return models.vit(variant, **arguments)

@@ -5,7 +5,7 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit import config, rundir
+from keras_vit import rundir
 from keras_vit.cookbook import from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_saved_model, export_tflite
 from keras_vit.runs import need_tensorflow, pair_of
@@ -16,7 +16,7 @@ def load_run(target, file=rundir.MODEL):
 
     Args:
         target: Directory of a run, or the name of a recipe with trained weights.
-        file: `"model.keras"`, `"best.keras"` or `"last.keras"`; of a run only.
+        file: `"model.keras"` (the last epoch) or `"best.keras"`; of a run only.
 
     Returns:
         The model, its `Recipe` and the tuple of class names.
@@ -154,8 +154,7 @@ def _images(model, recipe, files):
     if files:
         return pipeline.read_files(files, model.input_shape[1:], recipe.data)
     source = sources.load(recipe.data, recipe.data.test).take(slice(8))
-    recipe = config.override(recipe, {"data.batch_size": 8})
-    return next(pipeline.evaluation_batches(source, recipe, model.input_shape[1:]).as_numpy_iterator())[0]
+    return next(pipeline.evaluation_batches(source, recipe, model.input_shape[1:], 8).as_numpy_iterator())[0]
 
 
 def _home(target, recipe):

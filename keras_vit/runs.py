@@ -7,9 +7,8 @@ import pathlib
 import keras
 
 from keras_vit import checks, config, distribution, finetuning, rundir
-from keras_vit.checkpoints import from_checkpoint, list_checkpoints
 from keras_vit.cookbook import check, from_recipe, load_recipe
-from keras_vit.pretrained import from_pretrained, vit
+from keras_vit.pretrained import load_any, vit
 
 
 def datasets(recipe, *, train=None, validation=None):
@@ -139,9 +138,7 @@ def _teacher(recipe, given, model, place):
         return given
     if recipe.optim.teacher.endswith(".keras"):
         return keras.models.load_model(recipe.optim.teacher)
-    known = {row.name for row in list_checkpoints()}
-    read = from_pretrained if recipe.optim.teacher in known else from_checkpoint
-    return read(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
+    return load_any(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
 
 
 def _tensorboard(workdir):

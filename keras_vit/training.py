@@ -8,8 +8,9 @@ import zipfile
 import keras
 import numpy as np
 
-from keras_vit import callbacks, config, distribution, files, finetuning, optimizers, snapshots
+from keras_vit import callbacks, files, finetuning, optimizers, snapshots
 from keras_vit.data import pipeline
+from keras_vit.data.even import even_batches
 from keras_vit.distillation import Distiller
 from keras_vit.distribution import ALONE
 from keras_vit.losses import ClassLoss
@@ -132,11 +133,11 @@ def class_weights(source):
 def _validation_batches(source, recipe, size, place):
     """Returns every image once; where devices share batches, all of them full, with weights."""
 
-    def make(source, batch_size):
-        return pipeline.evaluation_batches(source, config.override(recipe, {"data.batch_size": batch_size}), size)
+    def make(source, batch):
+        return pipeline.evaluation_batches(source, recipe, size, batch)
 
-    batch_size = recipe.data.batch_size
-    return distribution.evaluation(make, source, batch_size, place) if place.even else make(source, batch_size)
+    batch = recipe.data.batch_size
+    return even_batches(make, source, batch, place.share) if place.even else make(source, batch)
 
 
 def _restore(workdir, variables, progress, place):

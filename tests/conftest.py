@@ -28,6 +28,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in ("test_jax.py", "test_distribution.py"))
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The directory of a finished run of the smallest recipe."""
+    from keras_vit import runs
+    from tests.small import small
+
+    workdir = tmp_path_factory.mktemp("runs") / "small"
+    runs.fit(small(), workdir, verbose=0)
+    return workdir
+
+
 @pytest.fixture(autouse=True)
 def _seed():
     keras.utils.set_random_seed(0)

@@ -8,20 +8,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import config, results, runs
-
-SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2}
-
-
-def small():
-    return config.override(config.smoke(keras_vit.load_recipe("digits")), SMALL)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    workdir = tmp_path_factory.mktemp("runs") / "small"
-    runs.fit(small(), workdir, verbose=0)
-    return workdir
+from keras_vit import config, results
+from tests.small import small
 
 
 def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):

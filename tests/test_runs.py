@@ -8,19 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config, cookbook, distribution, results, runs
-
-SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2}
-
-
-def small():
-    return config.override(config.smoke(keras_vit.load_recipe("digits")), SMALL)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    workdir = tmp_path_factory.mktemp("runs") / "small"
-    runs.fit(small(), workdir, verbose=0)
-    return workdir
+from tests.small import small
 
 
 @pytest.mark.parametrize("name", keras_vit.list_recipes())

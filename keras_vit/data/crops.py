@@ -16,19 +16,6 @@ import tensorflow as tf
 CUTS = ("inception", "resized")
 
 
-def check(size, data, settings=None):
-    """Raises ValueError if an image of `size` is to be cut out of one that is smaller; arguments as below."""
-    asked = {"data.resize": data.resize}
-    if settings is not None and settings.crop == "resized":
-        asked["augment.crop_resize"] = settings.crop_resize or 0
-    for name, pixels in asked.items():
-        if pixels is not None and pixels < min(size[:2]):
-            raise ValueError(
-                f"`{name}` is the shorter side of what {size[0]} x {size[1]} pixels are cut out of. "
-                f"Received: {pixels or None}"
-            )
-
-
 def training_image(item, size, data, settings, numbers):
     """Returns one image for training, float32 of `size`, 0..255.
 

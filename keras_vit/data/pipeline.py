@@ -72,9 +72,12 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     return _ahead(batches, steps * count - first_step)
 
 
-def evaluation_batches(source, recipe, size):
-    """Returns every image once, in order; the last batch may be smaller. Like `training_batches` otherwise."""
-    batch = recipe.data.batch_size
+def evaluation_batches(source, recipe, size, batch=None):
+    """Returns every image once, in order; the last batch may be smaller. Like `training_batches` otherwise.
+
+    `batch` is the number of images in one; the recipe's if `None`.
+    """
+    batch = batch or recipe.data.batch_size
     keys = source.in_order(_chunk(batch, size))
     batches = _parallel(keys, _reader(source, size, recipe.data)).rebatch(batch)
     return _ahead(batches, -(-len(source) // batch))
@@ -95,7 +98,6 @@ def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
     Raises:
         FileNotFoundError, ValueError: For a file that is not there or cannot be read, with its name.
     """
-    crops.check(size, data)
     images = []
     for path in paths:
         try:
@@ -134,7 +136,6 @@ def _reader(source, size, data, settings=None):
 
     With `settings`, an `Augment`, images are cut as for training, by numbers that the function takes besides.
     """
-    crops.check(size, data, settings)
     look_up, cut = source.reader(), settings is not None and settings.crop in crops.CUTS
 
     def one(item, numbers):

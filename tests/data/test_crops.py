@@ -163,14 +163,6 @@ def test_a_resized_crop_is_cut_out_of_the_shrunk_image():
     np.testing.assert_allclose(image, half[:, 15:], atol=1e-3)
 
 
-def test_too_small_an_image_to_cut_from_is_named():
-    crops.check((24, 30, 3), Data(resize=24), Augment(crop="resized", crop_resize=24))
-    with pytest.raises(ValueError, match=r"`data.resize`.*24 x 30 pixels.*Received: 23"):
-        crops.check((24, 30, 3), Data(resize=23))
-    with pytest.raises(ValueError, match="`augment.crop_resize`.*Received: None"):
-        crops.check((24, 30, 3), Data(), Augment(crop="resized"))
-
-
 @pytest.mark.skipif("KERAS_VIT_IMAGES" not in os.environ, reason="KERAS_VIT_IMAGES is not set")
 def test_real_photographs_are_cut_as_the_whole_ones_would_be():
     for path in sorted(pathlib.Path(os.environ["KERAS_VIT_IMAGES"]).rglob("*.JPEG"))[:10]:
