@@ -154,13 +154,14 @@ class Pace(keras.callbacks.Callback):
     """Adds the learning rate, images a second and minutes left to what an epoch tells.
 
     Args:
-        images: Images an epoch.
+        images: Images a step.
+        steps: Steps of a whole epoch, of which a run that goes on may have fewer left.
         epochs: Epochs of the whole run.
     """
 
-    def __init__(self, images, epochs):
+    def __init__(self, images, steps, epochs):
         super().__init__()
-        self.images, self.epochs = images, epochs
+        self.images, self.steps, self.epochs = images, steps, epochs
 
     def on_epoch_begin(self, epoch, logs=None):
         self.begun, self.trained, self.count = time.monotonic(), None, 0
@@ -169,10 +170,10 @@ class Pace(keras.callbacks.Callback):
         self.trained, self.count = time.monotonic(), self.count + 1
 
     def on_epoch_end(self, epoch, logs=None):
-        share = self.count / max(self.params.get("steps") or self.count, 1)
+        whole = (time.monotonic() - self.begun) * self.steps / self.count
         logs["learning_rate"] = learning_rate(self.model)
-        logs["images_per_second"] = self.images * share / (self.trained - self.begun)
-        logs["minutes_left"] = (self.epochs - epoch - 1) * (time.monotonic() - self.begun) / 60
+        logs["images_per_second"] = self.images * self.count / (self.trained - self.begun)
+        logs["minutes_left"] = (self.epochs - epoch - 1) * whole / 60
 
 
 def learning_rate(model):

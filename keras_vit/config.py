@@ -23,9 +23,10 @@ class _Checked:
             if not _fits(value, hint):
                 wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
                 raise TypeError(f"{name} is {wanted}. Received: {value!r}")
-            low, below = item.metadata.get("range", (None, None))
-            if low is not None and value is not None and not (low <= value < below):
-                raise ValueError(f"{name} is at least {low} and below {below}. Received: {value!r}")
+            low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
+            if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
+                end = f"at most {most}" if most < math.inf else f"below {below}"
+                raise ValueError(f"{name} is at least {low} and {end}. Received: {value!r}")
 
 
 def _fits(value, hint):
@@ -38,8 +39,8 @@ def _fits(value, hint):
     return True
 
 
-def _number(default, low=0, below=math.inf):
-    return field(default=default, metadata={"range": (low, below)})
+def _number(default, low=0, below=math.inf, most=math.inf):
+    return field(default=default, metadata={"range": (low, below, most)})
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Augment(_Checked):
     """Random changes to training images, drawn anew for each; 0 turns one off. They come in the order below."""
 
     crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.crops`
-    crop_area: float = _number(0.05, below=1.0001)  # smallest share of the area that an "inception" crop keeps
+    crop_area: float = _number(0.05, low=1e-3, most=1)  # smallest share of the area that an "inception" crop keeps
     crop_resize: int | None = _number(None, low=1)  # shorter side, in pixels, out of which a "resized" crop is cut
     crop_padding: int = _number(4)  # black pixels on each side, out of which a "padded" crop is cut
     rotation: float = _number(0.0, below=180)  # largest angle, degrees
@@ -79,7 +80,7 @@ class Augment(_Checked):
     flip: bool = False  # left to right, half of the images
     jitter: float = _number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation
     randaugment: int = _number(0)  # how many operations, drawn from sixteen; see `keras_vit.data.randaugment`
-    magnitude: float = _number(10.0, below=30.0001)  # of those, on the paper's scale
+    magnitude: float = _number(10.0, most=30)  # of those, on the paper's scale
     erase: float = _number(0.0, below=1)  # probability of one black rectangle of 2 to 20 % of the area
     layers: tuple[Any, ...] = ()  # Keras preprocessing layers, called one after the other on a batch
     mixup: float = _number(0.0)  # of Beta(mixup, mixup), by which an image is blended with another of its batch
@@ -124,7 +125,9 @@ class Optim(_Checked):
     clip_norm: float | None = _number(1.0)  # of the whole gradient
     accumulate: int = _number(1, low=1)  # batches whose gradients are averaged to one change of the weights
     ema: float | None = _number(None, below=1)  # momentum of a moving average of the weights, which is what is kept
-    layer_decay: float | None = _number(None, below=1.0001)  # learning rate of a block, relative to the one above it
+    layer_decay: float | None = _number(
+        None, low=1e-3, most=1
+    )  # learning rate of a block, relative to the one above it
     loss: Literal["softmax", "sigmoid"] = "softmax"
     head_bias: float | None = None  # that the head starts from; -log(classes) suits a sigmoid
     label_smoothing: float = _number(0.0, below=1)
@@ -134,8 +137,8 @@ class Optim(_Checked):
     remat: bool = False  # whether blocks are computed again in the backward pass, to save their memory
     distill: Literal["soft", "hard"] | None = None  # how a teacher's logits count; see `keras_vit.distillation`
     teacher: str | None = None  # checkpoint, published name or `.keras` file
-    distill_weight: float = _number(0.5, below=1.0001)  # share of the teacher in the loss
-    temperature: float = _number(3.0)  # of soft distillation
+    distill_weight: float = _number(0.5, most=1)  # share of the teacher in the loss
+    temperature: float = _number(3.0, low=1e-3)  # of soft distillation
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Weights(_Checked):
 class Reached(_Checked):
     """What a real run of the recipe reached."""
 
-    test_accuracy: float = _number(0.0, below=1.0001)
+    test_accuracy: float = _number(0.0, most=1)
     minutes: float = _number(0.0)
     device: str = ""
     seeds: tuple[int, ...] = (0,)
@@ -231,7 +234,14 @@ def parse(words):
 
 def smoke(recipe):
     """Returns the recipe cut to one block and two steps of four images, to see that it runs; without weights."""
-    short = {"optim.epochs": 1, "optim.warmup_epochs": 0, "data.batch_size": 4, "data.limit": 8, "optim.accumulate": 1}
+    short = {
+        "optim.epochs": 1,
+        "optim.warmup_epochs": 0,
+        "optim.cooldown_epochs": 0,
+        "data.batch_size": 4,
+        "data.limit": 8,
+        "optim.accumulate": 1,
+    }
     return override(recipe, {**short, "model.depth": 1, "model.weights": None})
 
 

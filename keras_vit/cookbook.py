@@ -4,6 +4,7 @@ import ast
 import contextlib
 import hashlib
 import inspect
+import json
 import pathlib
 import runpy
 
@@ -81,6 +82,13 @@ def check(recipe):
     for name in recipe.model:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
+    try:
+        json.dumps(recipe.model)
+    except TypeError:
+        raise ValueError(f"A recipe's `model` holds plain values, which JSON can. Received: {recipe.model}") from None
+    channels = recipe.model.get("channels", 3)
+    if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
+        raise ValueError(f"Jitter and RandAugment are of images of 1 or 3 channels. Received: channels={channels}")
     silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
     if recipe.model.get("weights") and silent:
         raise ValueError(f"A recipe that starts from weights says what they are adapted to: {', '.join(silent)}.")
@@ -124,7 +132,15 @@ def from_recipe(name, changes=None, *, pretrained=False):
         model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
     if path:
         model.load_weights(path)
+    model.get_layer("rescale").metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
     return model
+
+
+def _evaluation(data, side):
+    """Returns how images come to the model's size at evaluation, as `keras_vit.preprocess` reads it."""
+    share = data.resize and side / data.resize
+    rule = {"resize": "crop" if share else "direct", "crop_pct": share}
+    return {**rule, "interpolation": data.method, "antialias": data.antialias}
 
 
 def weights_path(recipe):

@@ -19,7 +19,7 @@ class Distiller(keras.Model):
 
     Args:
         student: Model from pixels to logits.
-        teacher: Likewise, of the same images and classes; it stays as it is.
+        teacher: Likewise, of the same images and classes; it is made untrainable, and its weights stay as they are.
         kind: `"soft"` or `"hard"`.
         weight: Share of the teacher in the loss, 0 to 1.
         temperature: Of `"soft"`.
@@ -29,7 +29,8 @@ class Distiller(keras.Model):
     """
 
     def __init__(self, student, teacher, kind="hard", weight=0.5, temperature=3.0, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # pixels stay as they are
+        self.dtype_policy = student.dtype_policy  # by which `compile` knows that float16 needs its loss scaled
         for what in ("input_shape", "output_shape"):
             if getattr(student, what) != getattr(teacher, what):
                 raise ValueError(

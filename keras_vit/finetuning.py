@@ -1,7 +1,5 @@
 """What of a model is trained: from a block on, the head alone, or low-rank updates."""
 
-import re
-
 import keras
 
 from keras_vit import checks, distribution, snapshots
@@ -29,13 +27,13 @@ def freeze(model, upto):
         raise ValueError(f"`upto` is 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
     if upto == "all" and not any(layer.name in HEADS for layer in model.layers):
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
-    for layer in model.layers:
-        block = re.fullmatch(r"block_(\d+)", layer.name)
-        below = layer.name in ("rescale", "stem", "patches", "encoder", "norm_pre")
-        if upto == "all":
+    if upto == "all":
+        for layer in model.layers:
             layer.trainable = layer.name in HEADS
-        elif below or (block and int(block[1]) < upto):
-            layer.trainable = False
+        return model
+    first = next(i for i, layer in enumerate(model.layers) if isinstance(layer, TransformerBlock))
+    for layer in model.layers[: first + upto]:
+        layer.trainable = False
     return model
 
 
@@ -76,7 +74,7 @@ def merge_lora(model):
         model: A model, with low-rank updates or without; it is left as it is.
 
     Returns:
-        A model that was never compiled, of which everything is trainable.
+        A model that was never compiled; what `freeze` froze is frozen in it too.
     """
     return plain_copy(model, merged_values(model))
 

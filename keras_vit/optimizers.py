@@ -45,6 +45,8 @@ def make(optim, variables, steps):
     )
     if optim.optimizer == "sgd":
         settings["momentum"] = optim.momentum
+    else:
+        settings["epsilon"] = 1e-8  # as in Optax and PyTorch
     optimizer = OPTIMIZERS[optim.optimizer](schedule, **settings)
     optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
     return optimizer
@@ -105,10 +107,10 @@ def layer_factors(paths, decay):
     """
     blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]
     depth = 1 + max((int(block[1]) for block in blocks if block), default=-1)
-    below = re.compile(r"(?:^|/)(?:stem|patches|encoder|norm_pre)/")
+    above = re.compile(r"(?:norm|pool|pool_distilled|pre_logits|head|head_distilled)/")
 
     def level(path, block):
-        return int(block[1]) + 1 if block else 0 if below.search(path) else depth + 1
+        return int(block[1]) + 1 if block else depth + 1 if above.match(path) else 0
 
     return [decay ** (depth + 1 - level(path, block)) for path, block in zip(paths, blocks)]
 

@@ -16,8 +16,9 @@ def preprocess(model, images):
     """Resizes and crops images as the evaluation of the model's source did.
 
     The rule stands in the metadata of the model's first layer: `"direct"` squashes the image to the model's size,
-    `"crop"` resizes its shorter side to `size / crop_pct` and takes the centre, as torchvision does. With `antialias`
-    Pillow resizes, else TensorFlow's bilinear rule does. Mean and deviation are the first layer's own work.
+    `"crop"` resizes its shorter side to `size / crop_pct` and takes the centre, as torchvision does. `"area"` averages
+    areas; with `antialias` Pillow resizes, else TensorFlow's bilinear rule does. Mean and deviation are the first
+    layer's own work.
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
@@ -46,7 +47,7 @@ def preprocess(model, images):
     first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
     rule = {**DEFAULT, **((first.metadata if first else {}).get("evaluation") or {})}
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
-    checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic"))
+    checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
     if rule["resize"] == "crop" and not 0 < (rule["crop_pct"] or 0) <= 1:
         raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={rule['crop_pct']!r}")
     return np.stack([_prepare(_open(image, channels), size, rule) for image in images])
@@ -57,7 +58,7 @@ def _prepare(image, size, rule):
     given = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
-    target = [math.floor(side / rule["crop_pct"]) for side in size]
+    target = [math.floor(side / rule["crop_pct"] + 1e-6) for side in size]
     if target[0] == target[1]:
         larger = [int(target[0] * have / min(given)) for have in given]
     else:
@@ -69,8 +70,9 @@ def _prepare(image, size, rule):
 
 
 def _resize(image, size, rule):
-    if not rule["antialias"]:
-        rows, columns = (resize_matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
+    if not rule["antialias"] or rule["interpolation"] == "area":
+        matrix = _areas if rule["interpolation"] == "area" else resize_matrix
+        rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
         return np.einsum("uc,tcx->tux", columns, np.einsum("tr,rcx->tcx", rows, image)).astype("float32")
     from PIL import Image
 
@@ -84,6 +86,12 @@ def _resize(image, size, rule):
         ]
         resized = np.clip(np.stack([np.asarray(part) for part in parts], axis=2), 0, 255)
     return resized.reshape(*size, image.shape[2])
+
+
+def _areas(source, target, _):
+    """Returns the matrix that averages `source` samples of a line to `target` ones, by what each covers of them."""
+    covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
+    return np.diff(covered, axis=0) * target / source
 
 
 def _open(image, channels):

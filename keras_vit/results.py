@@ -100,7 +100,9 @@ def explain(target, files=(), folder=None):
     Returns:
         The paths of the pictures.
     """
-    model, recipe, class_names = load_run(target)
+    model, recipe, class_names, data = _load(target)
+    if data.get("arrays") and not files:
+        raise ValueError(f"The run in {str(target)!r} was made on arrays. Pass image files to look at.")
     images = _images(model, recipe, files)
     from keras_vit import plots, training
 

@@ -8,7 +8,7 @@ import zipfile
 import filelock
 import keras
 
-from keras_vit import config, snapshots
+from keras_vit import config, files, snapshots
 
 RECIPE, DATA, LABELS = "recipe.json", "data.json", "labels.txt"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
@@ -72,12 +72,19 @@ def claim(folder, recipe, data, class_names):
                     f"{str(folder)!r} holds {kind}. Choose another directory, or remove that one. "
                     f"Different: {'; '.join(different)}"
                 )
+        _write(folder / RECIPE, recipe)  # what is no part of the run's identity may differ
         return
     _refuse_foreign(folder)
+    finished = [name for name in (MODEL, SAVED_MODEL, TFLITE) if (folder / name).exists()]
+    if finished:
+        raise ValueError(
+            f"{str(folder)!r} holds {', '.join(finished)} of a run whose states are gone. "
+            "Choose another directory, or remove them."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LABELS).write_text("\n".join(class_names) + "\n")
-    (folder / DATA).write_text(json.dumps(data, indent=2))
-    (folder / RECIPE).write_text(json.dumps(recipe, indent=2))
+    _write(folder / DATA, data)
+    _write(folder / RECIPE, recipe)
 
 
 def _refuse_foreign(folder):
@@ -103,6 +110,11 @@ def load(folder, file):
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{str(folder / file)!r} is damaged: {str(error).splitlines()[0]}") from None
     return model, recipe, tuple((folder / LABELS).read_text().splitlines()), _read(folder / DATA)
+
+
+def _write(path, values):
+    with files.replacing(path) as temporary:
+        temporary.write_text(json.dumps(values, indent=2))
 
 
 def _read(path):

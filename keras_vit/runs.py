@@ -72,6 +72,8 @@ def fit(
         KeyboardInterrupt: After Ctrl-C or a SIGTERM; the state was saved, and the same call goes on from there.
     """
     need_tensorflow("Training from a recipe")
+    if save_steps is not None:
+        checks.positive(save_steps=save_steps)
     from keras_vit import training
 
     recipe, _, sources = _sources(recipe, train, validation)
@@ -128,6 +130,8 @@ def _sources(recipe, train, validation):
 def _teacher(recipe, given, model, place):
     """Returns the model that a recipe learns from, or `None`."""
     if not recipe.optim.distill:
+        if given is not None or recipe.optim.teacher is not None:
+            raise ValueError("A teacher is for optim.distill, 'soft' or 'hard'. Received: optim.distill=None")
         return None
     if given is None and recipe.optim.teacher is None:
         raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")

@@ -3,6 +3,7 @@
 import csv
 import pathlib
 import time
+import warnings
 import zipfile
 
 import keras
@@ -34,6 +35,17 @@ def compile_model(model, recipe, steps, class_weights=None, jit_compile=True):
         The model, with its optimizer built.
     """
     optim = recipe.optim
+    if optim.accumulate > optim.epochs * steps:
+        raise ValueError(
+            f"optim.accumulate is at most the {optim.epochs * steps} batches of the whole run. "
+            f"Received: {optim.accumulate}"
+        )
+    if optim.warmup_epochs + optim.cooldown_epochs > optim.epochs:
+        warnings.warn(
+            f"The learning rate never comes to its peak: optim.warmup_epochs={optim.warmup_epochs} and "
+            f"optim.cooldown_epochs={optim.cooldown_epochs} in optim.epochs={optim.epochs}.",
+            stacklevel=2,
+        )
     optimizer = optimizers.make(optim, model.trainable_variables, steps)
     loss = ClassLoss(optim.loss, optim.label_smoothing, class_weights)
     model.compile(optimizer, loss, weighted_metrics=["accuracy"], jit_compile=jit_compile)
@@ -102,7 +114,7 @@ def fit(
                 epochs=first + 1 if step else optim.epochs,  # the rest of an epoch by itself: it has fewer steps
                 steps_per_epoch=steps - step,
                 shuffle=False,  # the pipeline does
-                callbacks=[*averages, callbacks.Pace(steps * recipe.data.batch_size, optim.epochs), keep, *extra],
+                callbacks=[*averages, callbacks.Pace(recipe.data.batch_size, steps, optim.epochs), keep, *extra],
                 verbose=verbose if place.writes else 0,
             )
         finally:

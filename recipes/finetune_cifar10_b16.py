@@ -1,4 +1,4 @@
-"""CIFAR-10 from B/16 pre-trained on ImageNet-21k, 1,000 steps of 512 images at 384 x 384.
+"""CIFAR-10 from B/16 pre-trained on ImageNet-21k, 11 epochs (1,052 steps of 512 images) at 384 x 384.
 
 python -m keras_vit fit finetune_cifar10_b16
 python -m keras_vit fit finetune_cifar10_b16 model.weights=my_checkpoint.npz

@@ -7,9 +7,12 @@ big_vision's `transfer.py`, published 99.43 % (mean of five). 918 images are 1.7
 
 from keras_vit.config import Augment, Data, Optim, Recipe
 
+AUGREG = "https://storage.googleapis.com/vit_models/augreg/"
+AUGREG += "B_32-i21k-300ep-lr_0.001-aug_light1-wd_0.1-do_0.0-sd_0.0.npz"
+
 recipe = Recipe(
     name="finetune_flowers",
-    model=dict(variant="B/32", weights="augreg-i21k", image_size=384, num_classes=102),
+    model=dict(variant="B/32", weights=AUGREG, image_size=384, num_classes=102),
     data=Data(source="tfds:oxford_flowers102", train="train[:90%]", validation="train[90%:]", test="test",
               batch_size=64, resize=448, method="area", antialias=False),
     augment=Augment(crop="inception", flip=True),

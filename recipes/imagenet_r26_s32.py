@@ -2,7 +2,8 @@
 
 python -m keras_vit fit imagenet_r26_s32 model.dtype=mixed_bfloat16
 
-The settings of `imagenet_b16`; half the multiply-adds of S/16 at a higher accuracy when pre-trained on more (Steiner et
+The settings of `imagenet_b16`; three quarters of the multiply-adds of S/16, and a higher accuracy when pre-trained
+on more (Steiner et
 al. 2022, arXiv:2106.10270, table 3).
 """
 

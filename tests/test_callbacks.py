@@ -62,13 +62,12 @@ def test_history_is_written_anew_and_then_line_by_line(tmp_path):
 def test_the_pace_is_told(monkeypatch):
     clock = iter([100.0, 101.0, 102.0, 110.0])
     monkeypatch.setattr(callbacks.time, "monotonic", lambda: next(clock))
-    pace = callbacks.Pace(images=20, epochs=4)
+    pace = callbacks.Pace(images=10, steps=4, epochs=4)
     pace.set_model(compiled())
-    pace.set_params({"steps": 2})
     pace.on_epoch_begin(0)
     pace.on_train_batch_end(0)
     pace.on_train_batch_end(1)
     logs = {}
     pace.on_epoch_end(0, logs)
-    # 20 images from 100 s to 102 s; an epoch took 10 s with its evaluation, and three are left
-    assert logs == {"learning_rate": 0.25, "images_per_second": 10.0, "minutes_left": 0.5}
+    # 20 images from 100 s to 102 s; two steps of four took 10 s with the evaluation, and three epochs are left
+    assert logs == {"learning_rate": 0.25, "images_per_second": 10.0, "minutes_left": 1.0}

@@ -48,6 +48,16 @@ def test_bad_changes_are_named(changes, error, said):
         config.override(RECIPE, changes)
 
 
+@pytest.mark.parametrize("kind, name, low, high", [
+    (Augment, "crop_area", 1e-3, 1), (Optim, "layer_decay", 1e-3, 1), (Augment, "magnitude", 0, 30),
+])  # fmt: skip
+def test_ranges_hold_their_ends(kind, name, low, high):
+    for value in (float(low), float(high)):
+        assert getattr(kind(**{name: value}), name) == value
+    with pytest.raises(ValueError, match=f"is at least {low} and at most {high}. Received"):
+        kind(**{name: high + 1e-4})
+
+
 def test_unknown_words_are_refused_in_files_too():
     for part in (Data, Augment, Optim):
         with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):

@@ -82,6 +82,24 @@ def test_a_recipe_of_your_own(tmp_path):
         keras_vit.load_recipe(path)
 
 
+@pytest.mark.parametrize("name, changes", [
+    ("digits", {"model.image_size": 24, "data.antialias": False}),
+    ("finetune_pets", {"model.image_size": 24, "data.resize": 30, "model.weights": None}),
+    ("finetune_pets", {"model.image_size": (24, 40), "data.resize": 30, "model.weights": None}),
+])  # fmt: skip
+def test_a_model_is_given_pictures_as_its_recipe_s_evaluation_was(name, changes, tmp_path):
+    pytest.importorskip("tensorflow")
+    from keras_vit.data import pipeline
+
+    small = {"model.depth": 1, "model.width": 8, "model.num_heads": 1, "model.mlp_dim": 8, "model.patch_size": 8}
+    recipe = keras_vit.load_recipe(name, {**small, **changes})
+    model = keras_vit.from_recipe(recipe)
+    picture = np.random.default_rng(0).integers(0, 256, (60, 72, model.input_shape[-1])).astype("uint8")
+    keras.utils.save_img(tmp_path / "a.png", picture, scale=False)
+    wanted = pipeline.read_files([tmp_path / "a.png"], model.input_shape[1:], recipe.data)
+    np.testing.assert_allclose(keras_vit.preprocess(model, tmp_path / "a.png"), wanted, atol=0.01)
+
+
 def test_same_seed_same_model():
     one, two, other = (keras_vit.from_recipe("digits", {"seed": seed}).get_weights() for seed in (1, 1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two))
@@ -97,6 +115,8 @@ def test_same_seed_same_model():
         ("digits", {"model.image_size": 9}, "9 x 9"),
         ("digits", {"data.resize": 7}, "data.resize is at least the .*8 pixels.* which are cut out. Received: 7"),
         ("digits", {"augment.crop": "resized"}, "needs augment.crop_resize"),
+        ("digits", {"model.channels": 4, "augment.jitter": 0.1}, "1 or 3 channels. Received: channels=4"),
+        ("digits", {"model.stem": keras.layers.Conv2D(4, 3)}, "plain values"),
     ],
 )
 def test_bad_names_are_named(name, changes, said):

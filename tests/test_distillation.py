@@ -65,6 +65,14 @@ def test_the_student_learns_what_the_teacher_says_and_the_teacher_stays():
         np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))
 
 
+def test_float16_scales_its_loss():
+    learner = Distiller(model(1, dtype="mixed_float16"), model(2))
+    learner.compile("sgd", ClassLoss())
+    assert isinstance(learner.optimizer, keras.optimizers.LossScaleOptimizer)
+    if keras.backend.backend() != "jax":  # whose CPU attention has no float16 product summed in float32
+        assert np.isfinite(learner.train_on_batch(IMAGES, LABELS))
+
+
 def test_a_teacher_of_other_classes_is_refused():
     with pytest.raises(ValueError, match=r"output_shape \(None, 4\), the student's \(None, 3\)"):
         Distiller(model(1), vit("mu/4", image_size=8, num_classes=4))

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(*words):
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "KERAS_VIT_HIDE_TENSORFLOW": "1"}
+    quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # of compiling
+    environment = {**os.environ, **quick, "KERAS_BACKEND": "jax", "KERAS_VIT_HIDE_TENSORFLOW": "1"}
     done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout

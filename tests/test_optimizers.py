@@ -74,6 +74,11 @@ def test_the_table_of_layer_decay_is_beits():
     for i in range(12):
         assert found[f"block_{i}/attention/qkv/kernel"] == 0.75 ** (12 - i)
     assert found["norm/gamma"] == found["head/kernel"] == 1
+    assert optimizers.layer_factors(["sequential/norm/gamma", "block_0/norm1/gamma", "head/bias"], 0.5) == [
+        0.25,
+        0.5,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("optimizer, kind", [("adamw", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD)])

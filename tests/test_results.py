@@ -41,6 +41,12 @@ def test_explain_and_predict(run, tmp_path):
         results.predict(run, ["no.png"])
 
 
+def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
+    (run / "data.json").write_text(json.dumps({"arrays": True}))
+    with pytest.raises(ValueError, match="Pass image files to look at"):
+        results.explain(run)
+
+
 def test_what_is_no_run_is_named(tmp_path):
     with pytest.raises(ValueError, match="holds no run"):
         results.load_run(tmp_path)

@@ -52,6 +52,20 @@ def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):
     assert '"seed": 3' in (tmp_path / rundir.RECIPE).read_text()
 
 
+def test_how_it_is_measured_may_change(run):
+    rundir.claim(run, config.override(RECIPE, {"metrics": ("balanced_accuracy",)}), DATA, ("a", "b"))
+    assert rundir.load(run, rundir.BEST)[1].metrics == ("balanced_accuracy",)
+
+
+def test_a_model_whose_states_are_gone_is_not_taken_for_a_new_run_s(run):
+    (run / rundir.BEST).rename(run / rundir.MODEL)
+    for state in run.glob("state-*"):
+        state.unlink()
+    with pytest.raises(ValueError, match=r"model\.keras of a run whose states are gone"):
+        rundir.claim(run, config.override(RECIPE, {"seed": 3}), DATA, ("a", "b"))
+    assert (run / rundir.MODEL).exists()
+
+
 @pytest.mark.parametrize("file", [rundir.RECIPE, rundir.BEST])
 def test_damaged_files_are_named(run, file):
     whole = (run / file).read_bytes()

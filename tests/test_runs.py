@@ -85,6 +85,8 @@ def test_a_teacher_is_asked_for_and_learned_from(tmp_path):
     with pytest.raises(ValueError, match="optim.distill needs a teacher"):
         runs.fit(recipe, tmp_path / "run", verbose=0)
     teacher = keras_vit.from_recipe(small())
+    with pytest.raises(ValueError, match="A teacher is for optim.distill"):
+        runs.fit(small(), tmp_path / "run", teacher=teacher, verbose=0)
     _, history = runs.fit(recipe, tmp_path / "run", teacher=teacher, verbose=0)
     assert np.isfinite(history["loss"]).all()
     teacher.save(tmp_path / "teacher.keras")

@@ -71,7 +71,7 @@ def _invert(image, *_):
 
 
 def _posterize(image, strength, *_):
-    bits = min(int(strength * 4), 8)
+    bits = min(max(int(strength * 4), 1), 8)  # at least one, as in TensorFlow, whose shift by 8 is one by 7
     return image & tf.constant(256 - 2 ** (8 - bits), "uint8")
 
 

@@ -98,7 +98,7 @@ def _tfds(name, split, data):
     if not builder.is_prepared():
         (_prepare_from_files if builder.MANUAL_DOWNLOAD_INSTRUCTIONS else _download)(builder)
     features = builder.info.features
-    if not {"image", "label"} <= set(features):
+    if "image" not in features or not isinstance(dict(features).get("label"), tfds.features.ClassLabel):
         raise ValueError(f"{name!r} is no set of labelled images: it holds {', '.join(features)}.")
     image, class_names = features["image"], tuple(features["label"].names)
     if image.np_dtype != np.uint8:
@@ -224,7 +224,7 @@ def _fault(path, size, _modified):
 
 def _slice(source, split, known):
     """Cuts `name[a%:b%]` out of a source, in an order that is shuffled but always the same."""
-    match = re.fullmatch(r"(\w+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)
+    match = re.fullmatch(r"([^\[\]]+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)
     if not match or match[1] not in known:
         raise ValueError(
             f"A split is one of {', '.join(known)}, or a part of it such as '{known[0]}[:80%]'. Received: {split!r}"

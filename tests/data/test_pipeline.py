@@ -156,12 +156,6 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
 def test_data_that_does_not_fit_is_named():
     with pytest.raises(ValueError, match="batch of 5 is larger than the training split: 3 images"):
         pipeline.training_batches(SOURCE.take(slice(3)), RECIPE, SIZE)
-    small = change(data=Data(batch_size=5, resize=3))
-    for make in (pipeline.training_batches, pipeline.evaluation_batches):
-        with pytest.raises(ValueError, match="`data.resize` is the shorter side.* Received: 3"):
-            make(SOURCE, small, SIZE)
-    with pytest.raises(ValueError, match="`data.resize`"):
-        pipeline.read_files(["missing.png"], SIZE, small.data)
 
 
 def test_unreadable_files_are_named(tmp_path):

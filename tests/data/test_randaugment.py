@@ -31,7 +31,7 @@ PILLOW = {
     "Equalize": lambda i, m, s: ImageOps.equalize(i),
     "Invert": lambda i, m, s: ImageOps.invert(i),
     "Rotate": lambda i, m, s: i.rotate(s * 30 * m, resample=Image.NEAREST, fillcolor=GREY),
-    "Posterize": lambda i, m, s: i.point([v & ~(2 ** (8 - min(int(4 * m), 8)) - 1) for v in range(256)] * 3),
+    "Posterize": lambda i, m, s: i.point([v & ~(2 ** (8 - min(max(int(4 * m), 1), 8)) - 1) for v in range(256)] * 3),
     "Solarize": lambda i, m, s: ImageOps.solarize(i, int(256 * m)),
     "Color": lambda i, m, s: ImageEnhance.Color(i).enhance(0.1 + 1.8 * m),
     "Contrast": lambda i, m, s: ImageEnhance.Contrast(i).enhance(0.1 + 1.8 * m),
