@@ -3,7 +3,7 @@
 import pathlib
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from tyro.conf import Positional, arg
@@ -119,16 +119,25 @@ def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3
         print(f"{file}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
 
 
-def export(target: Target, *, to: pathlib.Path | None = None, overwrite: bool = False) -> None:
-    """Export a trained model as SavedModel and TFLite, run both and compare.
+def export(
+    target: Target,
+    *,
+    quantize: tuple[Literal["float16", "dynamic", "int8", "int16x8"], ...] = (),
+    onnx: bool = False,
+    to: pathlib.Path | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Export a trained model as SavedModel and TFLite, run all that is written and compare it with the model.
 
     Args:
+        quantize: Smaller TFLite formats to write besides.
+        onnx: Write ONNX too.
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
     from keras_vit import results
 
-    for report in results.export(target, to, overwrite=overwrite):
+    for report in results.export(target, to, quantize=quantize, onnx=onnx, overwrite=overwrite):
         print(report)
 
 

@@ -5,9 +5,10 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit import rundir
+from keras_vit import checks, rundir
 from keras_vit.cookbook import from_recipe, list_recipes, load_recipe, weights_path
-from keras_vit.export import export_saved_model, export_tflite
+from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
+from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.runs import need_tensorflow, pair_of
 
 
@@ -46,7 +47,6 @@ def evaluate(target, split=None, *, arrays=None):
     need_tensorflow("Evaluation of a recipe")
     from keras_vit import training
     from keras_vit.data import sources
-    from keras_vit.export import check as artifact
 
     model, recipe, class_names, data = _load(target)
     shape = model.input_shape[1:]
@@ -62,31 +62,57 @@ def evaluate(target, split=None, *, arrays=None):
     folder = pathlib.Path(target)
     own = folder / rundir.MODEL if rundir.is_run(folder) else recipe.weights.file
     found = {str(own): training.evaluate(model, recipe, source)}
-    for name, load in ((rundir.SAVED_MODEL, artifact.saved_model), (rundir.TFLITE, artifact.tflite)):
-        if (folder / name).exists():
-            run, _ = load(folder / name)
-            logits = training.outputs(run, recipe, source, shape)
-            found[str(folder / name)] = training.measure(recipe.metrics, *logits)
+    artifacts = dict.fromkeys(folder.glob(rundir.SAVED_MODEL), runtimes.saved_model)
+    artifacts |= dict.fromkeys(sorted(folder.glob("model*.tflite")), runtimes.tflite)
+    artifacts |= dict.fromkeys(folder.glob("model.onnx"), runtimes.onnx)
+    for path, load in artifacts.items():
+        run, _ = load(path)
+        found[str(path)] = training.measure(recipe.metrics, *training.outputs(run, recipe, source, shape))
     return found
 
 
-def export(target, folder=None, *, overwrite=False):
-    """Exports a trained model as SavedModel and TFLite.
+def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
+    """Exports a trained model as SavedModel and TFLite, and if asked in smaller formats and as ONNX.
+
+    Formats that need calibration take 256 images of the recipe's training split, and are compared on a thousand of its
+    test split, by accuracy too.
 
     Args:
         target: As in `load_run`.
         folder: Where to write `saved_model/` and `model.tflite`; the run's directory, or `exports/NAME`, if `None`.
+        quantize: Formats of `export_tflite`, each written besides as `model-FORMAT.tflite`.
+        onnx: Whether to write `model.onnx` too.
         overwrite: Whether to replace what is there.
 
     Returns:
-        A list of two reports; see `export_tflite`.
+        A list of reports; see `export_tflite`.
+
+    Raises:
+        ValueError: For an unknown format, or calibration for a run on arrays: call `export_tflite` for that one.
     """
-    model, recipe, _ = load_run(target)
+    for name in quantize:
+        checks.one_of("quantize", name, FORMATS[1:])
+    model, recipe, class_names, data = _load(target)
     folder = pathlib.Path(folder or _home(target, recipe))
-    return [
-        export_saved_model(model, folder / rundir.SAVED_MODEL, overwrite=overwrite),
-        export_tflite(model, folder / rundir.TFLITE, overwrite=overwrite),
+    more = {"labels": class_names, "overwrite": overwrite}
+    calibration = None
+    if set(quantize) & set(CALIBRATED):
+        if data.get("arrays"):
+            raise ValueError(
+                f"The run in {str(target)!r} was made on arrays. Pass its model, and `calibration`, to export_tflite."
+            )
+        calibration, _ = _some(model, recipe, recipe.data.train, 256)
+        more["images"], more["classes"] = _some(model, recipe, recipe.data.test, 1000)
+    reports = [
+        export_saved_model(model, folder / rundir.SAVED_MODEL, **more),
+        export_tflite(model, folder / rundir.TFLITE, **more),
     ]
+    for name in quantize:
+        given = calibration if name in CALIBRATED else None
+        reports.append(export_tflite(model, folder / f"model-{name}.tflite", quantize=name, calibration=given, **more))
+    if onnx:
+        reports.append(export_onnx(model, folder / "model.onnx", **more))
+    return reports
 
 
 def explain(target, files=(), folder=None):
@@ -151,12 +177,22 @@ def _probabilities(model, images):
 def _images(model, recipe, files):
     """Returns the pixels of image files, or of the first eight test images."""
     need_tensorflow("Reading image files")
-    from keras_vit.data import pipeline, sources
+    from keras_vit.data import pipeline
 
     if files:
         return pipeline.read_files(files, model.input_shape[1:], recipe.data)
-    source = sources.load(recipe.data, recipe.data.test).take(slice(8))
-    return next(pipeline.evaluation_batches(source, recipe, model.input_shape[1:], 8).as_numpy_iterator())[0]
+    return _some(model, recipe, recipe.data.test, 8)[0]
+
+
+def _some(model, recipe, split, count):
+    """Returns the first images of a split as evaluation sees them, and their classes."""
+    need_tensorflow("Reading a recipe's data")
+    from keras_vit.data import pipeline, sources
+
+    source = sources.load(recipe.data, split).take(slice(count))
+    batches = list(pipeline.evaluation_batches(source, recipe, model.input_shape[1:]).as_numpy_iterator())
+    images, labels = (np.concatenate(parts) for parts in zip(*batches))
+    return images, labels.argmax(-1)
 
 
 def _home(target, recipe):

@@ -1,5 +1,6 @@
 import json
 import os
+import pathlib
 
 import keras
 import numpy as np
@@ -28,6 +29,17 @@ def test_evaluate_export_and_evaluate_again(run):
     assert len({values["accuracy"] for values in found.values()}) == 1
     with pytest.raises(FileExistsError, match="saved_model' exists"):
         results.export(run)
+    with pytest.raises(ValueError, match="'int8'"):
+        results.export(run, quantize=["int9"])
+
+
+def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
+    reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True)
+    assert [pathlib.Path(r.path).name for r in reports] == [
+        "saved_model", "model.tflite", "model-dynamic.tflite", "model-int8.tflite", "model.onnx"
+    ]  # fmt: skip
+    assert all(set(r.accuracy) == {"of this file", "of the model"} and r.images == 8 for r in reports)
+    assert json.loads((tmp_path / "model-int8.tflite.json").read_text())["labels"] == list("0123456789")
 
 
 def test_explain_and_predict(run, tmp_path):

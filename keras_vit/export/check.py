@@ -1,48 +1,80 @@
-"""Runs an exported model in its own runtime and compares it with the Keras model."""
+"""What an export came to: the artifact is run, and compared with the Keras model, before it is called done."""
 
 import dataclasses
-import os
+import json
 import pathlib
-import time
-from collections import Counter
+import warnings
 
 import keras
 import numpy as np
 
-from keras_vit import checks
+from keras_vit import checks, files
+from keras_vit.export.runtimes import median_ms
 
-TOLERANCE = 1e-3  # of the range of the logits
+LARGEST = {None: 1e-3, "float16": 1e-2}  # difference of logits that is let through, of their range
+MEAN = 0.05  # likewise, of formats with integers: the mean
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What an export came to."""
+    """What an export came to. Times are medians on the machine that wrote it, of one call."""
 
     path: str
+    quantize: str | None
     bytes: int
     operators: dict[str, int]
-    max_abs_diff: float  # of logits, from the Keras model's
+    max_abs_diff: float  # of logits (or probabilities), from the Keras model's
+    mean_abs_diff: float
+    range: float  # of the Keras model's logits, which differences are to be seen against
     agreement: float  # share of images with the same top-1 class
-    ms: float  # median time of one image
+    images: int  # on how many
+    ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
+    accuracy: dict[str, float] | None = None  # of the artifact and of the model, where classes were given
+    partitions: int | None = None  # of the XNNPACK delegate; 1 is best
+    outside: dict[str, int] | None = None  # operators that it left to slower code
+    outside_time: float | None = None  # their share of the time on one thread, each measured without the others
+    memory_mb: float | None = None  # by which a process grows that loads and runs it
 
     def __str__(self):
         kinds = [f"{name} {count}" for name, count in self.operators.items()]
-        most = ", ".join(kinds[:8] + [f"and {len(kinds) - 8} more kinds"] * (len(kinds) > 8))
-        return (
-            f"{self.path}: {self.bytes / 1e6:.2f} MB, {self.ms:.2f} ms an image; largest difference from Keras "
-            f"{self.max_abs_diff:.1e}, same top-1 class {self.agreement:.1%}\n"
-            f"  {sum(self.operators.values())} operators: {most}"
+        most = ", ".join(kinds[:6] + [f"and {len(kinds) - 6} more kinds"] * (len(kinds) > 6))
+        threads = ", ".join(
+            f"{ms:.2f} ms" + ("" if n == "all" else f" on {n} thread{'s' * (n != '1')}") for n, ms in self.ms.items()
         )
+        lines = [
+            f"{self.path}: {self.quantize or 'float32'}, {self.bytes / 1e6:.2f} MB; {threads}",
+            f"  from Keras, on {self.images} images: largest difference {self.max_abs_diff:.1e}, mean "
+            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same top-1 class {self.agreement:.1%}",
+            f"  {sum(self.operators.values())} operators: {most}",
+        ]
+        if self.accuracy:
+            lines.append("  top-1 " + ", ".join(f"{name} {value:.2%}" for name, value in self.accuracy.items()))
+        if self.partitions is not None:
+            left = ", ".join(f"{name} {count}" for name, count in self.outside.items()) or "none"
+            memory = "" if self.memory_mb is None else f"; {self.memory_mb:.0f} MB of memory"
+            lines.append(
+                f"  XNNPACK runs it in {self.partitions} part{'s' * (self.partitions != 1)}; operators outside: {left} "
+                f"({self.outside_time:.0%} of the time){memory}"
+            )
+        return "\n".join(lines)
 
 
 def sample(model, images):
-    """Returns the caller's images, or eight of random pixels."""
+    """Returns the caller's images, or eight of random pixels, as float32."""
     if images is not None:
         return checks.pixels(images, model.input_shape[1:]).astype("float32")
     return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
 
 
-def report(path, model, images, run, operators):
+def check_classes(model, images, classes):
+    """Raises ValueError unless the right classes, if there are any, are those of the images."""
+    if classes is not None:
+        if images is None:
+            raise ValueError("`classes` are those of `images`. Received: images=None")
+        checks.class_indices(classes, model.output_shape[-1], len(images), "classes")
+
+
+def report(path, model, images, run, operators, *, quantize=None, probabilities=False, classes=None, cost=None):
     """Compares `run(images)` with the Keras model.
 
     Args:
@@ -51,67 +83,61 @@ def report(path, model, images, run, operators):
         images: float32 pixels.
         run: Function from images to logits, in the artifact's own runtime.
         operators: Dictionary from operator names to counts.
+        quantize: The format's name; it says how much may differ.
+        probabilities: Whether the artifact gives probabilities.
+        classes: Right classes of the images, as integers, or `None`.
+        cost: Fields of the report beside, from `runtimes.profile`.
 
     Returns:
         A `Report`.
 
     Raises:
-        RuntimeError: If an operator is not built in, or the logits differ by more than `TOLERANCE`.
+        RuntimeError: If an operator is not built in, or outputs differ by more than `LARGEST` and `MEAN` say.
     """
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
         raise RuntimeError(f"{str(path)!r} needs operators outside the runtime's own: {', '.join(flex)}.")
-    expected, found = keras.ops.convert_to_numpy(model(images, training=False)), run(images)
-    span = float(expected.max() - expected.min())
-    difference = float(np.abs(expected - found).max())
-    if not difference <= TOLERANCE * max(span, 1e-3):  # written so that NaN fails too
+    expected = outputs(model, images)
+    expected = np.asarray(keras.ops.softmax(expected)) if probabilities else expected
+    found = run(images)
+    span, difference = float(expected.max() - expected.min()), np.abs(expected - found)
+    if span == 0:
+        warnings.warn("The model gives the same for every image: there was nothing to compare.", stacklevel=3)
+    if quantize in LARGEST:
+        kind, value, allowed = "largest", float(difference.max()), LARGEST[quantize]
+    else:
+        kind, value, allowed = "mean", float(difference.mean()), MEAN
+    if not value <= allowed * max(span, 1e-3):  # written so that NaN fails too
         raise RuntimeError(
-            f"{str(path)!r} gives other logits than the model: largest difference {difference:.3g} of a range of "
+            f"{str(path)!r} gives something else than the model: {kind} difference {value:.3g} of a range of "
             f"{span:.3g}. Nothing was kept."
         )
-    times = []
-    for _ in range(10):
-        start = time.perf_counter()
-        run(images[:1])
-        times.append(1e3 * (time.perf_counter() - start))
+    accuracy = None
+    if classes is not None:
+        scores = {"of this file": found, "of the model": expected}
+        accuracy = {name: float((score.argmax(-1) == np.asarray(classes)).mean()) for name, score in scores.items()}
     return Report(
         path=str(path),
+        quantize=quantize,
         bytes=sum(file.stat().st_size for file in [path, *pathlib.Path(path).rglob("*")] if file.is_file()),
         operators=operators,
-        max_abs_diff=difference,
+        max_abs_diff=float(difference.max()),
+        mean_abs_diff=float(difference.mean()),
+        range=span,
         agreement=float((expected.argmax(-1) == found.argmax(-1)).mean()),
-        ms=float(np.median(times)),
+        images=len(images),
+        accuracy=accuracy,
+        **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),
     )
 
 
-def saved_model(path):
-    """Loads a SavedModel; returns the function from images to logits, and its operators."""
-    import tensorflow as tf
-
-    loaded = tf.saved_model.load(str(path))
-    serve = loaded.signatures["serving_default"]
-    functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
-
-    def run(images, keep=loaded):  # the signature alone does not keep its variables alive
-        return next(iter(serve(tf.constant(images, "float32")).values())).numpy()
-
-    return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
+def outputs(model, images, batch=32):
+    """Returns what the Keras model gives, in parts that fit the memory."""
+    parts = [model(images[i : i + batch], training=False) for i in range(0, len(images), batch)]
+    return np.concatenate([np.asarray(keras.ops.convert_to_numpy(part), "float32") for part in parts])
 
 
-def tflite(path):
-    """Loads a TFLite file; returns the function from images to logits, and its operators."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(str(path), num_threads=os.cpu_count())
-    operators = Counter(op["op_name"] for op in interpreter._get_ops_details())
-    operators.pop("DELEGATE", None)
-    runner = interpreter.get_signature_runner("serve")
-    batch = runner.get_input_details()["images"]["shape"][0]
-
-    def run(images):
-        padding = np.zeros((-len(images) % batch, *images.shape[1:]))
-        padded = np.concatenate([images, padding]).astype("float32")
-        parts = [runner(images=padded[i : i + batch])["logits"] for i in range(0, len(images), batch)]
-        return np.concatenate(parts)[: len(images)]
-
-    return run, dict(operators.most_common())
+def write_json(path, report, **facts):
+    """Writes a report, and what a user of the artifact has to know."""
+    with files.replacing(path) as temporary:
+        temporary.write_text(json.dumps({**facts, "report": dataclasses.asdict(report)}, indent=2) + "\n")

@@ -6,18 +6,9 @@ import tempfile
 
 import keras
 
+from keras_vit.layers import Rescale
 
-def float32(model):
-    """Returns the model, or its copy in float32: graphs of mixed precision do not convert."""
-    if all(layer.dtype_policy.name == "float32" for layer in model._flatten_layers(include_self=False)):
-        return model
-
-    def rebuild(layer):
-        return layer.from_config({**layer.get_config(), "dtype": "float32"})
-
-    copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
-    copy.set_weights(model.get_weights())
-    return copy
+LIMIT = 2**31 - 2**20  # bytes of a flatbuffer or a protocol buffer, less what is not weights
 
 
 def need_tensorflow_backend(what):
@@ -27,6 +18,49 @@ def need_tensorflow_backend(what):
             f"{what} is written by TensorFlow: save the model as .keras, and load and export it where "
             f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
         )
+
+
+def check_model(model, limit=LIMIT):
+    """Raises ValueError unless it is a model from one tensor of images to one of logits, of less than 2 GB."""
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"A Keras model is exported. Received: {type(model).__name__}")
+    try:
+        given, gives = model.input_shape, model.output_shape
+    except (AttributeError, ValueError):
+        given = gives = None
+    if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
+        raise ValueError(
+            f"A model of images of a known size is exported. Received: {model.name!r}, input shape {given}"
+        )
+    if not (isinstance(gives, tuple) and len(gives) == 2):
+        raise ValueError(f"A model of one vector of logits is exported. Received: {model.name!r}, output shape {gives}")
+    size = 4 * model.count_params()
+    if size > limit:
+        raise ValueError(f"A file of this format holds less than 2 GB. Received: {model.name!r}, {size / 1e9:.1f} GB")
+
+
+def check_labels(model, labels):
+    """Raises ValueError unless there are as many names as the model has classes."""
+    if labels is not None and (isinstance(labels, str) or len(labels) != model.output_shape[-1]):
+        raise ValueError(
+            f"`labels` are the names of the {model.output_shape[-1]} classes. Received: "
+            f"{labels if isinstance(labels, str) else len(labels)!r}"
+        )
+
+
+def facts(model, labels):
+    """Returns what a user of an exported file has to know, for JSON."""
+    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
+    return {
+        "model": model.name,
+        "input": {
+            "shape": [None, *model.input_shape[1:]],
+            "range": [0, 255],
+            "channels": "RGB"[: model.input_shape[-1]],
+        },
+        "preprocessing": (first.metadata if first else {}).get("evaluation") or {},
+        "labels": None if labels is None else [str(label) for label in labels],
+    }
 
 
 @contextlib.contextmanager

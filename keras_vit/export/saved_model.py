@@ -2,16 +2,27 @@
 
 import dataclasses
 
-from keras_vit.export import check, prepare
+from keras_vit.config import Data
+from keras_vit.export import check, prepare, runtimes
+from keras_vit.export.forms import float32
+from keras_vit.preprocessing import DEFAULT
 
 
-def export_saved_model(model, path, *, images=None, overwrite=False):
-    """Writes a SavedModel that takes raw pixels, runs it and compares it with the model, both in float32.
+def export_saved_model(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
+    """Writes a SavedModel that takes raw pixels or encoded files, runs it and compares it with the model.
+
+    In float32. Its signatures, each for any number of images: `serve` (the default) from `images`, float32 pixels
+    0..255, and `serve_bytes` from `encoded`, strings with a JPEG or PNG file each, which are brought to the model's
+    size as its evaluation did; both to `logits`, or `probabilities`. `assets.extra/keras_vit.json` in it holds the
+    report and the labels.
 
     Args:
-        model: A Keras model from pixels to logits, under any precision policy; written in float32.
+        model: A Keras model from pixels to logits, under any precision policy.
         path: Folder to write; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
+        classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
+        labels: Names of the classes in order, for the JSON.
+        probabilities: Whether it gives the soft-max of the logits.
         overwrite: Whether to replace what is at `path`.
 
     Returns:
@@ -19,23 +30,49 @@ def export_saved_model(model, path, *, images=None, overwrite=False):
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        RuntimeError: If the backend is not TensorFlow, or the written model gives other logits; nothing is kept then.
+        ValueError: For images, classes or labels that do not fit the model.
+        RuntimeError: If the backend is not TensorFlow, or the written model gives something else; nothing is kept then.
     """
     prepare.need_tensorflow_backend("A SavedModel")
-    model, images = prepare.float32(model), check.sample(model, images)
+    prepare.check_model(model, limit=float("inf"))
+    prepare.check_labels(model, labels)
+    check.check_classes(model, images, classes)
+    images, model = check.sample(model, images), float32(model)
     with prepare.destination(path, overwrite) as temporary:
-        write(model, temporary, batch_size=None)
-        report = check.report(temporary, model, images, *check.saved_model(temporary))
-    return dataclasses.replace(report, path=str(path))
+        write(model, temporary, None, probabilities=probabilities, encoded=True)
+        run, operators = runtimes.saved_model(temporary)
+        report = check.report(temporary, model, images, run, operators, probabilities=probabilities, classes=classes)
+        report = dataclasses.replace(report, path=str(path))
+        (temporary / "assets.extra").mkdir(exist_ok=True)
+        check.write_json(temporary / "assets.extra" / "keras_vit.json", report, **prepare.facts(model, labels))
+    return report
 
 
-def write(model, path, batch_size):
-    """Writes a SavedModel with one signature, `serve`, from `images` to `logits`."""
+def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False):
+    """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`."""
     import keras
     import tensorflow as tf
 
-    spec = tf.TensorSpec((batch_size, *model.input_shape[1:]), tf.float32, name="images")
+    name = "probabilities" if probabilities else "logits"
+
+    def serve(images):
+        logits = model(tf.cast(images, "float32"), training=False)
+        return {name: tf.nn.softmax(logits) if probabilities else logits}
+
+    def serve_bytes(encoded):
+        from keras_vit.data.crops import evaluation_image
+
+        size, rule = model.input_shape[1:], {**DEFAULT, **prepare.facts(model, None)["preprocessing"]}
+        shorter = round(min(size[:2]) / rule["crop_pct"]) if rule["resize"] == "crop" else None
+        data = Data(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
+        return serve(tf.map_fn(lambda item: evaluation_image(item, size, data), encoded, fn_output_signature="float32"))
+
     archive = keras.export.ExportArchive()
     archive.track(model)
-    archive.add_endpoint("serve", lambda images: {"logits": model(images, training=False)}, input_signature=[spec])
+    images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
+    archive.add_endpoint("serve", serve, input_signature=[images])
+    if encoded and model.input_shape[-1] in (1, 3):
+        archive.add_endpoint(
+            "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
+        )
     archive.write_out(str(path), verbose=False)

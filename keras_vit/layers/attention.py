@@ -75,6 +75,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if width % self.num_heads:
             raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
         self.head_dim = width // self.num_heads
+        self.scale = self.head_dim**-0.5
         # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
         glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
         self.qkv = keras.layers.Dense(
@@ -107,20 +108,19 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if self.qk_norm:
             query, key = self.q_norm(query), self.k_norm(key)
         mask = _mask(attention_mask, use_causal_mask, tokens)
-        scale = self.head_dim**-0.5
         if return_attention_scores or (training and self.attention_dropout > 0):
-            scores = self._scores(query, key, mask, scale)  # (batch, heads, tokens, tokens)
+            scores = self._scores(query, key, mask)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
         else:
             scores = None
-            x = ops.dot_product_attention(query, key, value, mask=mask, scale=scale)
+            x = ops.dot_product_attention(query, key, value, mask=mask, scale=self.scale)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
         x = self.drop(self.proj(x), training=training)
         return (x, scores) if return_attention_scores else x
 
-    def _scores(self, query, key, mask, scale):
-        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * scale
+    def _scores(self, query, key, mask):
+        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
         if mask is not None:
             logits = ops.where(mask, logits, -0.7 * 3.4e38)  # what Keras puts, far from overflow when summed
         return ops.softmax(logits, axis=-1)

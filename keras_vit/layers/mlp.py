@@ -59,11 +59,12 @@ class MLP(keras.layers.Layer):
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
 
     def call(self, x, training=None):
-        x = self._activation(self.fc1(x))  # (batch, ..., hidden_dim)
+        x = self.activation(self.fc1(x))  # (batch, ..., hidden_dim)
         x = self.drop1(x, training=training)
         return self.drop2(self.fc2(x), training=training)  # (batch, ..., width)
 
-    def _activation(self, x):
+    def activation(self, x):
+        """Returns what lies between the two layers, `(batch, ..., hidden_dim)`."""
         if self.swiglu:
             gate, x = ops.split(x, 2, axis=-1)
             return ops.silu(gate) * x

@@ -100,7 +100,9 @@ class TokenPool(keras.layers.Layer):
             x = self.attention(probe, tokens[:, self.num_prefix :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return x[:, 0]
-        return tokens[:, {"token": 0, "first": self.num_prefix, "last": -1}[self.pooling]]
+        n = self.num_prefix
+        place = {"token": slice(0, 1), "first": slice(n, n + 1), "last": slice(-1, None)}[self.pooling]
+        return ops.squeeze(tokens[:, place], 1)  # a slice and a reshape, which every runtime has
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape) if self.pooling == "none" else (input_shape[0], input_shape[-1])

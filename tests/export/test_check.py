@@ -17,13 +17,13 @@ def model():
 def test_a_faithful_runtime_passes(model, tmp_path):
     images = check.sample(model, None)
     report = check.report(tmp_path, model, images, lambda x: np.asarray(model(x)), {"ADD": 2})
-    assert report.max_abs_diff == 0 and report.agreement == 1 and report.ms > 0
+    assert report.max_abs_diff == report.mean_abs_diff == 0 and report.agreement == 1 and report.ms["all"] > 0
     assert "2 operators: ADD 2" in str(report)
 
 
 @pytest.mark.parametrize("fault", [lambda y: y + 0.1, lambda y: y * np.nan, lambda y: -y])
 def test_other_logits_are_an_error(model, tmp_path, fault):
-    with pytest.raises(RuntimeError, match="gives other logits"):
+    with pytest.raises(RuntimeError, match="gives something else than the model"):
         check.report(tmp_path, model, check.sample(model, None), lambda x: fault(np.asarray(model(x))), {})
 
 
@@ -37,3 +37,35 @@ def test_images_of_the_caller_are_used_and_checked(model):
     np.testing.assert_array_equal(check.sample(model, images), images)
     with pytest.raises(ValueError, match=r"shape=\(2, 9, 8, 1\)"):
         check.sample(model, np.zeros((2, 9, 8, 1)))
+
+
+def test_integers_may_differ_more_but_not_by_anything(model, tmp_path):
+    images = check.sample(model, None)
+    run = lambda x: np.asarray(model(x)) + 0.02 * np.ptp(np.asarray(model(images)))  # noqa: E731
+    assert check.report(tmp_path, model, images, run, {}, quantize="int8").agreement == 1
+    for quantize in (None, "float16"):
+        with pytest.raises(RuntimeError, match="largest difference"):
+            check.report(tmp_path, model, images, run, {}, quantize=quantize)
+    with pytest.raises(RuntimeError, match="mean difference"):
+        check.report(tmp_path, model, images, lambda x: np.asarray(model(x[::-1])), {}, quantize="int8")
+
+
+def test_accuracy_is_counted_where_classes_are_known(model, tmp_path):
+    images = check.sample(model, None)
+    classes = np.asarray(model(images)).argmax(-1)
+    classes[0] = (classes[0] + 1) % 3
+    report = check.report(tmp_path, model, images, lambda x: np.asarray(model(x)), {}, classes=classes)
+    assert report.accuracy == {"of this file": 7 / 8, "of the model": 7 / 8} and "of this file 87.50%" in str(report)
+
+
+def test_a_model_that_says_always_the_same_is_warned_of(tmp_path):
+    model = vit("mu/4", image_size=8, channels=1, num_classes=3)
+    with pytest.warns(UserWarning, match="nothing to compare"):
+        check.report(tmp_path, model, check.sample(model, None), lambda x: np.asarray(model(x)), {})
+
+
+def test_classes_are_those_of_the_images(model):
+    with pytest.raises(ValueError, match="images=None"):
+        check.check_classes(model, None, [1])
+    with pytest.raises(ValueError, match="2 images and 1 classes"):
+        check.check_classes(model, np.zeros((2, 8, 8, 1)), np.array([1]))

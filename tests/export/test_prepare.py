@@ -1,22 +1,11 @@
 import keras
-import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
 from keras_vit import vit
 from keras_vit.export import prepare
-
-
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
-def test_float32_keeps_the_weights(policy):
-    model = vit("mu/4", image_size=8, num_classes=3, dtype=policy)
-    copy = prepare.float32(model)
-    assert {layer.dtype_policy.name for layer in copy._flatten_layers(include_self=False)} == {"float32"}
-    for a, b in zip(copy.weights, model.weights):
-        assert a.path == b.path
-        np.testing.assert_array_equal(a.numpy(), np.asarray(keras.ops.cast(b, "float32")))
-    assert prepare.float32(copy) is copy
+from keras_vit.shapes import shapes_only
 
 
 def half_write(path):
@@ -45,12 +34,6 @@ def test_a_folder_of_yours_is_never_overwritten(tmp_path):
     assert (tmp_path / "mine").exists()
 
 
-def test_models_in_models_become_float32():
-    inner = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_bfloat16")
-    copy = prepare.float32(keras.Sequential([keras.Input((8, 8, 3)), inner, keras.layers.Softmax()]))
-    assert {layer.compute_dtype for layer in copy._flatten_layers(include_self=False)} == {"float32"}
-
-
 def test_a_path_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"), prepare.destination(tmp_path / "file" / "inside", False):
@@ -61,3 +44,29 @@ def test_another_backend_is_told(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow.*'jax'"):
         prepare.need_tensorflow_backend("A SavedModel")
+
+
+@pytest.mark.parametrize(
+    "model, said",
+    [
+        (keras.layers.Dense(3), "Received: Dense"),
+        (keras.Sequential([keras.Input((None, None, 3)), keras.layers.GlobalAveragePooling2D()]), "a known size"),
+        (keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(2, 3)]), "one vector of logits.*6, 6, 2"),
+    ],
+)
+def test_what_is_no_classifier_of_images_is_named(model, said):
+    with pytest.raises(ValueError, match=said):
+        prepare.check_model(model)
+
+
+def test_a_model_that_is_too_large_is_named_before_it_is_built():
+    with pytest.raises(ValueError, match=r"less than 2 GB. Received: 'vit_H_14', 2\.5 GB"):
+        prepare.check_model(shapes_only(lambda: vit("H/14", num_classes=10)))
+
+
+def test_labels_are_counted():
+    model = vit("mu/4", image_size=8, num_classes=3)
+    prepare.check_labels(model, ["a", "b", "c"])
+    for labels in (["a"], "abc"):
+        with pytest.raises(ValueError, match="names of the 3 classes"):
+            prepare.check_labels(model, labels)

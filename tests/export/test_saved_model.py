@@ -1,12 +1,14 @@
+import json
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit import export_saved_model, vit  # noqa: E402
+from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
 
@@ -46,3 +48,20 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path):
     with pytest.raises(FileExistsError, match="there"):
         export_saved_model(tiny(), tmp_path / "there")
     assert [p.name for p in tmp_path.iterdir()] == ["there"]
+
+
+@pytest.mark.parametrize(
+    "rule", [{}, {"resize": "crop", "crop_pct": 0.8, "interpolation": "bicubic", "antialias": True}]
+)
+def test_files_are_taken_as_they_are(rule, tmp_path):
+    model = tiny(metadata={"evaluation": rule})
+    export_saved_model(model, tmp_path / "saved", labels=["a", "b", "c", "d"], probabilities=True)
+    picture = np.random.default_rng(0).integers(0, 256, (40, 32, 3)).astype("uint8")
+    keras.utils.save_img(tmp_path / "a.png", picture, scale=False)
+    loaded = tf.saved_model.load(tmp_path / "saved")
+    encoded = tf.constant([(tmp_path / "a.png").read_bytes()] * 3)
+    found = loaded.signatures["serve_bytes"](encoded=encoded)["probabilities"].numpy()
+    expected = keras.ops.softmax(model(preprocess(model, tmp_path / "a.png"))).numpy()
+    np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=5e-3)
+    facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
+    assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == rule

@@ -1,0 +1,70 @@
+"""ONNX, for runtimes beside TensorFlow's."""
+
+import contextlib
+import dataclasses
+import importlib.util
+import io
+
+import keras
+
+from keras_vit.export import check, prepare, runtimes
+from keras_vit.export.forms import float32, twin
+
+NEEDED = ("tf2onnx", "onnx", "onnxruntime")
+
+
+def export_onnx(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
+    """Writes an ONNX file that takes raw pixels, runs it in ONNX Runtime and compares it with the model.
+
+    In float32, from `images` (0..255, any number of them) to `logits`, or `probabilities`. Beside it `PATH.json` holds
+    the report and the labels.
+
+    Args:
+        model: A Keras model from pixels to logits, under any precision policy.
+        path: File to write, ending in `.onnx`; must not exist.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
+        classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
+        labels: Names of the classes in order, for the JSON.
+        probabilities: Whether it gives the soft-max of the logits.
+        overwrite: Whether to replace what is at `path`.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        FileExistsError: If `path` exists and `overwrite` is false.
+        ValueError: If `path` does not end in `.onnx`; for images, classes or labels that do not fit the model, or a
+            model of 2 GB and more.
+        ImportError: If tf2onnx, onnx or onnxruntime is not installed.
+        RuntimeError: If the backend is not TensorFlow, or the written model gives something else; nothing is kept then.
+    """
+    prepare.need_tensorflow_backend("An ONNX file")
+    if not str(path).endswith(".onnx"):
+        raise ValueError(f"An ONNX file ends in .onnx. Received: path={str(path)!r}")
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f"An ONNX file needs {', '.join(missing)}: pip install 'keras-vit[onnx]'.")
+    prepare.check_model(model)
+    prepare.check_labels(model, labels)
+    check.check_classes(model, images, classes)
+    images = check.sample(model, images)
+    with prepare.destination(path, overwrite) as temporary:
+        _write(twin(model, erf=True), temporary, probabilities)
+        run, operators = runtimes.onnx(temporary)
+        report = check.report(
+            temporary, float32(model), images, run, operators, probabilities=probabilities, classes=classes
+        )
+        report = dataclasses.replace(report, path=str(path))
+        check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
+    return report
+
+
+def _write(model, path, probabilities):
+    """Writes a model by Keras's own exporter, which wants one that was called, and names its outputs by layers."""
+    pixels = keras.Input(model.input_shape[1:], name="images")
+    last = keras.layers.Activation("softmax" if probabilities else "linear", dtype="float32",
+                                   name="probabilities" if probabilities else "logits")  # fmt: skip
+    outer = keras.Model(pixels, last(model(pixels, training=False)))
+    outer(keras.ops.zeros((1, *model.input_shape[1:])))
+    with contextlib.redirect_stdout(io.StringIO()):
+        outer.export(str(path), format="onnx", verbose=False)

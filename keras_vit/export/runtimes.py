@@ -1,0 +1,151 @@
+"""Exported files in their own runtimes: what they compute, of which operators, and what time and memory they take."""
+
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+
+import numpy as np
+
+THREADS = (1, 2)
+_MEMORY = """
+import re, sys
+from ai_edge_litert.interpreter import Interpreter
+peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+before = peak()
+interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter.allocate_tensors()
+interpreter.invoke()
+print((peak() - before) / 1000)
+"""
+
+
+def saved_model(path):
+    """Loads a SavedModel; returns the function from images to outputs, and its operators."""
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(str(path))
+    serve = loaded.signatures["serving_default"]
+    functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
+
+    def run(images, keep=loaded):  # the signature alone does not keep its variables alive
+        return next(iter(serve(tf.constant(images, "float32")).values())).numpy()
+
+    return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
+
+
+def onnx(path):
+    """Loads an ONNX file; returns the function from images to outputs, and its operators."""
+    import onnx
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    [given] = session.get_inputs()
+
+    def run(images):
+        return session.run(None, {given.name: images.astype("float32")})[0]
+
+    return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
+
+
+def tflite(path, threads=None):
+    """Loads a TFLite file; returns the function from images to outputs, and its operators."""
+    interpreter = _interpreter(path, threads or os.cpu_count())
+    operators = Counter(op["op_name"] for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE")
+    runner = interpreter.get_signature_runner("serve")
+    given = runner.get_input_details()["images"]
+    batch = given["shape"][0]
+
+    def run(images):
+        padding = np.zeros((-len(images) % batch, *images.shape[1:]))
+        padded = np.concatenate([images, padding]).astype(given["dtype"])
+        parts = [next(iter(runner(images=padded[i : i + batch]).values())) for i in range(0, len(images), batch)]
+        return np.concatenate(parts)[: len(images)]
+
+    return run, dict(operators.most_common())
+
+
+def profile(path):
+    """Returns what a TFLite file costs on this machine, as fields of a `Report`."""
+    interpreter = _interpreter(path, 1)
+    operators = [op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
+    delegates = [op for op in interpreter._get_ops_details() if op["op_name"] == "DELEGATE"]
+    outside = _outside(operators, delegates)
+    times = {threads: _milliseconds(_interpreter(path, threads)) for threads in THREADS}
+    alone = _milliseconds(_part(path, outside)) if outside else 0.0
+    return {
+        "ms": {str(threads): ms for threads, ms in times.items()},
+        "partitions": len(delegates),
+        "outside": dict(Counter(operators[i]["op_name"] for i in outside).most_common()),
+        "outside_time": min(alone / times[1], 1.0),
+        "memory_mb": _memory(path),
+    }
+
+
+def median_ms(run, repeats=10):
+    """Returns the median time of a call."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def _interpreter(path, threads):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(path), num_threads=threads)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def _milliseconds(interpreter):
+    for _ in range(3):
+        interpreter.invoke()
+    return median_ms(interpreter.invoke)
+
+
+def _outside(operators, delegates):
+    """Returns which operators no delegate has taken over: those that its outputs need, back to its inputs, it has."""
+    makers = {tensor: i for i, op in enumerate(operators) for tensor in op["outputs"]}
+    inside = set()
+    for delegate in delegates:
+        given, wanted = set(delegate["inputs"]), list(delegate["outputs"])
+        while wanted:
+            maker = makers.get(wanted.pop())
+            if maker is not None and maker not in inside:
+                inside.add(maker)
+                wanted += [tensor for tensor in operators[maker]["inputs"] if tensor not in given]
+    return [i for i in range(len(operators)) if i not in inside]
+
+
+def _part(path, keep):
+    """Returns an interpreter of some of a file's operators alone, fed from outside where they took from the others."""
+    from ai_edge_litert.interpreter import Interpreter
+    from ai_edge_litert.tools import flatbuffer_utils
+
+    model = flatbuffer_utils.read_model(str(path))
+    graph = model.subgraphs[0]
+    graph.operators = [graph.operators[i] for i in keep]
+    made = {tensor for op in graph.operators for tensor in op.outputs}
+    taken = {int(t) for op in graph.operators for t in op.inputs if t >= 0 and t not in made}
+    held = [model.buffers[t.buffer].data is not None and len(model.buffers[t.buffer].data) > 0 for t in graph.tensors]
+    graph.inputs = np.array(sorted(t for t in taken if not held[t]), "int32")
+    graph.outputs = np.array(sorted(made), "int32")
+    model.signatureDefs = []
+    with tempfile.TemporaryDirectory() as folder:
+        flatbuffer_utils.write_model(model, str(pathlib.Path(folder) / "part.tflite"))
+        interpreter = Interpreter(str(pathlib.Path(folder) / "part.tflite"), num_threads=1)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def _memory(path):
+    """Returns by how many megabytes a process grows that loads a TFLite file and runs it once; `None` off Linux."""
+    done = subprocess.run([sys.executable, "-c", _MEMORY, str(path)], capture_output=True, text=True)
+    return float(done.stdout) if done.returncode == 0 else None

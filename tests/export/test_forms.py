@@ -1,0 +1,78 @@
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit import vit
+from keras_vit.export import forms
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+def test_float32_keeps_the_weights(policy):
+    model = vit("mu/4", image_size=8, num_classes=3, dtype=policy)
+    copy = forms.float32(model)
+    assert {layer.dtype_policy.name for layer in copy._flatten_layers(include_self=False)} == {"float32"}
+    for a, b in zip(copy.weights, model.weights):
+        assert a.path == b.path
+        np.testing.assert_array_equal(a.numpy(), np.asarray(keras.ops.cast(b, "float32")))
+    assert forms.float32(copy) is copy
+
+
+def test_models_in_models_become_float32():
+    inner = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_bfloat16")
+    copy = forms.float32(keras.Sequential([keras.Input((8, 8, 3)), inner, keras.layers.Softmax()]))
+    assert {layer.compute_dtype for layer in copy._flatten_layers(include_self=False)} == {"float32"}
+
+
+def shaken(**options):
+    """A model no weight of which is one or zero."""
+    model, rng = vit("mu/4", image_size=(12, 8), num_classes=4, **options), np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        variable.assign(np.asarray(variable) + rng.normal(size=variable.shape) * 0.2)
+    return model
+
+
+@pytest.mark.parametrize("fold", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(),
+        dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True),
+        dict(qkv_bias=False, swiglu=True, pooling="gap", pre_norm=True, final_norm="after"),
+        dict(pooling="map", stem="conv"),
+        dict(pooling="last", gelu="quick"),
+    ],
+)
+def test_a_twin_computes_the_same_and_the_model_stays(options, fold):
+    model = shaken(**options)
+    before, expected = model.get_weights(), np.asarray(model(IMAGES))
+    found = np.asarray(forms.twin(model, fold=fold, erf=True)(IMAGES))
+    np.testing.assert_allclose(found, expected, atol=2e-5 * np.ptp(expected))
+    assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights()))
+
+
+def test_scales_are_folded():
+    block = forms.twin(shaken()).get_layer("block_0")
+    assert (np.asarray(block.norm1.gamma) == 1).all() and not np.asarray(block.norm2.beta).any()
+    assert block.attention.scale == 1
+    block = forms.twin(shaken(), fold=False).get_layer("block_0")
+    assert (np.asarray(block.norm1.gamma) != 1).all() and np.asarray(block.norm2.beta).any()
+
+
+class Own(keras.Model):
+    def __init__(self, policy):
+        super().__init__(dtype=policy)
+        self.inner = vit("mu/4", image_size=8, num_classes=3, dtype=policy)
+
+    def call(self, images):
+        return self.inner(images)
+
+
+def test_what_cannot_be_cloned_is_taken_as_it_is_or_named():
+    model = Own("float32")
+    assert forms.twin(model) is model
+    with pytest.raises(ValueError, match=r"mixed_bfloat16 .*cannot be cloned"):
+        forms.twin(Own("mixed_bfloat16"))

@@ -1,0 +1,36 @@
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tf2onnx")
+
+import keras_vit
+from keras_vit.export import onnx, runtimes
+from tests.export.test_saved_model import IMAGES, tiny
+
+
+@pytest.mark.parametrize(
+    "options, probabilities",
+    [(dict(), True), (dict(distilled=True, registers=2, gelu="exact", dtype="mixed_bfloat16"), False)],
+)
+def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities, tmp_path):
+    model, path = tiny(**options), tmp_path / "m.onnx"
+    report = keras_vit.export_onnx(model, path, images=IMAGES, labels=["a", "b", "c", "d"], probabilities=probabilities)
+    assert report.agreement == 1 and report.max_abs_diff < 1e-4 * report.range and "Erfc" not in report.operators
+    run, _ = runtimes.onnx(path)
+    assert run(IMAGES[:1]).shape == (1, 4) and run(IMAGES).shape == (5, 4)
+    if probabilities:
+        np.testing.assert_allclose(run(IMAGES).sum(-1), 1, rtol=1e-5)
+    assert json.loads((tmp_path / "m.onnx.json").read_text())["labels"] == ["a", "b", "c", "d"]
+
+
+def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"ends in \.onnx.*model\.bin"):
+        keras_vit.export_onnx(tiny(), tmp_path / "model.bin")
+    monkeypatch.setattr(onnx.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs tf2onnx.*pip install 'keras-vit\[onnx\]'"):
+        keras_vit.export_onnx(tiny(), tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())
