@@ -53,7 +53,8 @@ PUBLIC = """
     Augment ConvStem Data Distiller HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe
     ResNetStem Rescale StandardizedConv2D StochasticDepth TokenPool TransformerBlock VARIANTS add_lora
     attention_maps attention_rollout check_data compare_layers count_macs datasets evaluate export_onnx
-    export_saved_model export_tflite fit freeze from_checkpoint from_pretrained from_recipe list_checkpoints list_recipes list_variants load_recipe
+    export_saved_model export_tflite fit freeze from_checkpoint from_pretrained from_recipe list_checkpoints
+    list_recipes list_variants load_recipe
     load_run load_weights merge_lora plot_attention plot_history preprocess save_checkpoint vit
 """
 
