@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-README = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
 
 
 def test_python_blocks_run(tmp_path, monkeypatch):
@@ -21,8 +22,16 @@ def test_python_blocks_run(tmp_path, monkeypatch):
     assert (tmp_path / "attention.png").exists()
 
 
-def test_named_files_exist():
-    root = pathlib.Path(__file__).parents[1]
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
+def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "export.md").read_text(), re.DOTALL):
+        exec(compile(block, "export.md", "exec"), names)
+    assert capsys.readouterr().out.count("FULLY_CONNECTED") >= 2
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_named_files_exist(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
         if "://" not in target:
-            assert (root / target).exists(), target
+            assert ((ROOT / page).parent / target).exists(), target

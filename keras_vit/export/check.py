@@ -131,10 +131,11 @@ def report(path, model, images, run, operators, *, quantize=None, probabilities=
     )
 
 
-def outputs(model, images, batch=32):
-    """Returns what the Keras model gives, in parts that fit the memory."""
-    parts = [model(images[i : i + batch], training=False) for i in range(0, len(images), batch)]
-    return np.concatenate([np.asarray(keras.ops.convert_to_numpy(part), "float32") for part in parts])
+def outputs(model, images, batch=64):
+    """Returns what the Keras model gives; one batch is not worth tracing a graph for."""
+    if len(images) > batch:
+        return model.predict(images, batch_size=batch, verbose=0)
+    return np.asarray(keras.ops.convert_to_numpy(model(images, training=False)), "float32")
 
 
 def write_json(path, report, **facts):

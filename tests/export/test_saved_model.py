@@ -62,6 +62,6 @@ def test_files_are_taken_as_they_are(rule, tmp_path):
     encoded = tf.constant([(tmp_path / "a.png").read_bytes()] * 3)
     found = loaded.signatures["serve_bytes"](encoded=encoded)["probabilities"].numpy()
     expected = keras.ops.softmax(model(preprocess(model, tmp_path / "a.png"))).numpy()
-    np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=5e-3)
+    np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=0.03)  # Pillow rounds to bytes
     facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
     assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == rule
