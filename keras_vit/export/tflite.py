@@ -68,6 +68,8 @@ def export_tflite(
     if batch_size > 1 and calibration is not None:
         raise ValueError(f"A calibrated file takes one image a call. Received: batch_size={batch_size}")
     images = check.sample(model, calibration if images is None else images)
+    if input_dtype == "uint8":
+        images, calibration = images.round(), None if calibration is None else calibration.round()
     with prepare.destination(path, overwrite) as temporary:
         plain = twin(model, fold=calibration is None)
         _convert(plain, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
@@ -77,7 +79,7 @@ def export_tflite(
         report = check.report(
             temporary,
             float32(model),
-            images if input_dtype == "float32" else images.round(),
+            images,
             run,
             operators,
             quantize=quantize,
