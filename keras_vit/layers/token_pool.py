@@ -99,7 +99,7 @@ class TokenPool(keras.layers.Layer):
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
             x = self.attention(probe, tokens[:, self.num_prefix :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
-            return x[:, 0]
+            return ops.squeeze(x, 1)
         n = self.num_prefix
         place = {"token": slice(0, 1), "first": slice(n, n + 1), "last": slice(-1, None)}[self.pooling]
         return ops.squeeze(tokens[:, place], 1)  # a slice and a reshape, which every runtime has
