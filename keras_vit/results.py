@@ -8,6 +8,7 @@ import numpy as np
 from keras_vit import checks, rundir
 from keras_vit.cookbook import from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
+from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.runs import need_tensorflow, pair_of
 
@@ -59,8 +60,8 @@ def evaluate(target, split=None, *, arrays=None):
     else:
         source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
         sources.same_classes(class_names, source.class_names)
-    folder = pathlib.Path(target)
-    own = folder / rundir.MODEL if rundir.is_run(folder) else recipe.weights.file
+    folder = pathlib.Path(_home(target, recipe))
+    own = folder / rundir.MODEL if rundir.is_run(target) else recipe.weights.file
     found = {str(own): training.evaluate(model, recipe, source)}
     artifacts = dict.fromkeys(folder.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(folder.glob("model*.tflite")), runtimes.tflite)
@@ -80,8 +81,9 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     Args:
         target: As in `load_run`.
         folder: Where to write `saved_model/` and `model.tflite`; the run's directory, or `exports/NAME`, if `None`.
-        quantize: Formats of `export_tflite`, each written besides as `model-FORMAT.tflite`.
-        onnx: Whether to write `model.onnx` too.
+        quantize: Formats of `export_tflite`, each written besides as `model-FORMAT.tflite`; the first two are then left
+            as they are where they are there.
+        onnx: Whether to write `model.onnx` too; likewise.
         overwrite: Whether to replace what is there.
 
     Returns:
@@ -95,6 +97,14 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     model, recipe, class_names, data = _load(target)
     folder = pathlib.Path(folder or _home(target, recipe))
     more = {"labels": class_names, "overwrite": overwrite}
+    planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
+    if (quantize or onnx) and not overwrite:
+        planned = {path: what for path, what in planned.items() if not path.exists()}
+    planned |= {folder / f"model-{name}.tflite": (export_tflite, {"quantize": name}) for name in quantize}
+    planned |= {folder / "model.onnx": (export_onnx, {})} if onnx else {}
+    for path in planned:
+        check_free(path, overwrite)
+    need(quantize, onnx)
     calibration = None
     if set(quantize) & set(CALIBRATED):
         if data.get("arrays"):
@@ -103,15 +113,10 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
             )
         calibration, _ = _some(model, recipe, recipe.data.train, 256)
         more["images"], more["classes"] = _some(model, recipe, recipe.data.test, 1000)
-    reports = [
-        export_saved_model(model, folder / rundir.SAVED_MODEL, **more),
-        export_tflite(model, folder / rundir.TFLITE, **more),
-    ]
-    for name in quantize:
-        given = calibration if name in CALIBRATED else None
-        reports.append(export_tflite(model, folder / f"model-{name}.tflite", quantize=name, calibration=given, **more))
-    if onnx:
-        reports.append(export_onnx(model, folder / "model.onnx", **more))
+    reports = []
+    for path, (write, settings) in planned.items():
+        given = {"calibration": calibration} if settings.get("quantize") in CALIBRATED else {}
+        reports.append(write(model, path, **settings, **given, **more))
     return reports
 
 

@@ -29,8 +29,9 @@ def compare_layers(reference, other, images):
         images: Pixels, `(images, height, width, channels)`, 0..255.
 
     Returns:
-        A list of `Difference`s, one for each tensor that both files hold under one name; integers are brought back to
-        what they stand for. A layer at which `error` leaps up is where accuracy is lost.
+        A list of `Difference`s, one for each tensor that both files hold under one name and in one shape, and that is
+        not all zero; integers are brought back to what they stand for. A layer at which `error` leaps up is where
+        accuracy is lost.
 
     Raises:
         FileNotFoundError: If a file is not there.
@@ -43,6 +44,10 @@ def compare_layers(reference, other, images):
     """
     ours, theirs = _open(reference), _open(other)
     shape = tuple(int(n) for n in ours[0].get_input_details()[0]["shape"][1:])
+    for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):
+        batch = interpreter.get_input_details()[0]["shape"][0]
+        if batch != 1:
+            raise ValueError(f"Files of one image a call are compared. Received: {str(path)!r}, which takes {batch}")
     images = checks.pixels(images, shape)
     shared = [name for name in ours[1] if name in theirs[1]]
     if not shared:
@@ -93,7 +98,8 @@ def _open(path):
 
 def _stored(pixels, details):
     scale, zero = details["quantization"]
-    return (pixels / scale + zero if scale else pixels).astype(details["dtype"])
+    stored = pixels / scale + zero if scale else pixels
+    return (stored if details["dtype"] == np.float32 else np.rint(stored)).astype(details["dtype"])
 
 
 def _value(interpreter, details):

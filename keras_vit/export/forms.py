@@ -19,7 +19,7 @@ def twin(model, *, fold=True, erf=False):
     """Returns a copy of a model in these forms; the model is left as it is.
 
     Args:
-        model: A Keras model under any policy. One that Keras cannot clone, such as a subclass of `keras.Model`, is
+        model: A Keras model under any policy. One that Keras cannot clone, for a layer without a configuration say, is
             returned itself.
         fold: Whether scales and shifts of norms go into what follows. Not for integers: a channel that is large before
             its scale is small after it, and integers of one scale see it so.
@@ -30,14 +30,16 @@ def twin(model, *, fold=True, erf=False):
     """
     copy = _copy(model)
     for layer in copy._flatten_layers() if copy is not model else ():
-        if isinstance(layer, TransformerBlock) and layer.norm_first and fold:
+        kind = type(layer)  # itself: a subclass may compute something else
+        if kind is TransformerBlock and layer.norm_first and fold:
             _fold(layer.norm1, layer.attention.qkv)
             _fold(layer.norm2, layer.mlp.fc1)
-        if isinstance(layer, MultiHeadSelfAttention) and not layer.qk_norm:
+        if kind is MultiHeadSelfAttention and not layer.qk_norm:
             _fold_scale(layer)
-        if isinstance(layer, MLP) and erf and layer.gelu == "exact":
+        exact = layer.gelu == "exact" and not layer.swiglu if kind is MLP else None
+        if erf and (exact or getattr(layer, "activation", None) is keras.activations.gelu):
             layer.activation = lambda x: 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))
-        if isinstance(layer, keras.layers.LayerNormalization) and layer.axis == [-1] and not layer.rms_scaling:
+        if kind is keras.layers.LayerNormalization and layer.axis == [-1] and not layer.rms_scaling:
             layer.call = _norm(layer)
     return copy
 
@@ -54,11 +56,13 @@ def _mixed(model):
 def _copy(model):
     """Returns a copy in float32, or the model itself if it cannot be cloned."""
 
-    def rebuild(layer):
-        return layer.from_config({**layer.get_config(), "dtype": "float32"})
+    def rebuild(layer):  # or an operation of keras.ops, which has no precision of its own
+        more = {"dtype": "float32"} if isinstance(layer, keras.layers.Layer) else {}
+        return layer.from_config({**layer.get_config(), **more})
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
+        copy.set_weights(model.get_weights())
     except (ValueError, TypeError, NotImplementedError) as error:
         mixed = _mixed(model)
         if mixed:
@@ -67,7 +71,9 @@ def _copy(model):
                 f"cannot be cloned: {error}"
             ) from None
         return model
-    copy.set_weights(model.get_weights())
+    for layer in copy._flatten_layers():
+        if hasattr(layer, "finalize_state"):  # of what was adapted to data
+            layer.finalize_state()
     return copy
 
 

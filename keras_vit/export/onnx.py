@@ -2,15 +2,12 @@
 
 import contextlib
 import dataclasses
-import importlib.util
 import io
 
 import keras
 
 from keras_vit.export import check, prepare, runtimes
-from keras_vit.export.forms import float32, twin
-
-NEEDED = ("tf2onnx", "onnx", "onnxruntime")
+from keras_vit.export.forms import twin
 
 
 def export_onnx(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
@@ -41,21 +38,21 @@ def export_onnx(model, path, *, images=None, classes=None, labels=None, probabil
     prepare.need_tensorflow_backend("An ONNX file")
     if not str(path).endswith(".onnx"):
         raise ValueError(f"An ONNX file ends in .onnx. Received: path={str(path)!r}")
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ImportError(f"An ONNX file needs {', '.join(missing)}: pip install 'keras-vit[onnx]'.")
+    prepare.need(onnx=True)
     prepare.check_model(model)
     prepare.check_labels(model, labels)
     check.check_classes(model, images, classes)
     images = check.sample(model, images)
+    prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
         _write(twin(model, erf=True), temporary, probabilities)
-        run, operators = runtimes.onnx(temporary)
-        report = check.report(
-            temporary, float32(model), images, run, operators, probabilities=probabilities, classes=classes
-        )
-        report = dataclasses.replace(report, path=str(path))
-        check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
+        try:
+            run, operators = runtimes.onnx(temporary)
+        except Exception as error:  # ONNX Runtime's own classes are not public
+            raise RuntimeError(f"ONNX Runtime cannot run what was written: {str(error).splitlines()[0]}") from None
+        report = check.report(temporary, model, images, run, operators, probabilities=probabilities, classes=classes)
+    report = dataclasses.replace(report, path=str(path))
+    check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
     return report
 
 

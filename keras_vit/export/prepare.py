@@ -1,6 +1,7 @@
 """What every export does before and around its own work."""
 
 import contextlib
+import importlib.util
 import pathlib
 import tempfile
 
@@ -8,6 +9,7 @@ import keras
 
 from keras_vit.layers import Rescale
 
+EXTRAS = {"quantize": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}
 LIMIT = 2**31 - 2**20  # bytes of a flatbuffer or a protocol buffer, less what is not weights
 
 
@@ -30,7 +32,8 @@ def check_model(model, limit=LIMIT):
         given = gives = None
     if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
         raise ValueError(
-            f"A model of images of a known size is exported. Received: {model.name!r}, input shape {given}"
+            "A model of images of a known size is exported; one without, such as a subclass, is wrapped: "
+            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {model.name!r}, input shape {given}"
         )
     if not (isinstance(gives, tuple) and len(gives) == 2):
         raise ValueError(f"A model of one vector of logits is exported. Received: {model.name!r}, output shape {gives}")
@@ -41,10 +44,11 @@ def check_model(model, limit=LIMIT):
 
 def check_labels(model, labels):
     """Raises ValueError unless there are as many names as the model has classes."""
-    if labels is not None and (isinstance(labels, str) or len(labels) != model.output_shape[-1]):
+    named = hasattr(labels, "__len__") and not isinstance(labels, str)
+    if labels is not None and (not named or len(labels) != model.output_shape[-1]):
         raise ValueError(
             f"`labels` are the names of the {model.output_shape[-1]} classes. Received: "
-            f"{labels if isinstance(labels, str) else len(labels)!r}"
+            f"{len(labels) if named else repr(labels)}"
         )
 
 
@@ -56,11 +60,26 @@ def facts(model, labels):
         "input": {
             "shape": [None, *model.input_shape[1:]],
             "range": [0, 255],
-            "channels": "RGB"[: model.input_shape[-1]],
+            "channels": {1: "grey", 3: "RGB"}.get(model.input_shape[-1]),
         },
         "preprocessing": (first.metadata if first else {}).get("evaluation") or {},
         "labels": None if labels is None else [str(label) for label in labels],
     }
+
+
+def need(quantize=(), onnx=False):
+    """Raises ImportError if the converter of a format is not installed."""
+    asked = {"quantize": "int8" in quantize, "onnx": onnx}
+    for extra, modules in EXTRAS.items():
+        missing = [name for name in modules if asked[extra] and importlib.util.find_spec(name) is None]
+        if missing:
+            raise ImportError(f"This format needs {', '.join(missing)}: pip install 'keras-vit[{extra}]'.")
+
+
+def check_free(path, overwrite):
+    """Raises FileExistsError if there is something at a path that is not to be overwritten."""
+    if pathlib.Path(path).exists() and not overwrite:
+        raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 
 @contextlib.contextmanager
@@ -72,8 +91,7 @@ def destination(path, overwrite):
         OSError: If its folder cannot be made or written to.
     """
     path = pathlib.Path(path)
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
+    check_free(path, overwrite)
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FileExistsError(f"{str(path)!r} is a folder and no SavedModel: it is not overwritten.")
     path.parent.mkdir(parents=True, exist_ok=True)

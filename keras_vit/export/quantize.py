@@ -16,11 +16,11 @@ integers than in floats where the runtime has no fast code for it.
 """
 
 import contextlib
-import importlib.util
 import io
 import warnings
 
 from keras_vit import checks
+from keras_vit.export.prepare import need
 
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
@@ -41,8 +41,7 @@ def check(quantize, target, calibration, shape):
             f"quantize={quantize!r} needs `calibration`, images such as the model will see: a hundred of the training "
             "set will do. Received: None"
         )
-    if quantize == "int8" and target == "cpu" and importlib.util.find_spec("ai_edge_quantizer") is None:
-        raise ImportError("quantize='int8' needs ai-edge-quantizer: pip install 'keras-vit[quantize]'.")
+    need([quantize] if target == "cpu" else ())
     images = checks.pixels(calibration, shape).astype("float32")
     if len(images) < FEW:
         warnings.warn(f"Calibration on few images is rough: {len(images)}, and {FEW} are few.", stacklevel=3)

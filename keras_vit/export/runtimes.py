@@ -38,6 +38,18 @@ def saved_model(path):
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
 
 
+def try_bytes(path, image):
+    """Runs the signature for encoded files, if there is one, on one image; RuntimeError if it gives no numbers."""
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(str(path))
+    if "serve_bytes" in loaded.signatures:
+        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
+        [found] = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
+        if not np.isfinite(found.numpy()).all():
+            raise RuntimeError(f"{str(path)!r} gives no numbers for an encoded file. Nothing was kept.")
+
+
 def onnx(path):
     """Loads an ONNX file; returns the function from images to outputs, and its operators."""
     import onnx
@@ -62,7 +74,8 @@ def tflite(path, threads=None):
 
     def run(images):
         padding = np.zeros((-len(images) % batch, *images.shape[1:]))
-        padded = np.concatenate([images, padding]).astype(given["dtype"])
+        padded = np.concatenate([images, padding])
+        padded = (np.rint(padded) if given["dtype"] == np.uint8 else padded).astype(given["dtype"])
         parts = [next(iter(runner(images=padded[i : i + batch]).values())) for i in range(0, len(images), batch)]
         return np.concatenate(parts)[: len(images)]
 

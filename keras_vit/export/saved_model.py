@@ -1,6 +1,7 @@
 """TensorFlow's SavedModel, for servers."""
 
 import dataclasses
+import math
 
 from keras_vit.config import Data
 from keras_vit.export import check, prepare, runtimes
@@ -13,7 +14,8 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
 
     In float32. Its signatures, each for any number of images: `serve` (the default) from `images`, float32 pixels
     0..255, and `serve_bytes` from `encoded`, strings with a JPEG or PNG file each, which are brought to the model's
-    size as its evaluation did; both to `logits`, or `probabilities`. `assets.extra/keras_vit.json` in it holds the
+    size as its evaluation did; both to `logits`, or `probabilities`. The
+    second is for models of 1 or 3 channels. `assets.extra/keras_vit.json` in it holds the
     report and the labels.
 
     Args:
@@ -37,12 +39,13 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
     check.check_classes(model, images, classes)
-    images, model = check.sample(model, images), float32(model)
+    images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
-        write(model, temporary, None, probabilities=probabilities, encoded=True)
+        write(float32(model), temporary, None, probabilities=probabilities, encoded=True)
         run, operators = runtimes.saved_model(temporary)
+        runtimes.try_bytes(temporary, images[0])
         report = check.report(temporary, model, images, run, operators, probabilities=probabilities, classes=classes)
-        report = dataclasses.replace(report, path=str(path))
+        report = dataclasses.replace(report, path=str(path))  # inside the folder, hence before it is moved
         (temporary / "assets.extra").mkdir(exist_ok=True)
         check.write_json(temporary / "assets.extra" / "keras_vit.json", report, **prepare.facts(model, labels))
     return report
@@ -63,7 +66,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.crops import evaluation_image
 
         size, rule = model.input_shape[1:], {**DEFAULT, **prepare.facts(model, None)["preprocessing"]}
-        shorter = round(min(size[:2]) / rule["crop_pct"]) if rule["resize"] == "crop" else None
+        shorter = math.floor(min(size[:2]) / rule["crop_pct"] + 1e-6) if rule["resize"] == "crop" else None
         data = Data(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
         return serve(tf.map_fn(lambda item: evaluation_image(item, size, data), encoded, fn_output_signature="float32"))
 

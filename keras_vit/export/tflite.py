@@ -6,7 +6,7 @@ import re
 from keras_vit import checks
 from keras_vit.export import check, prepare, runtimes, saved_model
 from keras_vit.export import quantize as formats
-from keras_vit.export.forms import float32, twin
+from keras_vit.export.forms import twin
 
 
 def export_tflite(
@@ -37,11 +37,12 @@ def export_tflite(
         calibration: For `"int8"` and `"int16x8"`: pixels such as the model will see, `(images, height, width,
             channels)`, 0..255, a hundred or more.
         target: `"cpu"`; or `"integer"` for `"int8"`, for chips that have no floats: slower on a CPU, less exact.
-        batch_size: Number of images of one call.
+        batch_size: Number of images of one call; 1 for `"int8"` and `"int16x8"`.
         input_dtype: `"float32"` or `"uint8"`, of the pixels that the file takes.
         probabilities: Whether it gives the soft-max of the logits.
         labels: Names of the classes in order, for the JSON.
-        images: Pixels to compare on, as `calibration`; that, or random ones, if `None`.
+        images: Pixels to compare on, as `calibration`. If `None`: those of calibration for the formats that use it,
+            random ones for the others.
         classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
         overwrite: Whether to replace what is at `path`.
 
@@ -70,6 +71,7 @@ def export_tflite(
     images = check.sample(model, calibration if images is None else images)
     if input_dtype == "uint8":
         images, calibration = images.round(), None if calibration is None else calibration.round()
+    prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
         plain = twin(model, fold=calibration is None)
         _convert(plain, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
@@ -78,7 +80,7 @@ def export_tflite(
         run, operators = runtimes.tflite(temporary)
         report = check.report(
             temporary,
-            float32(model),
+            model,
             images,
             run,
             operators,
@@ -87,9 +89,9 @@ def export_tflite(
             classes=classes,
             cost=runtimes.profile(temporary),
         )
-        report = dataclasses.replace(report, path=str(path))
-        facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
-        check.write_json(f"{path}.json", report, **facts)
+    report = dataclasses.replace(report, path=str(path))
+    facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
+    check.write_json(f"{path}.json", report, **facts)
     return report
 
 

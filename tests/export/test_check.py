@@ -46,8 +46,16 @@ def test_integers_may_differ_more_but_not_by_anything(model, tmp_path):
     for quantize in (None, "float16"):
         with pytest.raises(RuntimeError, match="largest difference"):
             check.report(tmp_path, model, images, run, {}, quantize=quantize)
-    with pytest.raises(RuntimeError, match="mean difference"):
-        check.report(tmp_path, model, images, lambda x: np.asarray(model(x[::-1])), {}, quantize="int8")
+    with pytest.raises(RuntimeError, match="of the mean deviation"):
+        check.report(tmp_path, model, images, lambda x: -np.asarray(model(x)), {}, quantize="int8")
+
+
+def test_probabilities_of_many_classes_are_compared_too(tmp_path):
+    model = vit("mu/4", image_size=8, num_classes=1000)
+    model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 1000)))
+    wrong = lambda x: np.full((len(x), 1000), 1e-3)  # noqa: E731
+    with pytest.raises(RuntimeError, match="of the mean deviation"):
+        check.report(tmp_path, model, check.sample(model, None), wrong, {}, quantize="int8", probabilities=True)
 
 
 def test_accuracy_is_counted_where_classes_are_known(model, tmp_path):

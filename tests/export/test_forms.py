@@ -62,6 +62,21 @@ def test_scales_are_folded():
     assert (np.asarray(block.norm1.gamma) != 1).all() and np.asarray(block.norm2.beta).any()
 
 
+def test_operations_and_adapted_layers_are_copied_and_subclasses_left_alone():
+    class Twice(keras.layers.LayerNormalization):
+        def call(self, x):
+            return 2 * super().call(x)
+
+    normalization = keras.layers.Normalization()
+    normalization.adapt(IMAGES)
+    inputs = keras.Input((12, 8, 3))
+    x = keras.ops.relu(normalization(inputs))[:, 0]
+    model = keras.Model(inputs, keras.layers.Flatten()(Twice()(x) + keras.layers.LayerNormalization()(x)))
+    copy = forms.twin(model)
+    assert copy is not model
+    np.testing.assert_allclose(np.asarray(copy(IMAGES)), np.asarray(model(IMAGES)), atol=1e-4)
+
+
 class Own(keras.Model):
     def __init__(self, policy):
         super().__init__(dtype=policy)

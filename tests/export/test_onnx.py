@@ -1,5 +1,6 @@
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -8,7 +9,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
 
 import keras_vit
-from keras_vit.export import onnx, runtimes
+from keras_vit.export import prepare, runtimes
 from tests.export.test_saved_model import IMAGES, tiny
 
 
@@ -27,10 +28,18 @@ def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities
     assert json.loads((tmp_path / "m.onnx.json").read_text())["labels"] == ["a", "b", "c", "d"]
 
 
+def test_exact_gelus_of_plain_keras_and_gates_beside_one(tmp_path):
+    inputs = keras.Input((8, 8, 3))
+    model = keras.Model(inputs, keras.layers.Dense(4, "gelu")(keras.ops.mean(inputs, axis=(1, 2))))
+    assert keras_vit.export_onnx(model, tmp_path / "a.onnx").max_abs_diff < 1e-2
+    gated = tiny(swiglu=True, gelu="exact")
+    assert keras_vit.export_onnx(gated, tmp_path / "b.onnx", images=IMAGES).agreement == 1
+
+
 def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"ends in \.onnx.*model\.bin"):
         keras_vit.export_onnx(tiny(), tmp_path / "model.bin")
-    monkeypatch.setattr(onnx.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs tf2onnx.*pip install 'keras-vit\[onnx\]'"):
+    monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs tf2onnx, onnx.*pip install 'keras-vit\[onnx\]'"):
         keras_vit.export_onnx(tiny(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())

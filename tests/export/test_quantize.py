@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit import export_tflite
-from keras_vit.export import quantize
+from keras_vit.export import prepare, quantize
 from tests.export.test_saved_model import tiny
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 3)).astype("uint8")
@@ -66,7 +66,7 @@ def test_little_calibration_is_warned_of():
 
 
 def test_a_converter_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr(quantize.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'keras-vit\[quantize\]'"):
         quantize.check("int8", "cpu", IMAGES, (12, 8, 3))
 

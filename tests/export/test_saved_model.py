@@ -51,12 +51,12 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [{}, {"resize": "crop", "crop_pct": 0.5, "interpolation": "bicubic", "antialias": True}]
+    "rule", [{}, {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True}]
 )
 def test_files_are_taken_as_they_are(rule, tmp_path):
     model = tiny(metadata={"evaluation": rule})
     export_saved_model(model, tmp_path / "saved", labels=["a", "b", "c", "d"], probabilities=True)
-    picture = np.random.default_rng(0).integers(0, 256, (48, 32, 3)).astype("uint8")
+    picture = np.random.default_rng(0).integers(0, 256, (52, 32, 3)).astype("uint8")
     keras.utils.save_img(tmp_path / "a.png", picture, scale=False)
     loaded = tf.saved_model.load(tmp_path / "saved")
     encoded = tf.constant([(tmp_path / "a.png").read_bytes()] * 3)
