@@ -77,3 +77,12 @@ def test_classes_are_those_of_the_images(model):
         check.check_classes(model, None, [1])
     with pytest.raises(ValueError, match="2 images and 1 classes"):
         check.check_classes(model, np.zeros((2, 8, 8, 1)), np.array([1]))
+
+
+def test_a_single_logit_is_compared_over_the_images(tmp_path):
+    model = vit("mu/4", image_size=8, num_classes=1)
+    model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 1)))
+    images = check.sample(model, None)
+    assert check.report(tmp_path, model, images, lambda x: np.asarray(model(x)) * 1.001, {}, quantize="int8")
+    with pytest.raises(RuntimeError, match="of the mean deviation"):
+        check.report(tmp_path, model, images, lambda x: np.asarray(model(x))[::-1], {}, quantize="int8")
