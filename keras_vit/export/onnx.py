@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import warnings
 
 import keras
 
@@ -63,5 +64,6 @@ def _write(model, path, probabilities):
                                    name="probabilities" if probabilities else "logits")  # fmt: skip
     outer = keras.Model(pixels, last(model(pixels, training=False)))
     outer(keras.ops.zeros((1, *model.input_shape[1:])))
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of NumPy, that Keras's exporter calls forth
         outer.export(str(path), format="onnx", verbose=False)
