@@ -11,8 +11,8 @@
 The third is ai-edge-quantizer's work, the others are that of TensorFlow's converter.
 
 What a ViT loses in eight bits it loses between its products: in norms, soft-max, GELU and the residual stream, whose
-few large channels leave the others a few steps. Products take nine tenths of the time, and the rest costs more in
-integers than in floats where the runtime has no fast code for it.
+few large channels leave the others a few steps; and there integers cost more than floats, where the runtime has no
+fast code for them.
 """
 
 import contextlib
