@@ -125,9 +125,7 @@ class Optim(_Checked):
     clip_norm: float | None = _number(1.0)  # of the whole gradient
     accumulate: int = _number(1, low=1)  # batches whose gradients are averaged to one change of the weights
     ema: float | None = _number(None, below=1)  # momentum of a moving average of the weights, which is what is kept
-    layer_decay: float | None = _number(
-        None, low=1e-3, most=1
-    )  # learning rate of a block, relative to the one above it
+    layer_decay: float | None = _number(None, low=1e-3, most=1)  # learning rate of a block, relative to the next one's
     loss: Literal["softmax", "sigmoid"] = "softmax"
     head_bias: float | None = None  # that the head starts from; -log(classes) suits a sigmoid
     label_smoothing: float = _number(0.0, below=1)

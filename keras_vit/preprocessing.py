@@ -44,8 +44,7 @@ def preprocess(model, images):
     if len(model.input_shape) != 4 or None in model.input_shape[1:]:
         raise ValueError(f"A model of images of a known size is needed. Received: input shape {model.input_shape}")
     *size, channels = model.input_shape[1:]
-    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
-    rule = {**DEFAULT, **((first.metadata if first else {}).get("evaluation") or {})}
+    rule = {**DEFAULT, **stated_rule(model)}
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
     if rule["resize"] == "crop" and not 0 < (rule["crop_pct"] or 0) <= 1:
@@ -53,12 +52,23 @@ def preprocess(model, images):
     return np.stack([_prepare(_open(image, channels), size, rule) for image in images])
 
 
+def stated_rule(model):
+    """Returns what a model's first layer says of the evaluation of its source, or an empty dictionary."""
+    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
+    return (first.metadata if first else {}).get("evaluation") or {}
+
+
+def before_crop(side, rule):
+    """Returns the pixels out of which a side of the model's images is cut."""
+    return math.floor(side / rule["crop_pct"] + 1e-6)
+
+
 def _prepare(image, size, rule):
     """Returns one image, `(height, width, channels)`, resized and cropped."""
     given = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
-    target = [math.floor(side / rule["crop_pct"] + 1e-6) for side in size]
+    target = [before_crop(side, rule) for side in size]
     if target[0] == target[1]:
         larger = [int(target[0] * have / min(given)) for have in given]
     else:

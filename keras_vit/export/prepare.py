@@ -7,7 +7,7 @@ import tempfile
 
 import keras
 
-from keras_vit.layers import Rescale
+from keras_vit.preprocessing import stated_rule
 
 EXTRAS = {"quantize": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}
 LIMIT = 2**31 - 2**20  # bytes of a flatbuffer or a protocol buffer, less what is not weights
@@ -54,7 +54,6 @@ def check_labels(model, labels):
 
 def facts(model, labels):
     """Returns what a user of an exported file has to know, for JSON."""
-    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
     return {
         "model": model.name,
         "input": {
@@ -62,7 +61,7 @@ def facts(model, labels):
             "range": [0, 255],
             "channels": {1: "grey", 3: "RGB"}.get(model.input_shape[-1]),
         },
-        "preprocessing": (first.metadata if first else {}).get("evaluation") or {},
+        "preprocessing": stated_rule(model),
         "labels": None if labels is None else [str(label) for label in labels],
     }
 

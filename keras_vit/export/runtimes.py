@@ -84,11 +84,12 @@ def tflite(path, threads=None):
 
 def profile(path):
     """Returns what a TFLite file costs on this machine, as fields of a `Report`."""
-    interpreter = _interpreter(path, 1)
-    operators = [op for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE"]
-    delegates = [op for op in interpreter._get_ops_details() if op["op_name"] == "DELEGATE"]
+    interpreters = {threads: _interpreter(path, threads) for threads in THREADS}
+    details = interpreters[1]._get_ops_details()
+    operators = [op for op in details if op["op_name"] != "DELEGATE"]
+    delegates = [op for op in details if op["op_name"] == "DELEGATE"]
     outside = _outside(operators, delegates)
-    times = {threads: _milliseconds(_interpreter(path, threads)) for threads in THREADS}
+    times = {threads: _milliseconds(interpreter) for threads, interpreter in interpreters.items()}
     alone = _milliseconds(_part(path, outside)) if outside else 0.0
     return {
         "ms": {str(threads): ms for threads, ms in times.items()},

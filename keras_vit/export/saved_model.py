@@ -1,12 +1,11 @@
 """TensorFlow's SavedModel, for servers."""
 
 import dataclasses
-import math
 
 from keras_vit.config import Data
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
-from keras_vit.preprocessing import DEFAULT
+from keras_vit.preprocessing import DEFAULT, before_crop, stated_rule
 
 
 def export_saved_model(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
@@ -14,9 +13,8 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
 
     In float32. Its signatures, each for any number of images: `serve` (the default) from `images`, float32 pixels
     0..255, and `serve_bytes` from `encoded`, strings with a JPEG or PNG file each, which are brought to the model's
-    size as its evaluation did; both to `logits`, or `probabilities`. The
-    second is for models of 1 or 3 channels. `assets.extra/keras_vit.json` in it holds the
-    report and the labels.
+    size as its evaluation did; both to `logits`, or `probabilities`. The second is for models of 1 or 3 channels.
+    `assets.extra/keras_vit.json` in it holds the report and the labels.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy.
@@ -65,8 +63,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image
 
-        size, rule = model.input_shape[1:], {**DEFAULT, **prepare.facts(model, None)["preprocessing"]}
-        shorter = math.floor(min(size[:2]) / rule["crop_pct"] + 1e-6) if rule["resize"] == "crop" else None
+        size, rule = model.input_shape[1:], {**DEFAULT, **stated_rule(model)}
+        shorter = before_crop(min(size[:2]), rule) if rule["resize"] == "crop" else None
         data = Data(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
         return serve(tf.map_fn(lambda item: evaluation_image(item, size, data), encoded, fn_output_signature="float32"))
 
