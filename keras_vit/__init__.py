@@ -16,7 +16,9 @@ from keras_vit.counting import count_macs as count_macs
 from keras_vit.counting import list_variants as list_variants
 from keras_vit.distillation import Distiller as Distiller
 from keras_vit.explain import attention_maps as attention_maps
+from keras_vit.explain import attention_relevance as attention_relevance
 from keras_vit.explain import attention_rollout as attention_rollout
+from keras_vit.explain import features as features
 from keras_vit.export import compare_layers as compare_layers
 from keras_vit.export import export_onnx as export_onnx
 from keras_vit.export import export_saved_model as export_saved_model

@@ -14,6 +14,7 @@ FLOORS = {
     "checks": -1,  # sentences for bad input, which every floor may use
     "config": 0,
     "files": 0,
+    "gradients": 0,
     "positions": 0,
     "variants": 0,
     "layers": 1,
@@ -43,7 +44,7 @@ FLOORS = {
     "__init__": 8,
     "__main__": 8,
 }
-NEEDS_TENSORFLOW = {"data", "distribution", "export"}  # the only ones that may import it
+NEEDS_TENSORFLOW = {"data", "distribution", "export", "gradients"}  # the only ones that may import it
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "huggingface_hub", "keras_cv", "matplotlib", "sklearn", "tensorboard",
@@ -52,8 +53,8 @@ HEAVY = {
 PUBLIC = """
     Augment ConvStem Data Distiller HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe
     ResNetStem Rescale StandardizedConv2D StochasticDepth TokenPool TransformerBlock VARIANTS add_lora
-    attention_maps attention_rollout check_data compare_layers count_macs datasets evaluate export_onnx
-    export_saved_model export_tflite fit freeze from_checkpoint from_pretrained from_recipe list_checkpoints
+    attention_maps attention_relevance attention_rollout check_data compare_layers count_macs datasets evaluate export_onnx
+    export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe list_checkpoints
     list_recipes list_variants load_recipe
     load_run load_weights merge_lora plot_attention plot_history preprocess save_checkpoint vit
 """

@@ -1,0 +1,19 @@
+"""What a model sees, knows and gets wrong, as arrays. `keras_vit.plots` draws them."""
+
+from keras_vit.explain.answers import Calibration as Calibration
+from keras_vit.explain.answers import calibration as calibration
+from keras_vit.explain.answers import per_class as per_class
+from keras_vit.explain.answers import worst as worst
+from keras_vit.explain.attention import attention_distance as attention_distance
+from keras_vit.explain.attention import attention_from as attention_from
+from keras_vit.explain.attention import attention_maps as attention_maps
+from keras_vit.explain.attention import attention_rollout as attention_rollout
+from keras_vit.explain.embedding import embed as embed
+from keras_vit.explain.embedding import nearest as nearest
+from keras_vit.explain.embedding import project as project
+from keras_vit.explain.features import features as features
+from keras_vit.explain.relevance import attention_relevance as attention_relevance
+from keras_vit.explain.tokens import token_norms as token_norms
+from keras_vit.explain.tokens import token_similarity as token_similarity
+from keras_vit.explain.weights import patch_filters as patch_filters
+from keras_vit.explain.weights import position_similarity as position_similarity

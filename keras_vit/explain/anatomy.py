@@ -1,0 +1,106 @@
+"""Where a model's parts are. All that looks inside is derived from the layers: the trained graph carries none of it."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
+
+
+def blocks(model):
+    """Returns the model's `TransformerBlock`s, from the first to the last.
+
+    Raises:
+        ValueError: If there is none, or one is called otherwise than once, with tokens alone.
+    """
+    found = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
+    if not found:
+        raise ValueError(f"Looking inside needs `TransformerBlock` layers. Received: {model.name!r}, which has none")
+    for block in found:
+        node, *others = block._inbound_nodes
+        if others or any(name != "training" for name in node.arguments.kwargs):
+            raise ValueError(f"Looking inside needs blocks called once, with tokens alone. Received: {block.name!r}")
+    return found
+
+
+def only(model, kind):
+    """Returns the model's one layer of a kind."""
+    found = [layer for layer in model.layers if isinstance(layer, kind)]
+    if len(found) != 1:
+        raise ValueError(
+            f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"
+        )
+    return found[0]
+
+
+def grid(model):
+    """Returns `(rows, columns)` of the patches."""
+    patches = only(model, Patches)
+    return patches.grid(patches.input.shape)
+
+
+def num_prefix(model):
+    """Returns how many tokens stand before the patches."""
+    return only(model, PatchEncoder).num_prefix
+
+
+def run(inputs, outputs, values):
+    """Returns the list of what a part of a model gives, as tensors, for one tensor or array that it starts from."""
+    if all(tensor is inputs for tensor in outputs):
+        return [values] * len(outputs)
+    found = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(values), inputs.dtype), training=False)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def scores(model, images):
+    """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`."""
+    found = blocks(model)
+    tokens = run(model.input, [block.input for block in found], images)
+    each = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(found, tokens)]
+    return np.stack([ops.convert_to_numpy(one) for one in each])
+
+
+def in_parts(function, model, images, *more, axis=0, size=8):
+    """Returns a function's arrays of eight images at a time, joined: attention of all at once would fill the memory.
+
+    Args:
+        function: From `(model, images, *more)` to an array.
+        model: The model.
+        images: Array, `(batch, height, width, channels)`, 0..255; checked here.
+        more: Arrays with an entry for each image.
+        axis: Of the images in what the function returns.
+        size: Images at a time.
+    """
+    images = checks.pixels(images, model.input_shape[1:])
+    parts = [slice(i, i + size) for i in range(0, len(images), size)]
+    return np.concatenate([function(model, images[p], *(array[p] for array in more)) for p in parts], axis)
+
+
+def reading(model, images):
+    """Returns how much the answer is read from each token: float32 array, `(batch, tokens)`; each row sums to one.
+
+    By the pool's own rule: a token, the mean of the patches, or the mean of the attention pooling's heads. The mean of
+    two pools where a model is distilled; that of the patches where another layer pools.
+    """
+    prefix, tokens, batch = num_prefix(model), blocks(model)[-1].output.shape[1], len(images)
+    pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
+    even = np.tile(np.r_[np.zeros(prefix), np.full(tokens - prefix, 1 / (tokens - prefix))], (batch, 1))
+    rows = [_weights(model, pool, images, even) for pool in pools] or [even]
+    return np.mean(rows, axis=0).astype("float32")
+
+
+def _weights(model, pool, images, even):
+    single = {"token": 0, "first": pool.num_prefix, "last": -1}.get(pool.pooling)
+    if single is not None:
+        row = np.zeros_like(even)
+        row[:, single] = 1
+        return row
+    if pool.pooling != "map":
+        return even
+    (tokens,) = run(model.input, [pool.input], images)
+    patches = tokens[:, pool.num_prefix :]
+    probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))
+    _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)
+    row = ops.convert_to_numpy(ops.cast(attended, "float32")).mean(axis=(1, 2))
+    return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.num_prefix, 0)))  # bfloat16 rounds

@@ -1,0 +1,127 @@
+"""What a model attends to."""
+
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.explain import anatomy
+
+FUSIONS = {"mean": np.mean, "max": np.max, "min": np.min}
+
+
+def attention_maps(model, images):
+    """Returns the attention scores of every block and head.
+
+    Args:
+        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+
+    Returns:
+        float32 array, `(layers, batch, heads, tokens, tokens)`; each row sums to one.
+
+    Raises:
+        ValueError: If the model has no `TransformerBlock`, or the images do not fit it.
+    """
+    anatomy.blocks(model)
+    return anatomy.in_parts(anatomy.scores, model, images, axis=1)
+
+
+def attention_rollout(model, images, fusion="mean", discard=0.0):
+    """Returns how much each patch flows into the model's output, through all blocks.
+
+    Abnar and Zuidema 2020 (arXiv:2005.00928), section 3: the heads are fused, half of each row is replaced by the
+    residual path, and blocks are multiplied. Read at the token by which the model pools (both, where it is
+    distilled), else as the mean over the patches, weighted by an attention pooling.
+
+    Args:
+        model: As in `attention_maps`.
+        images: As in `attention_maps`.
+        fusion: `"mean"` of the heads, as in the paper, `"max"` or `"min"`; rows are made to sum to one again.
+        discard: Share of each block's fused scores, the smallest, that count as none; from 0 to below 1.
+
+    Returns:
+        float32 array, `(batch, rows, columns)`, 0 to 1; what flows from prefix tokens is left out.
+
+    Raises:
+        ValueError: As `attention_maps`, and for another fusion or share.
+    """
+    checks.one_of("fusion", fusion, FUSIONS)
+    checks.rate(discard=discard)
+    anatomy.blocks(model)
+    prefix = anatomy.num_prefix(model)
+
+    def rollout(model, images):
+        flow = residual = None
+        for scores in anatomy.scores(model, images):
+            fused = FUSIONS[fusion](scores, axis=1)  # (batch, tokens, tokens)
+            if discard:
+                least = np.quantile(fused.reshape(len(fused), -1), discard, axis=1, method="lower")
+                fused = np.where(fused < least[:, None, None], 0, fused)
+            if residual is None:
+                flow = residual = np.eye(fused.shape[-1], dtype="float32")
+            both = fused / np.maximum(fused.sum(-1, keepdims=True), 1e-12) + residual
+            flow = both / both.sum(-1, keepdims=True) @ flow
+        return np.einsum("bt,bts->bs", anatomy.reading(model, images), flow)[:, prefix:]
+
+    return anatomy.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model))
+
+
+def attention_from(model, images, patch=None):
+    """Returns what one patch attends to, in every block and head.
+
+    Args:
+        model: As in `attention_maps`.
+        images: As in `attention_maps`.
+        patch: `(row, column)` of the patch, from 0; `None` for what the answer is read from, as in
+            `attention_rollout`: the class token, or the mean of the patches.
+
+    Returns:
+        float32 array, `(layers, batch, heads, rows, columns)`; what goes to prefix tokens is left out, so that a
+        map sums to at most one.
+
+    Raises:
+        ValueError: As `attention_maps`, and for a patch outside the grid.
+    """
+    anatomy.blocks(model)
+    prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
+    if patch is not None and not (len(patch) == 2 and 0 <= patch[0] < rows and 0 <= patch[1] < columns):
+        raise ValueError(f"`patch` is (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
+
+    def look(model, images):
+        maps = anatomy.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
+        if patch is not None:
+            return maps[:, :, :, prefix + patch[0] * columns + patch[1]]
+        return np.einsum("lbhts,bt->lbhs", maps, anatomy.reading(model, images))
+
+    maps = anatomy.in_parts(look, model, images, axis=1)
+    return maps.reshape(*maps.shape[:3], rows, columns)
+
+
+def attention_distance(model, images):
+    """Returns how far each head looks: the mean distance between a patch and what it attends to.
+
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 right, and appendix D.7. The receptive field of a head, so to
+    say: near 0 for one that looks at its own place; where it looks everywhere, about half the image's side.
+
+    Args:
+        model: As in `attention_maps`.
+        images: As in `attention_maps`.
+
+    Returns:
+        float32 array, `(layers, heads)`, in pixels, the mean over all images and patches. Attention to prefix tokens
+        has no distance and does not count.
+
+    Raises:
+        ValueError: As `attention_maps`.
+    """
+    anatomy.blocks(model)
+    prefix, size = anatomy.num_prefix(model), anatomy.grid(model)
+    stride = [pixels / patches for pixels, patches in zip(model.input_shape[1:3], size)]
+    places = np.stack(np.mgrid[: size[0], : size[1]], axis=-1).reshape(-1, 2) * stride  # (patches, 2)
+    apart = np.linalg.norm(places[:, None] - places, axis=-1)  # (patches, patches)
+
+    def distances(model, images):
+        maps = anatomy.scores(model, images)[..., prefix:, prefix:]
+        among = np.maximum(maps.sum(-1), 1e-12)
+        return np.moveaxis((np.einsum("lbhts,ts->lbht", maps, apart) / among).mean(-1), 1, 0)
+
+    return anatomy.in_parts(distances, model, images).mean(0).astype("float32")

@@ -1,0 +1,93 @@
+"""Where images lie, as the model sees them."""
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+
+METHODS = ("pca", "tsne", "umap")
+
+
+def embed(model, images, batch_size=64):
+    """Returns the vector of each image that the model's head sees.
+
+    Args:
+        model: A functional Keras model with a layer called `"head"`, or whose last layer is dense; one without a head
+            gives its output.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        batch_size: Images at a time.
+
+    Returns:
+        float32 array, `(batch, width)`.
+
+    Raises:
+        ValueError: If the images do not fit the model, or it gives no vector an image.
+    """
+    images = checks.pixels(images, model.input_shape[1:])
+    checks.positive(batch_size=batch_size)
+    named = [layer for layer in model.layers if layer.name == "head"] or model.layers[-1:]
+    vectors = named[0].input if isinstance(named[0], keras.layers.Dense) else model.output
+    if len(vectors.shape) != 2:
+        raise ValueError(f"{model.name!r} gives no vector an image. Received: outputs {tuple(vectors.shape)}")
+    return np.asarray(keras.Model(model.input, vectors).predict(images, batch_size, verbose=0), "float32")
+
+
+def project(vectors, method="pca", seed=0):
+    """Brings vectors into two dimensions, to be drawn.
+
+    Args:
+        vectors: Array, `(n, width)`, at least three.
+        method: `"pca"`: the two principal components. `"tsne"`: neighbours stay neighbours (van der Maaten and Hinton
+            2008), distances between groups mean little. `"umap"`: likewise (McInnes et al. 2018, arXiv:1802.03426);
+            needs the package umap-learn.
+        seed: Of what is drawn at random.
+
+    Returns:
+        float32 array, `(n, 2)`.
+
+    Raises:
+        ValueError: For another method or shape.
+        ImportError: If `"umap"` is not installed.
+    """
+    checks.one_of("method", method, METHODS)
+    vectors = np.asarray(vectors, "float32")
+    if vectors.ndim != 2 or len(vectors) < 3:
+        raise ValueError(f"`vectors` is an array of three vectors or more. Received: shape={vectors.shape}")
+    if method == "umap":
+        try:
+            from umap import UMAP
+        except ImportError:
+            raise ImportError("method='umap' needs umap-learn: pip install 'keras-vit[umap]'") from None
+        reducer = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
+    elif method == "tsne":
+        from sklearn.manifold import TSNE
+
+        reducer = TSNE(perplexity=min(30, (len(vectors) - 1) / 3), init="pca", random_state=seed)
+    else:
+        from sklearn.decomposition import PCA
+
+        reducer = PCA(2, random_state=seed)
+    return np.asarray(reducer.fit_transform(vectors), "float32")
+
+
+def nearest(vectors, queries, count=5):
+    """Finds the nearest of some vectors by cosine.
+
+    Args:
+        vectors: Array, `(n, width)`, to be searched.
+        queries: Array, `(queries, width)`.
+        count: How many to find for each.
+
+    Returns:
+        Two arrays, `(queries, count)`: indices into `vectors`, nearest first, and the cosines.
+
+    Raises:
+        ValueError: If more are asked for than there are.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    checks.positive(count=count)
+    if count > len(vectors):
+        raise ValueError(f"{len(vectors)} vectors have no {count} nearest. Received: count={count}")
+    distances, indices = NearestNeighbors(metric="cosine").fit(vectors).kneighbors(queries, count)
+    return indices, (1 - distances).astype("float32")

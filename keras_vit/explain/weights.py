@@ -1,0 +1,61 @@
+"""What the first weights have learned."""
+
+import numpy as np
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.explain import anatomy
+from keras_vit.layers import PatchEncoder, Patches
+
+
+def patch_filters(model, count=28):
+    """Returns the principal components of the filters that read the pixels.
+
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 left. Of the patch projection; where a convolutional stem
+    stands before it, of the stem's first convolution.
+
+    Args:
+        model: A functional Keras model with one `Patches` and one `PatchEncoder` layer.
+        count: How many components; less where there are less.
+
+    Returns:
+        float32 array, `(components, height, width, channels)`, each of length one, those that explain most first.
+
+    Raises:
+        ValueError: For a count below 1, or a model without those layers.
+    """
+    from sklearn.decomposition import PCA
+
+    checks.positive(count=count)
+    kernel, size = anatomy.only(model, PatchEncoder).projection.kernel, anatomy.only(model, Patches).patch_size
+    stem = next((layer for layer in model.layers if layer.name == "stem"), None)
+    if stem is not None:
+        inside = [stem, *stem._flatten_layers(include_self=False)]
+        kernel = next(k for k in (getattr(layer, "kernel", None) for layer in inside) if k is not None)
+        size = kernel.shape[:2]
+    kernel = ops.convert_to_numpy(kernel).astype("float32")
+    filters = kernel.reshape(-1, kernel.shape[-1]).T  # (filters, height * width * channels)
+    components = PCA(min(count, *filters.shape)).fit(filters).components_
+    return components.reshape(len(components), *size, -1)
+
+
+def position_similarity(model):
+    """Returns how alike the position embeddings of the patches are, by cosine.
+
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 centre.
+
+    Args:
+        model: A functional Keras model with one `Patches` and one `PatchEncoder` layer.
+
+    Returns:
+        float32 array, `(rows, columns, rows, columns)`, -1 to 1: of each patch to each.
+
+    Raises:
+        ValueError: If the model has no positions.
+    """
+    encoder, grid = anatomy.only(model, PatchEncoder), anatomy.grid(model)
+    if encoder.position is None:
+        raise ValueError(f"Positions are needed. Received: {model.name!r}, with position=None")
+    table = ops.convert_to_numpy(encoder.position_embedding).astype("float32")[0, -grid[0] * grid[1] :]
+    table = table / np.maximum(np.linalg.norm(table, axis=-1, keepdims=True), 1e-12)
+    return (table @ table.T).reshape(*grid, *grid)

@@ -1,0 +1,188 @@
+"""Pictures of what a model attends to."""
+
+import numpy as np
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.explain import attention_relevance, attention_rollout, worst
+from keras_vit.plots import canvas
+
+METHODS = {
+    "rollout": (attention_rollout, "Attention rollout: bright patches flow most into the answer"),
+    "relevance": (attention_relevance, "Relevance: bright patches speak for the answer"),
+}
+
+
+def plot_attention(model, images, titles=None, method="rollout"):
+    """Draws images, each beside what the model looks at in it.
+
+    Args:
+        model: As in `keras_vit.attention_maps`.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        titles: A text for each image, or `None`.
+        method: `"rollout"` or `"relevance"`, for the class that the model answers.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: As `keras_vit.attention_maps`, and for another method or number of titles.
+    """
+    checks.one_of("method", method, METHODS)
+    images = canvas.images(images, titles=titles)
+    look, heading = METHODS[method]
+    figure = plot_maps(images, look(model, images), titles)
+    figure.suptitle(heading, fontsize=10)
+    return figure
+
+
+def plot_maps(images, maps, titles=None):
+    """Draws images, each beside itself with a map laid over it.
+
+    Args:
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns; each is drawn from its own
+            smallest to its own largest value.
+        titles: A text for each image, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If there is not one map, and one title, for each image.
+    """
+    images = canvas.images(images, maps=maps, titles=titles)
+    figure, axes = canvas.tiles(len(images), 4 if len(images) <= 16 else 6, images.shape[1:], times=2)
+    for i, (image, heat) in enumerate(zip(images, maps)):
+        plain, over = axes[2 * i : 2 * i + 2]
+        canvas.show(plain, image)
+        canvas.show(over, image, heat)
+        if titles is not None:
+            plain.set_title(titles[i], fontsize=8)
+    return figure
+
+
+def plot_worst(model, images, labels, class_names=None, count=8):
+    """Draws the worst mistakes, each beside what spoke for the wrong answer.
+
+    Args:
+        model: As in `keras_vit.attention_maps`, with logits.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        labels: Class indices, `(batch,)`.
+        class_names: A text for each class, or `None`.
+        count: How many mistakes at most.
+
+    Returns:
+        A `matplotlib.figure.Figure`; one with a sentence in it if there is no mistake.
+
+    Raises:
+        ValueError: As `keras_vit.attention_relevance`, and for labels that do not fit.
+    """
+    images = checks.pixels(images, model.input_shape[1:])
+    classes = canvas.names(class_names, model.output_shape[-1])
+    labels = checks.class_indices(labels, len(classes), len(images))
+    probabilities = ops.convert_to_numpy(ops.softmax(model.predict(images, verbose=0)))
+    chosen = worst(labels, probabilities, count)
+    if not len(chosen):
+        figure = canvas.figure(4, 1)
+        figure.text(0.5, 0.5, f"No mistake in {len(images)} images", ha="center", va="center")
+        return figure
+    found = probabilities[chosen]
+    titles = [f"{classes[labels[i]]}, called {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, found)]
+    figure = plot_maps(images[chosen], attention_relevance(model, images[chosen], found.argmax(-1)), titles)
+    figure.suptitle("Worst mistakes, and what spoke for the wrong answer", fontsize=10)
+    return figure
+
+
+def plot_heads(image, maps):
+    """Draws what each head of each block attends to.
+
+    Args:
+        image: Array, `(height, width, channels)`, 0..255.
+        maps: Array, `(layers, heads, rows, columns)`: `keras_vit.explain.attention_from(model, images)[:, i]`. Each is
+            drawn from zero to its own largest value.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: For maps of another shape.
+    """
+    (image,), maps = canvas.images(np.asarray(image)[None]), np.asarray(maps)
+    if maps.ndim != 4:
+        raise ValueError(f"`maps` has the shape (layers, heads, rows, columns). Received: shape={maps.shape}")
+    layers, heads = maps.shape[:2]
+    tall = image.shape[0] / image.shape[1]
+    figure = canvas.figure(0.9 * heads + 1.6, max(0.9 * layers, 1.6) * tall + 0.5)
+    shown, table = figure.subfigures(1, 2, width_ratios=[1.5, 0.9 * heads + 0.1])
+    axis = shown.subplots()
+    axis.set_axis_off()
+    axis.set_anchor("N")
+    canvas.show(axis, image)
+    axes = table.subplots(layers, heads, squeeze=False)
+    for (layer, head), axis in np.ndenumerate(axes):
+        axis.imshow(maps[layer, head], cmap="inferno", vmin=0, extent=(0, image.shape[1], image.shape[0], 0))
+        axis.set(xticks=[], yticks=[])
+        if layer == 0:
+            axis.set_title(f"head {head}", fontsize=7)
+        if head == 0:
+            axis.set_ylabel(f"block {layer}", fontsize=7)
+    figure.suptitle("Attention to each patch, by block and head", fontsize=10)
+    return figure
+
+
+def plot_patches(image, maps, patches):
+    """Draws what chosen patches attend to.
+
+    Args:
+        image: Array, `(height, width, channels)`, 0..255.
+        maps: Array, `(patches, rows, columns)`, such as the mean over blocks and heads of
+            `keras_vit.explain.attention_from(model, images, patch)` for each patch.
+        patches: List of `(row, column)`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If there is not one map for each patch.
+    """
+    from matplotlib.patches import Rectangle
+
+    (image,), maps = canvas.images(np.asarray(image)[None]), np.asarray(maps)
+    if maps.ndim != 3 or len(maps) != len(patches):
+        raise ValueError(f"Every patch has one map. Received: {len(patches)} patches, maps of shape {maps.shape}")
+    height, width = (pixels / count for pixels, count in zip(image.shape, maps.shape[1:]))
+    figure, axes = canvas.tiles(1 + len(patches), 5, image.shape, size=2)
+    canvas.show(axes[0], image)
+    for i, ((row, column), heat) in enumerate(zip(patches, maps)):
+        colour = canvas.COLOURS[i % len(canvas.COLOURS)]
+        canvas.show(axes[1 + i], image, heat)
+        axes[1 + i].set_title(f"row {row}, column {column}", fontsize=8, color=colour)
+        for axis in (axes[0], axes[1 + i]):
+            place = (column * width, row * height)
+            axis.add_patch(Rectangle(place, width, height, fill=False, edgecolor=colour, linewidth=2))
+    return figure
+
+
+def plot_distance(distances):
+    """Draws how far each head looks, by depth.
+
+    Args:
+        distances: Array, `(layers, heads)`, in pixels, as `keras_vit.explain.attention_distance` returns.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    distances = np.sort(np.asarray(distances), axis=1)
+    layers, heads = distances.shape
+    figure = canvas.figure(5, 3.2)
+    axis = figure.subplots()
+    axis.plot(np.arange(layers), distances.mean(1), color=canvas.COLOURS[1], label="mean")
+    axis.scatter(
+        np.repeat(np.arange(layers), heads), distances, s=18, color=canvas.COLOURS[0], label="a head", zorder=3
+    )
+    axis.set(xlabel="block", ylabel="mean attention distance, pixels", xticks=np.arange(0, layers, 1 + layers // 16))
+    axis.set_ylim(0, 1.05 * distances.max())
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False)
+    return figure

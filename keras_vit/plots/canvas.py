@@ -1,0 +1,73 @@
+"""What every picture is drawn on, and with."""
+
+import numpy as np
+
+from keras_vit import checks
+
+# Okabe and Ito's palette, which colour-blind people can tell apart, without its black and yellow.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def figure(width, height):
+    """Returns an empty figure, sizes in inches."""
+    import matplotlib.pyplot  # noqa: F401  (lets a notebook show the figure)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", dpi=120)
+
+
+def tiles(count, across, shape, size=1.6, times=1):
+    """Returns a figure, and a list of axes without frames for tiles in rows.
+
+    Args:
+        count: Tiles.
+        across: Tiles in a row.
+        shape: `(height, width, ...)` of a picture.
+        size: Inches of a picture's width.
+        times: Pictures a tile, side by side.
+    """
+    across = max(1, min(across, count))
+    size = max(size, 4.8 / (across * times))  # wide enough for a heading
+    rows = -(-count // across)
+    drawn = figure(size * across * times, (size * shape[0] / shape[1] + 0.2) * rows + 0.3)
+    axes = list(drawn.subplots(rows, across * times, squeeze=False).ravel())
+    for axis in axes:
+        axis.set_axis_off()
+    return drawn, axes[: count * times]
+
+
+def show(axis, image, heat=None):
+    """Draws an image, `(height, width, channels)`, 0..255, and a map, `(rows, columns)`, laid over it."""
+    image = np.asarray(image)
+    extent = (0, image.shape[1], image.shape[0], 0)
+    axis.imshow(picture(image), cmap="gray", vmin=0, vmax=1, extent=extent)
+    if heat is not None:
+        axis.imshow(heat, cmap="inferno", alpha=0.65, extent=extent, interpolation="bilinear")
+
+
+def picture(image):
+    """Returns an image's pixels, 0 to 1: its three channels, or the mean of another number of them."""
+    image = np.asarray(image, "float32") / 255
+    return (image if image.shape[-1] == 3 else image.mean(-1, keepdims=True)).squeeze(
+        -1 if image.shape[-1] != 3 else ()
+    )
+
+
+def images(values, **counted):
+    """Returns a batch of pixels, of which there are as many as of each named list that is given."""
+    values = checks.pixels(values)
+    for name, others in counted.items():
+        if others is not None and len(others) != len(values):
+            raise ValueError(
+                f"Every image has one of `{name}`. Received: {len(values)} images and {len(others)} {name}"
+            )
+    return values
+
+
+def names(class_names, count):
+    """Returns a text for each of some classes: their names, or their numbers."""
+    if class_names is None:
+        return [str(i) for i in range(count)]
+    if len(class_names) != count:
+        raise ValueError(f"{count} classes have as many names. Received: {len(class_names)} class_names")
+    return [str(name) for name in class_names]

@@ -1,0 +1,88 @@
+"""Pictures of where images lie."""
+
+import numpy as np
+
+from keras_vit.plots import canvas
+
+MARKERS = "osv^D*Pp"  # with the colours: 48 classes that can be told apart
+
+
+def plot_embedding(points, labels, class_names=None, images=None):
+    """Draws images as points in two dimensions, by class.
+
+    Args:
+        points: Array, `(n, 2)`, as `keras_vit.explain.project` returns.
+        labels: Class indices, `(n,)`.
+        class_names: A text for each class, or `None`.
+        images: Array, `(n, height, width, channels)`, 0..255; some are shown beside their points. `None` for none.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If there is not one label, and one image, for each point.
+    """
+    points, labels = np.asarray(points, "float32"), np.asarray(labels)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
+        raise ValueError(f"Every label has a point. Received: {len(labels)} labels, points of shape {points.shape}")
+    texts = canvas.names(class_names, int(labels.max()) + 1 if class_names is None else len(class_names))
+    figure = canvas.figure(7.5, 5.5)
+    axis = figure.subplots()
+    for i in np.unique(labels):
+        colour, marker = canvas.COLOURS[i % len(canvas.COLOURS)], MARKERS[i // len(canvas.COLOURS) % len(MARKERS)]
+        axis.scatter(*points[labels == i].T, s=14, color=colour, marker=marker, linewidths=0, alpha=0.8, label=texts[i])
+    axis.set(xticks=[], yticks=[])
+    if images is not None:
+        _pictures(axis, points, canvas.images(images, points=points))
+    if len(np.unique(labels)) <= 48:
+        across = 1 + (len(np.unique(labels)) - 1) // 24
+        figure.legend(loc="outside right upper", frameon=False, fontsize=8, markerscale=1.6, ncols=across)
+    return figure
+
+
+def plot_neighbours(queries, images, indices, titles=None):
+    """Draws images, each in a row with its nearest.
+
+    Args:
+        queries: Array, `(queries, height, width, channels)`, 0..255.
+        images: Array, `(n, height, width, channels)`, 0..255, among which the nearest were looked for.
+        indices: Array, `(queries, count)`, as `keras_vit.explain.nearest` returns.
+        titles: A text for each of `images`, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If there is not one row of indices for each query, and one title for each image.
+    """
+    queries, images = canvas.images(queries, indices=indices), canvas.images(images, titles=titles)
+    indices = np.asarray(indices)
+    figure, axes = canvas.tiles(indices.size + len(queries), 1 + indices.shape[1], images.shape[1:], size=1.1)
+    rows = np.reshape(axes, (len(queries), -1))
+    for row, query, found in zip(rows, queries, indices):
+        canvas.show(row[0], query)
+        row[0].set_title("image", fontsize=8)
+        for axis, i in zip(row[1:], found):
+            canvas.show(axis, images[i])
+            if titles is not None:
+                axis.set_title(titles[i], fontsize=8)
+    figure.suptitle("Each image, and the nearest to it", fontsize=10)
+    return figure
+
+
+def _pictures(axis, points, images, most=30):
+    """Shows some images beside their points, none close to another."""
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    span = np.ptp(points, axis=0) + 1e-12
+    shown = np.empty((0, 2))
+    for i in np.random.default_rng(0).permutation(len(points)):
+        if len(shown) == most:
+            return
+        if len(shown) and (np.abs(points[i] - shown) / span).max(1).min() < 0.1:
+            continue
+        shown = np.append(shown, [points[i]], 0)
+        inset = OffsetImage(canvas.picture(images[i]), zoom=26 / max(images.shape[1:3]), cmap="gray")
+        axis.add_artist(
+            AnnotationBbox(inset, points[i], xybox=(0, 18), boxcoords="offset points", pad=0.1, arrowprops={"lw": 0.4})
+        )

@@ -1,0 +1,50 @@
+"""Pictures of what the first weights have learned."""
+
+import numpy as np
+
+from keras_vit.plots import canvas
+
+
+def plot_filters(filters):
+    """Draws the filters that read the pixels.
+
+    Args:
+        filters: Array, `(filters, height, width, channels)`, as `keras_vit.explain.patch_filters` returns; each is
+            drawn by its own largest magnitude, with zero as middle grey.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    filters = np.asarray(filters, "float32")
+    figure, axes = canvas.tiles(len(filters), 7, filters.shape[1:], size=1)
+    for axis, values in zip(axes, filters):
+        canvas.show(axis, 127.5 * (1 + values / max(np.abs(values).max(), 1e-12)))
+    figure.suptitle("Principal components of the filters", fontsize=10)
+    return figure
+
+
+def plot_positions(similarity):
+    """Draws how alike position embeddings are: a tile for each patch, in its place.
+
+    Args:
+        similarity: Array, `(rows, columns, rows, columns)`, as `keras_vit.explain.position_similarity` returns.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    similarity = np.asarray(similarity)
+    rows, columns = similarity.shape[:2]
+    # One picture, with an empty line after each tile: a grid of 24 x 24 would be 576 axes.
+    tiled = np.pad(similarity, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    tiled = tiled.transpose(0, 2, 1, 3).reshape(rows * (rows + 1), columns * (columns + 1))
+    figure = canvas.figure(0.6 + 4.4 * min(1, columns / rows), 0.4 + 4.4 * min(1, rows / columns))
+    axis = figure.subplots()
+    drawn = axis.imshow(tiled[:-1, :-1], cmap="viridis", vmax=1)
+    for which, count in (("x", columns), ("y", rows)):
+        shown = np.arange(0, count, 1 + count // 16)
+        axis.set(**{f"{which}ticks": shown * (count + 1) + (count - 1) / 2, f"{which}ticklabels": shown})
+    axis.set(xlabel="patch column", ylabel="patch row")
+    axis.tick_params(length=0, labelsize=8)
+    axis.spines[:].set_visible(False)
+    figure.colorbar(drawn, shrink=0.8, label="cosine similarity")
+    return figure

@@ -1,0 +1,35 @@
+"""Models to look into."""
+
+import functools
+
+import numpy as np
+
+from keras_vit import vit
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (3, 12, 8, 3)).astype("uint8")
+
+KINDS = {
+    "token": dict(),
+    "gap": dict(pooling="gap"),
+    "registers": dict(pooling="gap", registers=2),
+    "distilled": dict(distilled=True, registers=2),
+    "map": dict(pooling="map", dtype="mixed_bfloat16"),
+    "hybrid": dict(stem=((8, 2), (8, 2)), variant="mu", patch_size=1),
+    "last": dict(pooling="last", position="sincos2d", layer_scale=0.1, swiglu=True),
+}
+PREFIX = {kind: {"token": 1, "distilled": 4, "registers": 2, "hybrid": 1}.get(kind, 0) for kind in KINDS}
+
+
+def tiny(variant="mu/4", **options):
+    """Returns a model of three blocks, with two heads, on a grid of 3 x 2; its head is not zero."""
+    model = vit(variant, image_size=(12, 8), num_classes=5, depth=3, **options)
+    for weight in model.weights:
+        if "head" in weight.path and weight.path.endswith("kernel"):
+            weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    return model
+
+
+@functools.cache
+def shared(kind):
+    """Returns the one model of a kind, for tests that leave it as it is."""
+    return tiny(**KINDS[kind])

@@ -1,0 +1,78 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import PatchEncoder, Patches, TokenPool, TransformerBlock
+from keras_vit.explain import anatomy
+from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_are_found(kind):
+    model = shared(kind)
+    assert anatomy.grid(model) == (3, 2)
+    assert anatomy.num_prefix(model) == PREFIX[kind]
+    assert [block.name for block in anatomy.blocks(model)] == ["block_0", "block_1", "block_2"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reading_is_the_pools_rule(kind):
+    model = shared(kind)
+    row = anatomy.reading(model, IMAGES)[1]
+    prefix = PREFIX[kind]
+    np.testing.assert_allclose(row.sum(), 1, atol=1e-6)
+    expected = {
+        "token": [1] + [0] * 6,
+        "hybrid": [1] + [0] * 6,
+        "gap": [1 / 6] * 6,
+        "registers": [0, 0] + [1 / 6] * 6,
+        "distilled": [0.5, 0.5] + [0] * 8,
+        "last": [0] * 5 + [1],
+    }
+    if kind == "map":
+        assert row.shape == (6,) and row.min() > 0
+    else:
+        np.testing.assert_allclose(row, expected[kind], atol=1e-6)
+        assert len(row) == 6 + prefix
+
+
+def test_attention_pooling_is_read_by_its_own_scores():
+    model = tiny(pooling="map")
+    pool = model.get_layer("pool")
+    tokens = keras.Model(model.input, pool.input)(IMAGES)
+    query = np.einsum("w,whd->hd", pool.probe.numpy()[0, 0], pool.attention._query_dense.kernel.numpy())
+    keys = np.einsum("btw,whd->bthd", np.asarray(tokens), pool.attention._key_dense.kernel.numpy())
+    logits = np.einsum("hd,bthd->bht", query, keys) / 4  # biases start from zero
+    expected = (np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)).mean(1)
+    np.testing.assert_allclose(anatomy.reading(model, IMAGES), expected, atol=1e-5)
+
+
+def test_parts_of_a_batch_are_joined():
+    seen = []
+
+    def add(model, images, labels):
+        seen.append(len(images))
+        return images.sum((1, 2, 3)) + labels
+
+    images = np.concatenate([IMAGES] * 4)
+    found = anatomy.in_parts(add, tiny(), images, np.arange(12), size=5)
+    assert seen == [5, 5, 2]
+    np.testing.assert_array_equal(found, images.sum((1, 2, 3)) + np.arange(12))
+
+
+def hand_made(causal=False, twice=False):
+    inputs = keras.Input((12, 8, 3))
+    x = PatchEncoder(16)(Patches(4)(inputs))
+    block = TransformerBlock(2, 32)
+    x = block(x, use_causal_mask=True) if causal else block(x)
+    x = block(x) if twice else x
+    return keras.Model(inputs, TokenPool("gap", num_prefix=1)(x))
+
+
+def test_models_of_your_own():
+    assert len(anatomy.blocks(hand_made())) == 1
+    for model in (hand_made(causal=True), hand_made(twice=True)):
+        with pytest.raises(ValueError, match="called once, with tokens alone"):
+            anatomy.blocks(model)
+    with pytest.raises(ValueError, match="'dense', which has none"):
+        anatomy.blocks(keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="dense"))

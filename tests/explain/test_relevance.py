@@ -1,0 +1,85 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import attention_relevance, from_recipe, vit
+from keras_vit.explain import attention_maps
+from tests.explain.models import IMAGES, KINDS, shared
+
+pytestmark = pytest.mark.backend
+
+
+def one_block():
+    """Returns a model whose logits are linear in its attention: one block, no norm behind it, no MLP's branch."""
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, depth=1, final_norm=None)
+    rng = np.random.default_rng(1)
+    model.get_layer("head").kernel.assign(rng.normal(size=(32, 5)))
+    model.get_layer("block_0").mlp.fc2.kernel.assign(np.zeros((128, 32)))
+    return model
+
+
+def test_relevance_by_hand():
+    model = one_block()
+    block = model.get_layer("block_0")
+    tokens = block.norm1(keras.Model(model.input, block.input)(IMAGES))
+    values = keras.ops.convert_to_numpy(block.attention.qkv(tokens)).reshape(3, 7, 3, 2, 16)[:, :, 2]
+    to_width = keras.ops.convert_to_numpy(block.attention.proj.kernel).reshape(2, 16, 32)
+    head = keras.ops.convert_to_numpy(model.get_layer("head").kernel)[:, [4, 0, 2]].T  # (batch, width)
+    slope = np.einsum("bw,hdw,bthd->bht", head, to_width, values)  # by the class token's scores: all others are unread
+    scores = attention_maps(model, IMAGES)[0][:, :, 0]
+    expected = np.maximum(slope * scores, 0).mean(1)[:, 1:].reshape(3, 3, 2)
+    np.testing.assert_allclose(attention_relevance(model, IMAGES, [4, 0, 2]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes_and_classes(kind):
+    model = shared(kind)
+    before, logits = model.get_config(), keras.ops.convert_to_numpy(model(IMAGES))
+    found = attention_relevance(model, IMAGES)
+    assert found.shape == (3, 3, 2) and found.dtype == np.float32 and found.min() >= 0 and found.max() > 0
+    np.testing.assert_array_equal(found, attention_relevance(model, IMAGES, logits.argmax(-1)))
+    assert np.abs(found - attention_relevance(model, IMAGES, (logits.argmax(-1) + 1) % 5)).max() > 0
+    assert model.get_config() == before
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(model(IMAGES)), logits)
+
+
+def test_an_image_does_not_change_anothers():
+    model = shared("gap")
+    images = np.concatenate([IMAGES] * 4)  # more than are looked at together
+    together = attention_relevance(model, images, 3)
+    np.testing.assert_allclose(together[7], attention_relevance(model, images[7:8], 3)[0], rtol=1e-4, atol=1e-7)
+
+
+def test_blocks_that_are_computed_twice():
+    with keras.RematScope("list_of_layers", layer_names=["block_0"]):
+        model = one_block()
+    plain = one_block()
+    plain.set_weights(model.get_weights())
+    np.testing.assert_allclose(attention_relevance(model, IMAGES, 1), attention_relevance(plain, IMAGES, 1), atol=1e-6)
+
+
+def test_relevance_points_at_the_digit():
+    from sklearn.datasets import load_digits
+
+    rng, digits = np.random.default_rng(0), load_digits()
+    images = np.zeros((100, 28, 28, 1))
+    for image, digit in zip(images, digits.images):
+        row, column = rng.integers(0, 13, 2)
+        image[row : row + 16, column : column + 16, 0] = np.kron(digit, np.ones((2, 2))) * 255 / 16
+    model = from_recipe("mnist", pretrained=True)
+    found = attention_relevance(model, images)
+    on_digit = images.reshape(100, 7, 4, 7, 4).max((2, 4)) > 60
+    points = np.eye(49)[found.reshape(100, 49).argmax(1)].reshape(100, 7, 7)
+    assert (points * on_digit).sum((1, 2)).mean() >= 0.95  # by chance 0.27
+    assert (found * on_digit).sum() / found.sum() > 2 * on_digit.mean()
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="from 0 to 4. Received: 3 outside, such as \\[5\\]"):
+        attention_relevance(shared("token"), IMAGES, 5)
+    with pytest.raises(ValueError, match="3 images and 2 classes"):
+        attention_relevance(shared("token"), IMAGES, [1, 2])
+    with pytest.raises(ValueError, match="multiply by 255"):
+        attention_relevance(shared("token"), IMAGES / 255)
+    with pytest.raises(ValueError, match=r"one logit a class\. Received: .*\(None, 6, 32\)"):
+        attention_relevance(vit("mu/4", image_size=(12, 8), num_classes=0, depth=1, pooling="none"), IMAGES)

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from keras_vit import plots
+from keras_vit.explain import calibration, per_class
+from keras_vit.metrics import partial_auc
+
+RNG = np.random.default_rng(0)
+
+
+def test_confusion_counts_images_and_colours_shares(tmp_path):
+    figure = plots.plot_confusion([0, 0, 0, 1, 2], [0, 0, 2, 1, 1], ["a", "b", "c"])
+    axis = figure.axes[0]
+    np.testing.assert_allclose(axis.images[0].get_array(), [[2 / 3, 0, 1 / 3], [0, 1, 0], [0, 1, 0]])
+    assert [text.get_text() for text in axis.texts] == list("201010010")
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b", "c"]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("answer", "truth")
+    figure.savefig(tmp_path / "confusion.png")
+
+
+def test_confusion_of_many_classes_stays_readable(tmp_path):
+    figure = plots.plot_confusion(np.arange(200), np.arange(200))
+    assert not figure.axes[0].texts and len(figure.axes[0].get_xticklabels()) <= 50
+    figure.savefig(tmp_path / "confusion.png")
+
+
+def test_classes_of_least_recall_come_first(tmp_path):
+    labels, answers = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0])
+    measures = per_class(labels, np.eye(3)[answers])
+    axis = plots.plot_per_class(measures, ["a", "b", "c"]).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["c (1)", "a (2)", "b (2)"]
+    np.testing.assert_allclose(axis.lines[0].get_xdata(), [0, 0.5, 1])
+    figure = plots.plot_per_class(measures, most=2)
+    assert "2 of 3 classes" in figure.axes[0].get_title()
+    figure.savefig(tmp_path / "per_class.png")
+
+
+def test_calibration_shows_bins_and_the_error(tmp_path):
+    found = calibration([0, 1, 1], [[0.95, 0.05], [0.55, 0.45], [0.2, 0.8]], bins=10)
+    figure = plots.plot_calibration(found)
+    upper, lower = figure.axes
+    assert f"{found.error:.2%}" in upper.get_title()
+    assert [bar.get_height() for bar in lower.patches] == found.count.tolist()
+    figure.savefig(tmp_path / "calibration.png")
+
+
+def test_roc_tells_the_partial_area(tmp_path):
+    labels = RNG.integers(0, 2, 300)
+    logits = np.stack([-labels + RNG.normal(size=300), labels + RNG.normal(size=300)], 1)
+    figure = plots.plot_roc(labels, logits)
+    assert f"{partial_auc(logits, labels):.3f} of 0.2" in figure.axes[0].get_title()
+    false, true = figure.axes[0].lines[1].get_data()
+    threshold = np.sort((logits[:, 1] - logits[:, 0])[labels == 1])[-100]  # the hundredth of those to be found
+    expected = ((logits[:, 1] - logits[:, 0])[labels == 0] >= threshold).mean()
+    np.testing.assert_allclose(np.interp(100 / labels.sum(), true, false), expected, atol=0.01)
+    figure.savefig(tmp_path / "roc.png")
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="2 images and 3 labels"):
+        plots.plot_confusion([0, 1, 2], [0, 1])
+    with pytest.raises(ValueError, match="3 classes have as many names"):
+        plots.plot_per_class(per_class([0, 1], np.eye(3)[:2]), ["a"])
+    with pytest.raises(ValueError, match="3 classes"):
+        plots.plot_roc([0, 1], np.eye(3)[:2])

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from keras_vit.plots import canvas
+
+
+@pytest.mark.parametrize("count, across, drawn", [(1, 1, 2), (5, 4, 16), (64, 6, 132)])
+def test_tiles_stand_in_rows(count, across, drawn):
+    figure, axes = canvas.tiles(count, 4 if count < 64 else 6, (12, 8), times=2)
+    assert len(axes) == 2 * count and len(figure.axes) == drawn
+    width, height = figure.get_size_inches()
+    assert 4.7 < width <= 20 and height < 40
+    assert axes[0].get_subplotspec().get_gridspec().ncols == 2 * across
+
+
+def test_pictures_have_one_channel_or_three():
+    image = np.full((4, 6, 5), 255.0)
+    assert canvas.picture(image).shape == (4, 6) and canvas.picture(image).max() == 1
+    assert canvas.picture(image[..., :3]).shape == (4, 6, 3)
+    assert canvas.picture(image[..., :1]).shape == (4, 6)
+
+
+def test_an_image_and_its_map_cover_the_same_pixels():
+    _, (axis,) = canvas.tiles(1, 1, (12, 8))
+    canvas.show(axis, np.zeros((12, 8, 3)), np.eye(3))
+    below, above = axis.images
+    assert list(below.get_extent()) == list(above.get_extent()) == [0, 8, 12, 0]
+    np.testing.assert_array_equal(above.get_array(), np.eye(3))
+
+
+def test_names_and_counts():
+    assert canvas.names(None, 3) == ["0", "1", "2"] and canvas.names(("a", "b"), 2) == ["a", "b"]
+    with pytest.raises(ValueError, match="3 classes have as many names. Received: 2 class_names"):
+        canvas.names(("a", "b"), 3)
+    with pytest.raises(ValueError, match="Received: 2 images and 1 titles"):
+        canvas.images(np.zeros((2, 4, 4, 1)), titles=["a"])

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from keras_vit import plots
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (60, 6, 4, 3)).astype("uint8")
+
+
+@pytest.mark.parametrize("classes", [3, 60])
+def test_each_class_has_its_own_look(classes, tmp_path):
+    points, labels = RNG.normal(size=(60, 2)), np.arange(60) % classes
+    figure = plots.plot_embedding(points, labels, [f"class {i}" for i in range(classes)], IMAGES)
+    groups = figure.axes[0].collections
+    assert len(groups) == classes
+    np.testing.assert_allclose(groups[1].get_offsets(), points[labels == 1].astype("float32"))
+    looks = {(tuple(g.get_facecolor()[0]), g.get_paths()[0].vertices.tobytes()) for g in groups[:48]}
+    assert len(looks) == min(classes, 48)
+    assert len(figure.legends) == (classes <= 48)
+    shown = len(figure.axes[0].artists)
+    assert 1 <= shown <= 30
+    figure.savefig(tmp_path / "embedding.png")
+
+
+def test_neighbours_stand_beside_their_image(tmp_path):
+    titles = [str(i) for i in range(60)]
+    figure = plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
+    drawn = [axis for axis in figure.axes if axis.images]
+    assert [axis.get_title() for axis in drawn] == ["image", "5", "7", "9", "image", "1", "0", "3"]
+    np.testing.assert_allclose(drawn[2].images[0].get_array(), IMAGES[7] / 255, atol=1e-6)
+    figure.savefig(tmp_path / "neighbours.png")
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"2 labels, points of shape \(3, 2\)"):
+        plots.plot_embedding(np.zeros((3, 2)), [0, 1])
+    with pytest.raises(ValueError, match="2 images and 1 indices"):
+        plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9]])

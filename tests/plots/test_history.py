@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from keras_vit import plot_history
+
+HISTORY = {"loss": [2.0, 1.0], "val_loss": [2.1, 1.2], "accuracy": [0.1, 0.5], "val_accuracy": [0.2, 0.4]}
+
+
+def test_history_shows_both_curves(tmp_path):
+    figure = plot_history(HISTORY)
+    loss, accuracy = figure.axes
+    np.testing.assert_array_equal(loss.lines[1].get_ydata(), [2.1, 1.2])
+    np.testing.assert_array_equal(accuracy.lines[0].get_xydata(), [[1, 0.1], [2, 0.5]])
+    figure.savefig(tmp_path / "curves.png")
+
+
+def test_runs_are_compared_with_their_rate_and_pace(tmp_path):
+    more = HISTORY | {"learning_rate": [1e-3, 5e-4], "images_per_second": [100, 200]}
+    figure = plot_history({"first": more, "second": {"loss": [3.0], "accuracy": [0.2]}})
+    loss, _, rate, pace = figure.axes
+    texts = [text.get_text() for text in loss.get_legend().get_texts()]
+    assert texts == ["first training", "first validation", "second training"]
+    np.testing.assert_array_equal(rate.lines[0].get_ydata(), [1e-3, 5e-4])
+    assert [text.get_text() for text in rate.get_legend().get_texts()] == ["first"]
+    assert pace.get_ylabel() == "images a second" and len(pace.lines) == 1
+    figure.savefig(tmp_path / "curves.png")
+
+
+def test_bad_input_is_named():
+    for history in ({}, {"loss": []}, {"first": {"accuracy": [1.0]}}):
+        with pytest.raises(ValueError, match="has a `loss`"):
+            plot_history(history)
