@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import safetensors.numpy
 
+from keras_vit import vit
+
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 SMALL = dict(variant=None, image_size=24, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7)
@@ -20,6 +22,15 @@ def benchmark(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def filled(**options):
+    """Returns a model of images of 32 x 48 whose every weight is random."""
+    model, rng = vit(**{**SMALL, "image_size": (32, 48), "gelu": "exact", **options}), np.random.default_rng(0)
+    for variable in model.weights:
+        scale = 1 if variable.path.endswith("gamma") else 0
+        variable.assign(scale + 0.2 * rng.normal(size=variable.shape))
+    return model
 
 
 def file_of(case):

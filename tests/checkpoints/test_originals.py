@@ -6,24 +6,14 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import from_checkpoint, save_checkpoint, vit
-from tests.checkpoints.helpers import SMALL, benchmark, logits
+from keras_vit import from_checkpoint, save_checkpoint
+from tests.checkpoints.helpers import benchmark, filled, logits
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 32, 48, 3)).astype("float32")
-SMALL = {**SMALL, "image_size": (32, 48)}
 CHANNELS_FIRST = torch.tensor(IMAGES.transpose(0, 3, 1, 2))
-
-
-def filled(**options):
-    """A model whose every weight is random."""
-    model, rng = vit(**{**SMALL, "gelu": "exact", **options}), np.random.default_rng(0)
-    for variable in model.weights:
-        scale = 1 if variable.path.endswith("gamma") else 0
-        variable.assign(scale + 0.2 * rng.normal(size=variable.shape))
-    return model
 
 
 @pytest.fixture(scope="module")
