@@ -11,6 +11,7 @@ setup(
     package_dir={"keras_vit.recipes": "recipes", "keras_vit.saved_models": "saved_models"},
     package_data={
         "keras_vit.checkpoints": ["*.csv"],
+        "keras_vit.report": ["*.html", "*.css"],
         "keras_vit.saved_models": ["*.keras", "*.txt", "README.md"],
     },
 )

@@ -25,7 +25,7 @@ import tensorflow as tf
 
 import keras_vit
 from keras_vit.export import runtimes
-from keras_vit.results import _some
+from keras_vit.results import some_images
 
 HUB = {"Ti/16": (12, 3, 192), "S/16": (12, 6, 384), "B/16": (12, 12, 768)}
 FORMATS = (None, "float16", "dynamic", "int8")
@@ -130,8 +130,8 @@ def latency(variant, rounds):
 
 def accuracy(name):
     recipe, model = keras_vit.load_recipe(name), keras_vit.from_recipe(name, pretrained=True)
-    images, classes = _some(model, recipe, recipe.data.test, None)
-    calibration, _ = _some(model, recipe, recipe.data.train, 256)
+    images, classes = some_images(model, recipe, recipe.data.test, None)
+    calibration, _ = some_images(model, recipe, recipe.data.train, 256)
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         cases = [(quantize, "cpu") for quantize in FORMATS] + [("int8", "integer"), ("int16x8", "cpu")]

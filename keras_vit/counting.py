@@ -28,6 +28,16 @@ class Size(NamedTuple):
     source: str
 
 
+class LayerSize(NamedTuple):
+    """One line of `by_layer`."""
+
+    name: str
+    kind: str
+    output: tuple  # shape of one image's
+    parameters: int
+    macs: int  # of one image
+
+
 def list_variants(image_size=224, num_classes=1000):
     """Returns every variant with its published patch sizes, counted at an image size.
 
@@ -61,6 +71,23 @@ def count_macs(model):
         An integer.
     """
     return sum(_layer_macs(layer) for layer in model._flatten_layers(include_self=False))
+
+
+def by_layer(model):
+    """Returns what each of a model's layers costs, from the first to the last.
+
+    Args:
+        model: A built functional Keras model.
+
+    Returns:
+        A list of `LayerSize`; the sums are `model.count_params()` and `count_macs(model)`.
+    """
+    rows = []
+    for layer in model.layers:
+        inside = [layer, *layer._flatten_layers(include_self=False)]
+        output, macs = tuple(layer.output.shape[1:]), sum(_layer_macs(part) for part in inside)
+        rows.append(LayerSize(layer.name, type(layer).__name__, output, layer.count_params(), macs))
+    return rows
 
 
 def _layer_macs(layer):

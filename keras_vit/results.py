@@ -27,7 +27,7 @@ def load_run(target, file=rundir.MODEL):
         ValueError: If `target` is neither, or a file is damaged.
         FileNotFoundError: If the run has not come to its end.
     """
-    return _load(target, file)[:3]
+    return load_whole(target, file)[:3]
 
 
 def evaluate(target, split=None, *, arrays=None):
@@ -47,20 +47,11 @@ def evaluate(target, split=None, *, arrays=None):
     """
     need_tensorflow("Evaluation of a recipe")
     from keras_vit import training
-    from keras_vit.data import sources
 
-    model, recipe, class_names, data = _load(target)
+    model, recipe, class_names, data = load_whole(target)
     shape = model.input_shape[1:]
-    if arrays is not None:
-        source = sources.from_arrays(*pair_of(arrays), shape, len(class_names))
-    elif data.get("arrays"):
-        raise ValueError(
-            f"The run in {str(target)!r} was made on arrays. Pass `arrays`, (images, labels), to measure on."
-        )
-    else:
-        source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
-        sources.same_classes(class_names, source.class_names)
-    folder = pathlib.Path(_home(target, recipe))
+    source = source_of(target, split, arrays, (model, recipe, class_names, data))
+    folder = pathlib.Path(home(target, recipe))
     own = folder / rundir.MODEL if rundir.is_run(target) else recipe.weights.file
     found = {str(own): training.evaluate(model, recipe, source)}
     artifacts = dict.fromkeys(folder.glob(rundir.SAVED_MODEL), runtimes.saved_model)
@@ -94,8 +85,8 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     """
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
-    model, recipe, class_names, data = _load(target)
-    folder = pathlib.Path(folder or _home(target, recipe))
+    model, recipe, class_names, data = load_whole(target)
+    folder = pathlib.Path(folder or home(target, recipe))
     more = {"labels": class_names, "overwrite": overwrite}
     planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
     if (quantize or onnx) and not overwrite:
@@ -111,8 +102,8 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
             raise ValueError(
                 f"The run in {str(target)!r} was made on arrays. Pass its model, and `calibration`, to export_tflite."
             )
-        calibration, _ = _some(model, recipe, recipe.data.train, 256)
-        more["images"], more["classes"] = _some(model, recipe, recipe.data.test, 1000)
+        calibration, _ = some_images(model, recipe, recipe.data.train, 256)
+        more["images"], more["classes"] = some_images(model, recipe, recipe.data.test, 1000)
     reports = []
     for path, (write, settings) in planned.items():
         given = {"calibration": calibration} if settings.get("quantize") in CALIBRATED else {}
@@ -131,14 +122,14 @@ def explain(target, files=(), folder=None):
     Returns:
         The paths of the pictures.
     """
-    model, recipe, class_names, data = _load(target)
+    model, recipe, class_names, data = load_whole(target)
     if data.get("arrays") and not files:
         raise ValueError(f"The run in {str(target)!r} was made on arrays. Pass image files to look at.")
     images = _images(model, recipe, files)
     from keras_vit import plots, training
 
     titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
-    folder = pathlib.Path(folder or _home(target, recipe))
+    folder = pathlib.Path(folder or home(target, recipe))
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
     if (pathlib.Path(target) / rundir.HISTORY).exists():
@@ -164,7 +155,31 @@ def predict(target, files, top=3):
     return [[(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]] for p in found]
 
 
-def _load(target, file=rundir.MODEL):
+def source_of(target, split, arrays, loaded):
+    """Returns the images that a target is measured on, found to fit it.
+
+    Args:
+        target: As in `load_run`.
+        split: As in `evaluate`.
+        arrays: As in `evaluate`.
+        loaded: What `load_whole` returns for it.
+    """
+    from keras_vit.data import sources
+
+    model, recipe, class_names, data = loaded
+    shape = model.input_shape[1:]
+    if arrays is not None:
+        return sources.from_arrays(*pair_of(arrays), shape, len(class_names))
+    if data.get("arrays"):
+        raise ValueError(
+            f"The run in {str(target)!r} was made on arrays. Pass `arrays`, (images, labels), to measure on."
+        )
+    source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
+    sources.same_classes(class_names, source.class_names)
+    return source
+
+
+def load_whole(target, file=rundir.MODEL):
     """Returns what `load_run` does, and the data's dictionary of a run."""
     if rundir.is_run(target):
         return rundir.load(target, file)
@@ -186,10 +201,10 @@ def _images(model, recipe, files):
 
     if files:
         return pipeline.read_files(files, model.input_shape[1:], recipe.data)
-    return _some(model, recipe, recipe.data.test, 8)[0]
+    return some_images(model, recipe, recipe.data.test, 8)[0]
 
 
-def _some(model, recipe, split, count):
+def some_images(model, recipe, split, count):
     """Returns the first images of a split as evaluation sees them, and their classes."""
     need_tensorflow("Reading a recipe's data")
     from keras_vit.data import pipeline, sources
@@ -200,5 +215,6 @@ def _some(model, recipe, split, count):
     return images, labels.argmax(-1)
 
 
-def _home(target, recipe):
+def home(target, recipe):
+    """Returns the folder that what is made of a target goes to: a run's own, or one for exports."""
     return target if rundir.is_run(target) else f"exports/{recipe.name}"

@@ -8,9 +8,9 @@ import zipfile
 import filelock
 import keras
 
-from keras_vit import config, files, snapshots
+from keras_vit import config, files, machine, snapshots
 
-RECIPE, DATA, LABELS = "recipe.json", "data.json", "labels.txt"
+RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LOCK = ".lock"
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
@@ -73,6 +73,7 @@ def claim(folder, recipe, data, class_names):
                     f"Different: {'; '.join(different)}"
                 )
         _write(folder / RECIPE, recipe)  # what is no part of the run's identity may differ
+        _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
     finished = [name for name in (MODEL, SAVED_MODEL, TFLITE) if (folder / name).exists()]
@@ -84,6 +85,7 @@ def claim(folder, recipe, data, class_names):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LABELS).write_text("\n".join(class_names) + "\n")
     _write(folder / DATA, data)
+    _write(folder / MACHINE, machine.describe())
     _write(folder / RECIPE, recipe)
 
 
@@ -110,6 +112,12 @@ def load(folder, file):
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{str(folder / file)!r} is damaged: {str(error).splitlines()[0]}") from None
     return model, recipe, tuple((folder / LABELS).read_text().splitlines()), _read(folder / DATA)
+
+
+def trained_on(folder):
+    """Returns what the run was last trained on, as `machine.describe` tells it, or an empty dictionary."""
+    path = pathlib.Path(folder) / MACHINE
+    return _read(path) if path.exists() else {}
 
 
 def _write(path, values):

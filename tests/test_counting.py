@@ -71,3 +71,13 @@ def test_convolutions_of_every_kind_are_counted():
     x = keras.layers.SeparableConv2D(6, 3, strides=2, padding="same")(x)
     model = keras.Model(inputs, keras.layers.Conv2D(2, 1, groups=2)(x))
     assert count_macs(model) == 64 * 9 * 4 + 16 * (9 * 4 + 4 * 6) + 16 * 3 * 2
+
+
+def test_layers_add_up_to_the_model():
+    model = vit("R26+S/32", image_size=64, depth=2, pooling="map", num_classes=10)
+    rows = counting.by_layer(model)
+    assert [row.name for row in rows] == [layer.name for layer in model.layers]
+    assert sum(row.parameters for row in rows) == model.count_params()
+    assert sum(row.macs for row in rows) == count_macs(model)
+    head = rows[-1]
+    assert (head.kind, head.output, head.parameters, head.macs) == ("Dense", (10,), 3850, 3840)

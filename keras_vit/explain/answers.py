@@ -79,7 +79,7 @@ def worst(labels, probabilities, count=16):
 
     Args:
         labels: Class indices, `(batch,)`.
-        probabilities: Array, `(batch, classes)`; .
+        probabilities: Array, `(batch, classes)`; logits do as well.
         count: How many at most.
 
     Returns:

@@ -53,6 +53,34 @@ def picture(image):
     )
 
 
+def painted(image, heat=None, side=224):
+    """Returns what `show` draws as pixels of its own, for pages without matplotlib.
+
+    Args:
+        image: Array, `(height, width, channels)`, 0..255.
+        heat: A map, `(rows, columns)`, or `None`.
+        side: Pixels of the longer side.
+
+    Returns:
+        uint8 array, `(rows, columns, 3)`.
+    """
+    from matplotlib import colormaps
+    from PIL import Image
+
+    pixels = picture(image)
+    pixels = np.repeat(pixels[..., None], 3, -1) if pixels.ndim == 2 else pixels
+    scale = side / max(pixels.shape)
+    size = [max(round(length * scale), 1) for length in pixels.shape[1::-1]]
+    enlarge = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
+    pixels = Image.fromarray(np.uint8(255 * pixels)).resize(size, enlarge)
+    if heat is None:
+        return np.asarray(pixels)
+    heat = np.asarray(heat, "float32")
+    heat = (heat - heat.min()) / max(np.ptp(heat), 1e-12)
+    heat = np.asarray(Image.fromarray(heat).resize(size, Image.Resampling.BILINEAR)).clip(0, 1)
+    return np.uint8(255 * 0.65 * colormaps["inferno"](heat)[..., :3] + 0.35 * np.asarray(pixels))
+
+
 def images(values, **counted):
     """Returns a batch of pixels, of which there are as many as of each named list that is given."""
     values = checks.pixels(values)

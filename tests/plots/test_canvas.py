@@ -34,3 +34,15 @@ def test_names_and_counts():
         canvas.names(("a", "b"), 3)
     with pytest.raises(ValueError, match="Received: 2 images and 1 titles"):
         canvas.images(np.zeros((2, 4, 4, 1)), titles=["a"])
+
+
+def test_painted_is_what_is_shown_as_pixels():
+    image = np.zeros((3, 2, 1))
+    image[0, 1] = 255
+    plain = canvas.painted(image, side=6)
+    assert plain.shape == (6, 4, 3) and plain.dtype == np.uint8
+    assert (plain[:2, 2:] == 255).all() and plain[2:].max() == 0
+    over = canvas.painted(np.zeros((60, 40, 3)), np.eye(3)[:, :2], side=30).astype(int)
+    assert over.shape == (30, 20, 3)
+    assert over[2, 2].sum() > over[25, 2].sum() + 100  # bright where the map is, dark where it is not
+    assert canvas.painted(np.full((600, 600, 5), 51), np.zeros((3, 3))).max() < 60

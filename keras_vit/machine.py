@@ -1,0 +1,28 @@
+"""What something was measured on."""
+
+import importlib.metadata
+import os
+import platform
+
+import keras
+
+PACKAGES = ("keras-vit", "keras", "tensorflow", "jax")
+
+
+def describe():
+    """Returns the devices and versions that this process computes with, as a dictionary for JSON."""
+    others = [name for name in keras.distribution.list_devices() if not name.startswith("cpu")]
+    return {
+        "device": ", ".join([*others, f"{os.cpu_count()} CPU cores, {platform.machine()}"]),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "backend": keras.backend.backend(),
+        **{name: version for name in PACKAGES if (version := _version(name))},
+    }
+
+
+def _version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

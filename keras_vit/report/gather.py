@@ -1,0 +1,103 @@
+"""What a report tells, as plain values and arrays."""
+
+import json
+import pathlib
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit import explain, results, rundir
+from keras_vit.runs import need_tensorflow
+
+SHOWN = 8  # images in the gallery, and of the best and worst each
+PLACED = 1000  # images on the map of embeddings
+
+
+class Facts(NamedTuple):
+    """All that is on the page but for the pictures of it."""
+
+    model: keras.Model
+    recipe: object
+    class_names: tuple
+    split: str  # what was measured
+    whole: bool  # whether that is all of the split
+    labels: np.ndarray  # (images,)
+    probabilities: np.ndarray  # (images, classes)
+    shown: np.ndarray  # (SHOWN, height, width, channels), the first images
+    best: tuple  # (indices, images)
+    worst: tuple  # (indices, images)
+    points: np.ndarray  # (PLACED or less, 2), of the first images
+    history: dict  # of a run
+    machine: dict  # of a run: where it was trained
+    shipped: bool  # whether it is a recipe's own weights
+    exports: list  # of dictionaries, as the exports wrote them
+
+
+def gather(target, arrays=None, most=10_000):
+    """Measures a trained model.
+
+    Args:
+        target: As in `keras_vit.load_run`.
+        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays.
+        most: Images to measure on, the first of the split.
+
+    Returns:
+        `Facts`.
+
+    Raises:
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`.
+    """
+    need_tensorflow("A report")
+    from keras_vit import training
+
+    loaded = model, recipe, class_names, _ = results.load_whole(target)
+    source = results.source_of(target, None, arrays, loaded)
+    some = source.take(slice(most))
+    run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
+    logits, labels = training.outputs(run, recipe, some, model.input_shape[1:])
+    probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    right = np.flatnonzero(probabilities.argmax(-1) == labels)
+    best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
+    worst = explain.worst(labels, probabilities, SHOWN)
+    first = np.arange(min(PLACED, len(labels)))
+    images = dict(_images(some, recipe, model.input_shape[1:], {*first, *best, *worst}))
+    placed = np.stack([images[i] for i in first])
+    folder = pathlib.Path(results.home(target, recipe))
+    trained = rundir.is_run(target)
+    return Facts(
+        model,
+        recipe,
+        class_names,
+        "the images given" if arrays is not None else recipe.data.test,
+        len(some) == len(source),
+        labels,
+        probabilities,
+        placed[:SHOWN],
+        (best, [images[i] for i in best]),
+        (worst, [images[i] for i in worst]),
+        explain.project(explain.embed(model, placed), "tsne") if len(first) > 3 else np.empty((0, 2)),
+        training.read_history(target) if trained and (folder / rundir.HISTORY).exists() else {},
+        rundir.trained_on(target),
+        not trained,
+        _exports(folder),
+    )
+
+
+def _images(source, recipe, size, wanted):
+    """Yields `(index, pixels)` of some of a source's images, as evaluation sees them."""
+    from keras_vit.data import pipeline
+
+    index = 0
+    for images, _ in pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator():
+        for image in images:
+            if index in wanted:
+                yield index, image
+            index += 1
+
+
+def _exports(folder):
+    """Returns what the exports in a folder wrote of themselves, each with its `"file"`."""
+    told = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
+    told |= {path.stem: path for path in sorted(folder.glob("model*.json"))}
+    return [{"file": name, **json.loads(path.read_text())} for name, path in told.items() if path.is_file()]

@@ -1,0 +1,132 @@
+"""The page itself."""
+
+import importlib.resources
+import pathlib
+
+import numpy as np
+
+from keras_vit import config, counting, explain, files, machine, results
+from keras_vit.plots import canvas
+from keras_vit.report import charts
+from keras_vit.report.gather import gather
+
+TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and how many stand side by side
+
+
+def report(target, to=None, *, arrays=None, most=10_000):
+    """Writes all that can be told of a trained model into one HTML file, which opens anywhere, without a network.
+
+    What it is and what it was trained with; curves; its answers on the test split by class, how sure they are, the best
+    and the worst; what it looks at, block by block; a map of its embeddings; its layers; its exports.
+
+    Args:
+        target: As in `keras_vit.load_run`.
+        to: Path that ends in `.html`; `report.html` in the run's directory, or in `exports/NAME`, if `None`.
+        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays.
+        most: Images to measure on, the first of the split.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for another ending.
+    """
+    if to is not None and pathlib.Path(to).suffix != ".html":
+        raise ValueError(f"A report is a file that ends in .html. Received: {str(to)!r}")
+    facts = gather(target, arrays, most)
+    path = pathlib.Path(to or pathlib.Path(results.home(target, facts.recipe)) / "report.html")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(path) as temporary:
+        temporary.write_text(page(facts), encoding="utf-8")
+    return path
+
+
+def page(facts):
+    """Returns the HTML of what `gather` returned."""
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
+    folder = importlib.resources.files("keras_vit.report")
+    template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (folder / "page.html").read_text(encoding="utf-8")
+    )
+    calibration = explain.calibration(facts.labels, facts.probabilities)
+    layers = counting.by_layer(facts.model)
+    return template.render(
+        facts=facts,
+        style=(folder / "page.css").read_text(encoding="utf-8"),
+        plotly=get_plotlyjs(),
+        curves={label: _html(chart) for label, chart in charts.curves(facts.history).items()},
+        drawn={name: _html(chart) for name, chart in _charts(facts, calibration).items()},
+        examples={"Worst": _examples(facts, *facts.worst), "Best": _examples(facts, *facts.best)},
+        accuracy=float((facts.probabilities.argmax(-1) == facts.labels).mean()),
+        calibration=calibration,
+        layers=layers,
+        parameters=sum(layer.parameters for layer in layers),
+        macs=sum(layer.macs for layer in layers),
+        settings=_settings(facts.recipe),
+        here=machine.describe(),
+    )
+
+
+def _charts(facts, calibration):
+    """Returns the charts of the page, by name."""
+    labels, probabilities, names, count = facts.labels, facts.probabilities, facts.class_names, len(facts.points)
+    drawn = {
+        "confusion": charts.confusion(labels, probabilities.argmax(-1), names),
+        "per_class": charts.per_class(labels, probabilities, names),
+        "calibration": charts.calibration(calibration),
+        "gallery": charts.gallery(_gallery(facts.model, facts.shown)),
+        "distance": charts.distance(explain.attention_distance(facts.model, facts.shown)),
+    }
+    if count:
+        drawn["embedding"] = charts.embedding(facts.points, labels[:count], probabilities[:count], names)
+    return drawn
+
+
+def _gallery(model, images):
+    """Returns the pictures of the gallery, by the words of its slider."""
+    blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
+    maps = {"images": [None] * len(images)}
+    maps |= {f"block {i}": block for i, block in enumerate(blocks)}
+    maps["rollout"] = explain.attention_rollout(model, images)
+    maps["relevance"] = explain.attention_relevance(model, images)
+    return {word: _side_by_side(images, heats) for word, heats in maps.items()}
+
+
+def _side_by_side(images, heats):
+    tiles = [np.pad(canvas.painted(*pair, TILE), ((2, 2), (2, 2), (0, 0))) for pair in zip(images, heats)]
+    tiles += [np.zeros_like(tiles[0])] * (-len(tiles) % ACROSS)
+    rows = [np.concatenate(tiles[i : i + ACROSS], axis=1) for i in range(0, len(tiles), ACROSS)]
+    return np.concatenate(rows)
+
+
+def _examples(facts, indices, images):
+    """Returns images, each with the relevance of its answer laid over it and what is said of it."""
+    if not images:
+        return []
+    found, names = facts.probabilities[indices], facts.class_names
+    heats = explain.attention_relevance(facts.model, np.stack(images), found.argmax(-1))
+    return [
+        {
+            "plain": charts.jpeg(canvas.painted(image, None, TILE)),
+            "over": charts.jpeg(canvas.painted(image, heat, TILE)),
+            "truth": names[facts.labels[index]],
+            "answer": names[probabilities.argmax()],
+            "sure": float(probabilities.max()),
+        }
+        for index, image, heat, probabilities in zip(indices, images, heats, found)
+    ]
+
+
+def _settings(recipe):
+    """Returns a recipe's settings by part, each as `(name, value)` pairs."""
+    parts = config.to_dict(recipe)
+    whole = {"": {name: value for name, value in parts.items() if not isinstance(value, dict)}}
+    return whole | {name: values for name, values in parts.items() if isinstance(values, dict)}
+
+
+def _html(figure):
+    """Returns a chart as HTML that fills what holds it."""
+    settings = {"responsive": True, "displaylogo": False, "displayModeBar": False}
+    return figure.to_html(settings, include_plotlyjs=False, full_html=False, default_height="100%")

@@ -1,0 +1,74 @@
+import json
+import re
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit import count_macs, export_tflite, load_run
+from keras_vit.report import report
+from tests.browser import chromium, watched
+
+
+@pytest.fixture(scope="module")
+def written(run):
+    model, *_ = load_run(run)
+    export_tflite(model, run / "model.tflite")
+    return report(run)
+
+
+def test_one_file_tells_all(run, written):
+    assert written == run / "report.html" and 4e6 < written.stat().st_size < 10e6
+    text = written.read_text()
+    page = text[: text.index("<script>")] + text[text.index("</script>") :]  # without the plotting library
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    model, recipe, _ = load_run(run)
+    assert f"{model.count_params():,}" in page and f"{count_macs(model) / 1e6:,.3f}" in page
+    told = json.loads((run / "model.tflite.json").read_text())["report"]
+    assert "model.tflite" in page and f"{told['bytes'] / 1e6:.2f}" in page
+    for word in ("Training", "Answers", "Worst answers", "Best answers", "Layers", "Exports", "Recipe", "block_0"):
+        assert word in page
+    assert f"<td>{recipe.optim.learning_rate}</td>" in page
+
+
+def test_another_ending_and_a_failure_leave_what_was_there(run, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"ends in \.html\. Received: .*report\.pdf"):
+        report(run, tmp_path / "report.pdf")
+    (tmp_path / "old.html").write_text("old")
+    monkeypatch.setattr("keras_vit.report.write.page", lambda facts: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        report(run, tmp_path / "old.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
+    assert (tmp_path / "old.html").read_text() == "old"
+
+
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
+def test_the_page_works_in_a_browser(written, width, scheme):
+    with chromium() as browser:
+        page, wrong = watched(browser, width, scheme=scheme)
+        page.goto(written.as_uri())
+        page.wait_for_selector("#map .scatterlayer .point")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        over = "chart => chart.querySelector('.main-svg').clientWidth - chart.clientWidth"
+        over = page.evaluate(f"[...document.querySelectorAll('.chart')].map({over})")
+        assert set(over) == {0}  # each is as wide as what holds it, before any resize
+        colour = page.evaluate("getComputedStyle(document.body).color")
+        assert page.evaluate("getComputedStyle(document.querySelector('.xtick text')).fill") == colour
+
+        picture = "document.querySelector('#attention .layer-above image').href.baseVal"
+        first = page.evaluate(picture)
+        page.locator("#attention").scroll_into_view_if_needed()
+        box = page.locator("#attention .slider-rail-rect").bounding_box()
+        page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2)
+        page.wait_for_function(f"first => {picture} != first", arg=first)
+        assert page.evaluate(picture).startswith("data:image/jpeg")
+        assert page.locator("#attention .slider-label").first.text_content() != "images"
+
+        if width == 1280:
+            page.locator("#map").scroll_into_view_if_needed()
+            page.locator("#map .scatterlayer .point").first.hover(force=True)
+            page.wait_for_selector("#map .hoverlayer .hovertext")
+            assert "called" in page.locator("#map .hoverlayer").text_content()
+        page.get_by_text("optim", exact=True).click()
+        assert page.get_by_text("learning_rate").first.is_visible()
+        assert not wrong
