@@ -29,10 +29,3 @@ def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
         exec(compile(block, "export.md", "exec"), names)
     told = capsys.readouterr().out
     assert "mnist.tflite: dynamic" in told and len(re.findall(r"^\d+\.\d%  \w+  .*block_", told, re.MULTILINE)) >= 3
-
-
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
-def test_named_files_exist(page):
-    for target in re.findall(r"\]\(([^)#=]+)\)", (ROOT / page).read_text()):
-        if "://" not in target:
-            assert ((ROOT / page).parent / target).exists(), target

@@ -1,0 +1,60 @@
+"""Builds these pages as a site in site/: python docs/build.py. Needs pip install 'keras-vit[docs]'."""
+
+import importlib.util
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TOOLS = ("zensical", "mkdocstrings_handlers")
+# All that relative links lead to, laid out as it lies here, so that they hold on a code host and in the site. In a
+# folder of its own: the tool reads its whole folder, and hung in one that held a virtual environment.
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "benchmarks/README.md",
+    "saved_models/README.md",
+    "docs/**/*.md",
+    "docs/**/*.png",
+    "docs/**/*.css",
+    "recipes/*.py",
+    "notebooks/*.ipynb",
+)
+
+
+def build(target):
+    """Builds the site, and replaces the folder `target` by it; a warning is an error, and leaves it as it is.
+
+    Raises:
+        ImportError: If a tool is not installed.
+        RuntimeError: With what the tool warned of.
+    """
+    if not all(map(importlib.util.find_spec, TOOLS)):
+        raise ImportError("The site is built by Zensical and mkdocstrings-python: pip install 'keras-vit[docs]'")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name in ("zensical.toml", "docstrings.py"):
+            shutil.copy(ROOT / "docs" / name, folder)
+        for path in [path for pattern in PAGES for path in ROOT.glob(pattern)]:
+            copy = folder / "pages" / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", folder / "zensical.toml"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode or "griffe:" in done.stderr:  # griffe's warnings fail nothing by themselves
+            raise RuntimeError(re.sub(r"\x1b\[[\d;]*m", "", done.stderr).partition("Traceback")[0])
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.move(folder / "site", target)
+
+
+if __name__ == "__main__":
+    try:
+        build(ROOT / "site")
+    except (ImportError, RuntimeError) as error:
+        sys.exit(str(error))
+    print("site/index.html is the first page. Search needs a server: python -m http.server --directory site")

@@ -1,0 +1,52 @@
+"""Tells griffe, which reads docstrings for the API pages, of the sections that Keras's style has beside Google's."""
+
+import itertools
+import re
+import textwrap
+
+import griffe
+
+TEXT = "Input shape|Output shape|Returns|Yields"  # a paragraph each
+
+
+class KerasSections(griffe.Extension):
+    """Rewrites docstrings before they are parsed, and gives classes of plain fields a section of them."""
+
+    def on_object(self, *, obj, **_):
+        if obj.docstring:
+            obj.docstring.value = rewritten(obj.docstring.value)
+
+    def on_class_members(self, *, cls, **_):
+        if cls.docstring and cls.attributes and "__init__" not in cls.members:
+            cls.docstring.value += "\n\n**Attributes:**\n\n" + "\n".join(fields(cls))
+
+
+def rewritten(text):
+    """Returns a docstring with none but Google's sections, and its arXiv numbers as links."""
+    text = text.replace("Call arguments:\n", "Other arguments: Call arguments:\n")
+    text = re.sub(rf"^({TEXT}):\n((?:(?:    .*)?\n)+)", _paragraph, text + "\n", flags=re.MULTILINE)
+    text = re.sub(r"^Example:\n\n((?:.+\n)+)", _indented, text, flags=re.MULTILINE)
+    return re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)
+
+
+def fields(cls):
+    """Yields a line for each field of a dataclass or named tuple: its comment in the source, and its default."""
+    lines = cls.source.splitlines()
+    typed = [field for field in cls.attributes.values() if field.annotation]  # properties have none
+    starts = [field.lineno - cls.lineno for field in typed]
+    for field, start, stop in zip(typed, starts, [*starts[1:], None]):
+        more = itertools.takewhile(lambda line: line.strip().startswith("#"), lines[start + 1 : stop])
+        words = [line.partition("#")[2].strip() for line in (lines[start], *more)]
+        told = [" ".join(words)] * bool(words[0])
+        if field.value:
+            default = re.sub(r"^_number\((.+?)[,)].*", r"\1", str(field.value))  # config.py's, with its range
+            told.append(f"`{default}` by default")
+        yield f"- `{field.name}` (`{field.annotation}`){': ' * bool(told)}{'; '.join(told)}"
+
+
+def _paragraph(match):
+    return f"**{match[1]}:** {textwrap.dedent(match[2])}\n"
+
+
+def _indented(match):
+    return "Examples: Example:\n" + textwrap.indent(match[1], "    ")

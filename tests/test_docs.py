@@ -1,0 +1,132 @@
+"""The pages: every public name is on one, links lead somewhere, code runs, and the site builds without a warning."""
+
+import html.parser
+import importlib.util
+import inspect
+import pathlib
+import pkgutil
+import re
+import runpy
+import shutil
+import urllib.parse
+
+import pytest
+
+import keras_vit
+from keras_vit import explain, plots
+
+ROOT = pathlib.Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+BUILD = runpy.run_path(str(DOCS / "build.py"))
+PAGES = sorted(path for pattern in BUILD["PAGES"] for path in ROOT.glob(pattern) if path.suffix == ".md")
+needs_tools = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, BUILD["TOOLS"])),
+    reason="zensical and mkdocstrings-python are not installed: pip install 'keras-vit[docs]'",
+)
+
+
+def public(module):
+    """Returns what a package offers, by name."""
+    found = {f"{module.__name__}.{name}": value for name, value in vars(module).items() if not name.startswith("_")}
+    return {name: inspect.unwrap(value) for name, value in found.items() if not inspect.ismodule(value)}
+
+
+def test_every_public_name_is_on_one_page():
+    written = [re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE) for page in (DOCS / "api").glob("*.md")]
+    shown = [inspect.unwrap(pkgutil.resolve_name(name)) for page in written for name in page]
+    for name, value in {**public(keras_vit), **public(explain), **public(plots)}.items():
+        assert sum(value is other for other in shown) == 1, f"{name} is on no page of docs/api, or twice"
+
+
+def prose(page):
+    return re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """Returns the anchors of a page's headings, as code hosts make them."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]*)\)", prose(page)):
+        parts = urllib.parse.urlsplit(link)
+        if parts.scheme:
+            assert parts.scheme == "https" and "." in parts.netloc, link
+            continue
+        target = page.parent / parts.path if parts.path else page
+        assert target.exists(), link
+        if parts.fragment:
+            assert parts.fragment in anchors(target), link
+
+
+def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch):
+    pytest.importorskip("tensorflow")
+    monkeypatch.chdir(tmp_path)
+    text, names = (DOCS / "looking.md").read_text(), {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "looking.md", "exec"), names)
+    shown = re.findall(r"\]\(images/(\w+\.png)\)", text)
+    assert sorted(shown) == sorted(path.name for path in tmp_path.glob("*.png")) and len(shown) == 16
+    assert {name: tuple(x.shape) for name, x in names["maps"].items()} == {
+        "block_2": (8, 7, 7, 96), "block_5": (8, 7, 7, 96)
+    }  # fmt: skip
+
+
+class Page(html.parser.HTMLParser):
+    """What a page of the site links to and loads, and what can be linked to in it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loads, self.ids = set(), set(), set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found.get("id")}
+        where = self.links if tag == "a" else self.loads
+        where |= {found[name] for name in ("href", "src") if found.get(name)}
+
+
+@needs_tools
+def test_the_site_builds_is_whole_and_loads_nothing_from_elsewhere(tmp_path):
+    site = tmp_path / "site"
+    BUILD["build"](site)
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    built = {str(path.relative_to(site)) for path in pages}
+    expected = {str(page.relative_to(ROOT).with_suffix(".html")).replace("README", "index") for page in PAGES}
+    assert built == expected | {"404.html"}
+    nowhere = []
+    for path, page in pages.items():
+        assert not [link for link in page.loads if ":" in link and not link.startswith("data:")], path
+        for link in page.links | page.loads:
+            parts = urllib.parse.urlsplit(link)
+            target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            if path.name == "404.html" or parts.scheme:  # the first is served at any address
+                continue
+            if not target.is_file() or (parts.fragment and parts.fragment not in pages[target].ids):
+                nowhere.append(f"{path.relative_to(site)}: {link}")
+    assert not nowhere
+    styles = "".join(path.read_text() for path in site.rglob("*.css"))
+    assert not re.search(r"@import|url\([\"']?(https?:)?//", styles)
+    api = "".join((site / "docs" / "api" / page).read_text() for page in ("models.html", "training.html"))
+    assert "Call arguments:" in api and "Example:" in api and "https://arxiv.org/abs/2010.11929" in api
+    assert re.search(r"Input shape:</strong>\s*<code>\(batch, patches, values\)</code>", api)
+    assert "<code>int | None</code>): at most so many images of each split; <code>None</code> by default" in api
+
+
+@needs_tools
+@pytest.mark.parametrize("text", ["[b](docs/none.md)", "[b](#none)", "::: wrong.none", "::: wrong.documented"])
+def test_what_is_wrong_fails_and_leaves_the_old_site(text, tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    for name in ("zensical.toml", "docstrings.py"):
+        shutil.copy(DOCS / name, tmp_path / "docs")
+    (tmp_path / "README.md").write_text(f"# A\n\n{text}\n")
+    (tmp_path / "wrong.py").write_text('def documented(a):\n    """B.\n\n    Args:\n        none: C.\n    """\n')
+    (tmp_path / "site").mkdir()
+    monkeypatch.setitem(BUILD["build"].__globals__, "ROOT", tmp_path)
+    with pytest.raises(RuntimeError, match=r"none"):
+        BUILD["build"](tmp_path / "site")
+    assert not list((tmp_path / "site").iterdir())
