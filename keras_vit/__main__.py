@@ -154,6 +154,30 @@ def explain(target: Target, images: Positional[tuple[str, ...]] = (), *, to: pat
         print(path)
 
 
+def report(target: Target, *, to: pathlib.Path | None = None, most: int = 10_000) -> None:
+    """Write all that can be told of a trained model into one HTML file.
+
+    Args:
+        to: File to write, which ends in .html; report.html in the run's directory by default.
+        most: Images of the test split to measure on.
+    """
+    from keras_vit import report
+
+    print(report.report(target, to, most=most))
+
+
+def demo(target: Target, *, host: str = "127.0.0.1", port: int = 7860) -> None:
+    """Open a page on this machine: give or draw an image, see the answer and what it looks at. Ctrl-C ends it.
+
+    Args:
+        host: Address to listen on; with another than the default one, other machines may reach the page.
+        port: Port to listen on; 0 takes a free one.
+    """
+    from keras_vit.demo import launch
+
+    launch(target, host, port)
+
+
 def tour(recipe: Positional[str] = "digits", changes: Changes = (), *, workdir: pathlib.Path | None = None) -> None:
     """Do all of it once: fit, export, explain, evaluate.
 
@@ -241,6 +265,8 @@ COMMANDS = {
     "predict": predict,
     "export": export,
     "explain": explain,
+    "report": report,
+    "demo": demo,
     "checkpoints": checkpoints,
     "convert": convert,
     "tour": tour,

@@ -15,6 +15,7 @@ FLOORS = {
     "config": 0,
     "files": 0,
     "gradients": 0,
+    "machine": 0,
     "positions": 0,
     "variants": 0,
     "layers": 1,
@@ -41,14 +42,16 @@ FLOORS = {
     "cookbook": 5,
     "runs": 6,
     "results": 7,
-    "__init__": 8,
-    "__main__": 8,
+    "demo": 8,
+    "report": 8,
+    "__init__": 9,
+    "__main__": 9,
 }
 NEEDS_TENSORFLOW = {"data", "distribution", "export", "gradients"}  # the only ones that may import it
 # Imported where they are used, never on top.
 HEAVY = {
-    "PIL", "ai_edge_litert", "huggingface_hub", "keras_cv", "matplotlib", "sklearn", "tensorboard",
-    "tensorflow_datasets", "torch",
+    "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib", "plotly",
+    "sklearn", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
     Augment ConvStem Data Distiller HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe

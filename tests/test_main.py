@@ -62,6 +62,8 @@ def test_tour_then_each_command_on_the_run(tmp_path, capsys):
     run("fit", "digits", *SMALL, "--workdir", str(workdir))
     run("evaluate", str(workdir), "--split", "all[90%:]")
     run("explain", str(workdir), "--to", str(tmp_path / "pictures"))
+    run("report", str(workdir), "--most", "32")
+    assert (workdir / "report.html").exists()
     run("predict", str(workdir), str(tmp_path / "pictures" / "attention.png"), "--top", "2")
     assert re.search(r"attention.png: \d [\d.]+%, \d [\d.]+%", capsys.readouterr().out)
     run("export", str(workdir), status=2)
@@ -76,6 +78,9 @@ def test_tour_then_each_command_on_the_run(tmp_path, capsys):
         (["fit", "digits", "optim.epoch=3"], "Did you mean 'optim.epochs'"),
         (["fit", "digits", "optim.epochs=three"], "Received: 'three'"),
         (["show", "digits", "epochs"], "Received: 'epochs'"),
+        (["report", "mnist", "--to", "report.pdf"], "ends in .html. Received: 'report.pdf'"),
+        (["demo", "digits"], "'digits' has no trained weights"),
+        (["demo", "mnist", "--port", "70000"], "Received: port=70000"),
         (["evaluate", "nowhere"], "There is no recipe 'nowhere'"),
         (["evaluate", "digits"], "'digits' has no trained weights"),
         (["predict", "mnist"], "No image file"),

@@ -13,6 +13,7 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
+KINDS = (".py", ".csv", ".html", ".css")
 LIST = "import keras_vit; print(*keras_vit.list_recipes()); print(keras_vit.__file__)"
 
 pytestmark = pytest.mark.skipif(
@@ -54,7 +55,7 @@ def test_wheel(checkout, tmp_path):
         file.extractall(tmp_path / "site")
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"keras_vit"}
-    ours = {str(p.relative_to(ROOT)) for p in (ROOT / "keras_vit").rglob("*") if p.suffix in (".py", ".csv")}
+    ours = {str(p.relative_to(ROOT)) for p in (ROOT / "keras_vit").rglob("*") if p.suffix in KINDS}
     ours |= {f"keras_vit/recipes/{name}.py" for name in recipes()}
     shipped = [p for p in (ROOT / "saved_models").iterdir() if p.suffix in (".keras", ".txt", ".md")]
     ours |= {f"keras_vit/saved_models/{p.name}" for p in shipped}
