@@ -33,7 +33,7 @@ class LayerSize(NamedTuple):
 
     name: str
     kind: str
-    output: tuple  # shape of one image's
+    output: tuple  # shape of one image's; of the first, where there are more
     parameters: int
     macs: int  # of one image
 
@@ -85,7 +85,7 @@ def by_layer(model):
     rows = []
     for layer in model.layers:
         inside = [layer, *layer._flatten_layers(include_self=False)]
-        output, macs = tuple(layer.output.shape[1:]), sum(_layer_macs(part) for part in inside)
+        output, macs = tuple(keras.tree.flatten(layer.output)[0].shape[1:]), sum(_layer_macs(part) for part in inside)
         rows.append(LayerSize(layer.name, type(layer).__name__, output, layer.count_params(), macs))
     return rows
 
@@ -100,7 +100,7 @@ def _layer_macs(layer):
     if isinstance(layer, MultiHeadSelfAttention):
         return 2 * shape[1] ** 2 * shape[2]  # scores, then the sum they weight
     if isinstance(layer, TokenPool) and layer.pooling == "map":
-        _, tokens, width = shape
+        tokens, width = shape[1] - layer.num_prefix, shape[2]
         return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention
     return 0
 

@@ -7,6 +7,8 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
 
+SCORES = 2**26  # held at a time, which is 256 MB
+
 
 def blocks(model):
     """Returns the model's `TransformerBlock`s, from the first to the last.
@@ -14,6 +16,8 @@ def blocks(model):
     Raises:
         ValueError: If there is none, or one is called otherwise than once, with tokens alone.
     """
+    if not isinstance(model, keras.Model) or isinstance(model, keras.Sequential) or len(model.inputs or ()) != 1:
+        raise ValueError(f"Looking inside needs a functional Keras model with one input. Received: {model!r}")
     found = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not found:
         raise ValueError(f"Looking inside needs `TransformerBlock` layers. Received: {model.name!r}, which has none")
@@ -45,24 +49,41 @@ def num_prefix(model):
     return only(model, PatchEncoder).num_prefix
 
 
-def run(inputs, outputs, values):
-    """Returns the list of what a part of a model gives, as tensors, for one tensor or array that it starts from."""
-    if all(tensor is inputs for tensor in outputs):
-        return [values] * len(outputs)
-    found = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(values), inputs.dtype), training=False)
+def run(model, outputs, images):
+    """Returns a list of what a model has at some of its symbolic tensors, for images."""
+    (inputs,) = model.inputs
+    found = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
     return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def between(start, end, value):
+    """Returns what a model has at the symbolic tensor `end`, for a value at `start`.
+
+    Without a `keras.Model` of that part, which would leave traces in its layers.
+    """
+    if end is start:
+        return value
+    operation, node, place = end._keras_history
+    node = operation._inbound_nodes[node]
+    if not node.input_tensors:
+        raise ValueError("Looking inside needs blocks one behind the other. Received: a path beside them")
+    given = {id(tensor): between(start, tensor, value) for tensor in node.input_tensors}
+    arguments, settings = node.arguments.fill_in(given)
+    if getattr(operation, "_call_has_training_arg", False):
+        settings["training"] = False
+    return keras.tree.flatten(operation(*arguments, **settings))[place]
 
 
 def scores(model, images):
     """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`."""
     found = blocks(model)
-    tokens = run(model.input, [block.input for block in found], images)
+    tokens = run(model, [block.input for block in found], images)
     each = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(found, tokens)]
     return np.stack([ops.convert_to_numpy(one) for one in each])
 
 
-def in_parts(function, model, images, *more, axis=0, size=8):
-    """Returns a function's arrays of eight images at a time, joined: attention of all at once would fill the memory.
+def in_parts(function, model, images, *more, axis=0):
+    """Returns a function's arrays of a few images at a time, joined: attention of all at once would fill the memory.
 
     Args:
         function: From `(model, images, *more)` to an array.
@@ -70,9 +91,10 @@ def in_parts(function, model, images, *more, axis=0, size=8):
         images: Array, `(batch, height, width, channels)`, 0..255; checked here.
         more: Arrays with an entry for each image.
         axis: Of the images in what the function returns.
-        size: Images at a time.
     """
-    images = checks.pixels(images, model.input_shape[1:])
+    images = checks.pixels(images, model.inputs[0].shape[1:])
+    scores = sum(block.num_heads * block.input.shape[1] ** 2 for block in blocks(model))  # of an image
+    size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
     return np.concatenate([function(model, images[p], *(array[p] for array in more)) for p in parts], axis)
 
@@ -85,20 +107,21 @@ def reading(model, images):
     """
     prefix, tokens, batch = num_prefix(model), blocks(model)[-1].output.shape[1], len(images)
     pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
-    even = np.tile(np.r_[np.zeros(prefix), np.full(tokens - prefix, 1 / (tokens - prefix))], (batch, 1))
-    rows = [_weights(model, pool, images, even) for pool in pools] or [even]
+    rows = [_weights(model, pool, images, tokens) for pool in pools] or [_even(batch, tokens, prefix)]
     return np.mean(rows, axis=0).astype("float32")
 
 
-def _weights(model, pool, images, even):
-    single = {"token": 0, "first": pool.num_prefix, "last": -1}.get(pool.pooling)
+def _even(batch, tokens, prefix):
+    return np.tile((np.arange(tokens) >= prefix) / (tokens - prefix), (batch, 1))
+
+
+def _weights(model, pool, images, tokens):
+    single = {"token": 0, "first": pool.num_prefix, "last": tokens - 1}.get(pool.pooling)
     if single is not None:
-        row = np.zeros_like(even)
-        row[:, single] = 1
-        return row
+        return np.tile(np.arange(tokens) == single, (len(images), 1)).astype("float32")
     if pool.pooling != "map":
-        return even
-    (tokens,) = run(model.input, [pool.input], images)
+        return _even(len(images), tokens, pool.num_prefix)
+    (tokens,) = run(model, [pool.input], images)
     patches = tokens[:, pool.num_prefix :]
     probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))
     _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)

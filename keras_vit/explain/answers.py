@@ -34,10 +34,10 @@ def per_class(labels, probabilities):
 
     labels, probabilities = _pair(labels, probabilities)
     classes = np.arange(probabilities.shape[1])
-    precision, recall, _, support = precision_recall_fscore_support(
+    precision, recall, *_ = precision_recall_fscore_support(
         labels, probabilities.argmax(-1), labels=classes, zero_division=np.nan
     )
-    return {"precision": precision, "recall": recall, "support": support}
+    return {"precision": precision, "recall": recall, "support": np.bincount(labels, minlength=len(classes))}
 
 
 def calibration(labels, probabilities, bins=15):
@@ -97,6 +97,10 @@ def worst(labels, probabilities, count=16):
 
 def _pair(labels, probabilities):
     probabilities = np.asarray(probabilities, "float64")
-    if probabilities.ndim != 2 or not len(probabilities):
-        raise ValueError(f"`probabilities` has the shape (batch, classes). Received: shape={probabilities.shape}")
+    if probabilities.ndim != 2 or not len(probabilities) or not np.isfinite(probabilities).all():
+        finite = "finite" if np.isfinite(probabilities).all() else "not finite"
+        raise ValueError(
+            "`probabilities` are finite numbers of the shape (batch, classes). "
+            f"Received: shape={probabilities.shape}, {finite}"
+        )
     return checks.class_indices(labels, probabilities.shape[1], len(probabilities)), probabilities

@@ -83,7 +83,7 @@ def attention_from(model, images, patch=None):
     """
     anatomy.blocks(model)
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
-    if patch is not None and not (len(patch) == 2 and 0 <= patch[0] < rows and 0 <= patch[1] < columns):
+    if patch is not None and patch not in np.ndindex(rows, columns):
         raise ValueError(f"`patch` is (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
 
     def look(model, images):
@@ -115,7 +115,7 @@ def attention_distance(model, images):
     """
     anatomy.blocks(model)
     prefix, size = anatomy.num_prefix(model), anatomy.grid(model)
-    stride = [pixels / patches for pixels, patches in zip(model.input_shape[1:3], size)]
+    stride = [pixels / patches for pixels, patches in zip(model.inputs[0].shape[1:3], size)]
     places = np.stack(np.mgrid[: size[0], : size[1]], axis=-1).reshape(-1, 2) * stride  # (patches, 2)
     apart = np.linalg.norm(places[:, None] - places, axis=-1)  # (patches, patches)
 

@@ -23,13 +23,13 @@ def embed(model, images, batch_size=64):
     Raises:
         ValueError: If the images do not fit the model, or it gives no vector an image.
     """
-    images = checks.pixels(images, model.input_shape[1:])
+    images = checks.pixels(images, model.inputs[0].shape[1:])
     checks.positive(batch_size=batch_size)
     named = [layer for layer in model.layers if layer.name == "head"] or model.layers[-1:]
     vectors = named[0].input if isinstance(named[0], keras.layers.Dense) else model.output
     if len(vectors.shape) != 2:
         raise ValueError(f"{model.name!r} gives no vector an image. Received: outputs {tuple(vectors.shape)}")
-    return np.asarray(keras.Model(model.input, vectors).predict(images, batch_size, verbose=0), "float32")
+    return np.asarray(keras.Model(model.inputs[0], vectors).predict(images, batch_size, verbose=0), "float32")
 
 
 def project(vectors, method="pca", seed=0):
@@ -51,8 +51,9 @@ def project(vectors, method="pca", seed=0):
     """
     checks.one_of("method", method, METHODS)
     vectors = np.asarray(vectors, "float32")
-    if vectors.ndim != 2 or len(vectors) < 3:
-        raise ValueError(f"`vectors` is an array of three vectors or more. Received: shape={vectors.shape}")
+    if vectors.ndim != 2 or len(vectors) < 3 or vectors.shape[1] < 2 or not np.isfinite(vectors).all():
+        finite = "finite" if np.isfinite(vectors).all() else "not finite"
+        raise ValueError(f"`vectors` is three finite vectors or more. Received: shape={vectors.shape}, {finite}")
     if method == "umap":
         try:
             from umap import UMAP
@@ -87,6 +88,8 @@ def nearest(vectors, queries, count=5):
     from sklearn.neighbors import NearestNeighbors
 
     checks.positive(count=count)
+    if np.shape(vectors)[1:] != np.shape(queries)[1:]:
+        raise ValueError(f"Vectors of one width are compared. Received: {np.shape(vectors)} and {np.shape(queries)}")
     if count > len(vectors):
         raise ValueError(f"{len(vectors)} vectors have no {count} nearest. Received: count={count}")
     distances, indices = NearestNeighbors(metric="cosine").fit(vectors).kneighbors(queries, count)

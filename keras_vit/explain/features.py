@@ -1,6 +1,7 @@
 """A model that gives what its blocks give."""
 
 import keras
+import numpy as np
 
 from keras_vit.explain import anatomy
 
@@ -31,12 +32,13 @@ def features(model, layers=None, *, reshape=True, norm=False):
     (1, 14, 20, 192)
     """
     blocks = anatomy.blocks(model)
-    numbers = list(range(len(blocks))) if layers is None else list(layers)
-    for number in numbers:
-        if isinstance(number, bool) or number not in range(-len(blocks), len(blocks)):
-            raise ValueError(f"{model.name!r} has blocks 0 to {len(blocks) - 1}. Received: layers={layers!r}")
-    if not numbers:
-        raise ValueError(f"At least one block is needed. Received: layers={layers!r}")
+    numbers = range(len(blocks)) if layers is None else layers
+    known = isinstance(numbers, (list, tuple, range)) and all(isinstance(n, (int, np.integer)) for n in numbers)
+    if not known or not numbers or not set(numbers) <= set(range(-len(blocks), len(blocks))):
+        raise ValueError(
+            f"`layers` is a list of numbers of blocks, of which {model.name!r} has 0 to {len(blocks) - 1}. "
+            f"Received: layers={layers!r}"
+        )
     last = model.get_layer("norm") if norm and any(layer.name == "norm" for layer in model.layers) else None
     if norm and (last is None or len(last.output.shape) != 3):
         raise ValueError(f"{model.name!r} has no norm of all tokens. Received: norm=True")

@@ -1,7 +1,5 @@
 """Which patches speak for a class."""
 
-import contextlib
-
 import keras
 import numpy as np
 from keras import ops
@@ -9,6 +7,7 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.explain import anatomy
 from keras_vit.gradients import gradients
+from keras_vit.layers import TokenPool
 
 
 def attention_relevance(model, images, classes=None):
@@ -30,50 +29,62 @@ def attention_relevance(model, images, classes=None):
         ValueError: As `attention_maps`, and for a class that the model does not have.
     """
     anatomy.blocks(model)
-    if len(model.outputs) != 1 or len(model.output_shape) != 2:
+    headless = isinstance(model.layers[-1], (TokenPool, keras.layers.LayerNormalization))
+    if headless or len(model.outputs) != 1 or len(model.outputs[0].shape) != 2:
         shapes = [tuple(tensor.shape) for tensor in model.outputs]
-        raise ValueError(f"Relevance needs one logit a class. Received: {model.name!r}, with outputs {shapes}")
-    images = checks.pixels(images, model.input_shape[1:])
+        raise ValueError(
+            f"Relevance needs a head with one logit a class. Received: {model.name!r}, which ends in "
+            f"{model.layers[-1].name!r} with outputs {shapes}"
+        )
+    images = checks.pixels(images, model.inputs[0].shape[1:])
     if classes is None:
         classes = anatomy.in_parts(_logits, model, images).argmax(-1)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
-    classes = checks.class_indices(classes, model.output_shape[-1], len(images), "classes")
+    classes = checks.class_indices(classes, model.outputs[0].shape[-1], len(images), "classes")
     return anatomy.in_parts(_relevance, model, images, classes).reshape(-1, *anatomy.grid(model))
 
 
 def _logits(model, images):
-    return ops.convert_to_numpy(model(ops.convert_to_tensor(images), training=False))
+    return ops.convert_to_numpy(anatomy.run(model, model.outputs, images)[0])
 
 
 def _relevance(model, images, classes):
     blocks = anatomy.blocks(model)
-    (first,) = anatomy.run(model.input, [blocks[0].input], images)
-    ends = [*(block.input for block in blocks[1:]), model.output]
-    joints = [None if block.output is end else keras.Model(block.output, end) for block, end in zip(blocks, ends)]
+    tokens = anatomy.run(model, [block.input for block in blocks], images)
+    chosen = np.eye(model.outputs[0].shape[-1], dtype="float32")[classes]  # by what the logits are pulled
+    ends = [*(block.input for block in blocks[1:]), model.outputs[0]]
+    weighted = []
+    for block, x, end in reversed(list(zip(blocks, tokens, ends))):  # one at a time: all at once would fill the memory
 
-    def logit(added):
-        x = first
-        for block, extra, joint in zip(blocks, added, joints):
-            with _added_to_scores(block.attention, extra):
-                x, _ = block.call(x, return_attention_scores=True, training=False)  # never rematerialised
-            x = x if joint is None else joint(x, training=False)
-        return ops.sum(ops.take_along_axis(x, ops.convert_to_tensor(classes)[:, None], axis=1))
+        def pulled(values, block=block, end=end, by=chosen):
+            result = anatomy.between(block.output, end, _with_added_scores(block, *values))
+            return ops.sum(ops.cast(result, "float32") * by)
 
-    scores = anatomy.scores(model, images)  # (layers, batch, heads, tokens, tokens)
-    slopes = gradients(logit, list(np.zeros_like(scores)))
-    flow = own_place = np.eye(scores.shape[-1], dtype="float32")
-    for score, slope in zip(scores, slopes):
-        flow = flow + np.maximum(slope * score, 0).mean(1) @ flow  # (batch, tokens, tokens)
+        _, scores = block(x, return_attention_scores=True, training=False)
+        scores = ops.convert_to_numpy(scores)  # (batch, heads, tokens, tokens)
+        chosen, slope = gradients(pulled, [x, np.zeros_like(scores)])
+        chosen = np.asarray(chosen, "float32")
+        weighted.append(np.maximum(slope * scores, 0).mean(1))  # (batch, tokens, tokens)
+    flow = own_place = np.eye(weighted[0].shape[-1], dtype="float32")
+    for each in reversed(weighted):
+        flow = flow + each @ flow
     # What a patch says by being read at its own place is the same for all patches that are pooled: left out.
     return np.einsum("bt,bts->bs", anatomy.reading(model, images), flow - own_place)[:, anatomy.num_prefix(model) :]
 
 
-@contextlib.contextmanager
-def _added_to_scores(attention, extra):
-    """A block in which a tensor is added to a layer's scores: what a gradient by them is taken by."""
-    own = attention._scores
-    attention._scores = lambda *inputs: own(*inputs) + extra
-    try:
-        yield
-    finally:
-        del attention._scores
+def _with_added_scores(block, x, extra):
+    """Returns what a block gives for `x` when a tensor is added to its attention scores; the block stays as it is."""
+    layer = block.attention
+    added = _Like(layer, _scores=lambda *inputs: layer._scores(*inputs) + extra)
+    attention = lambda *inputs, **settings: type(layer).call(added, *inputs, **settings)  # noqa: E731
+    return type(block).call(_Like(block, attention=attention), x, return_attention_scores=True, training=False)[0]
+
+
+class _Like:
+    """An object with all attributes of another, but for some of its own."""
+
+    def __init__(self, other, **own):
+        vars(self).update(own, _other=other)
+
+    def __getattr__(self, name):
+        return getattr(self._other, name)

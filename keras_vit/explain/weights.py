@@ -1,5 +1,6 @@
 """What the first weights have learned."""
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -28,14 +29,14 @@ def patch_filters(model, count=28):
 
     checks.positive(count=count)
     kernel, size = anatomy.only(model, PatchEncoder).projection.kernel, anatomy.only(model, Patches).patch_size
-    stem = next((layer for layer in model.layers if layer.name == "stem"), None)
-    if stem is not None:
-        inside = [stem, *stem._flatten_layers(include_self=False)]
-        kernel = next(k for k in (getattr(layer, "kernel", None) for layer in inside) if k is not None)
-        size = kernel.shape[:2]
+    before = model.layers[: model.layers.index(anatomy.only(model, Patches))]
+    inside = [part for layer in before for part in layer._flatten_layers()]
+    convolutions = [layer.kernel for layer in inside if isinstance(layer, keras.layers.Conv2D)]
+    if convolutions:
+        kernel, size = convolutions[0], convolutions[0].shape[:2]
     kernel = ops.convert_to_numpy(kernel).astype("float32")
     filters = kernel.reshape(-1, kernel.shape[-1]).T  # (filters, height * width * channels)
-    components = PCA(min(count, *filters.shape)).fit(filters).components_
+    components = PCA(min(count, *filters.shape), svd_solver="full").fit(filters).components_
     return components.reshape(len(components), *size, -1)
 
 

@@ -26,15 +26,14 @@ def plot_confusion(labels, predictions, class_names=None):
     """
     from sklearn.metrics import confusion_matrix
 
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    count = int(max(labels.max(), predictions.max())) + 1 if class_names is None else len(class_names)
+    count = int(np.max([*labels, *predictions], initial=0)) + 1 if class_names is None else len(class_names)
     texts = canvas.names(class_names, count)
     labels = checks.class_indices(labels, count, len(predictions))
     predictions = checks.class_indices(predictions, count, name="predictions")
     matrix = confusion_matrix(labels, predictions, labels=range(count))
     shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-    side = min(2.4 + 0.4 * count, 9)
-    figure = canvas.figure(side + 0.8, side)
+    side, longest = min(2.4 + 0.4 * count, 9), 0.07 * max(map(len, texts))  # inches
+    figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if count <= WRITTEN:
@@ -74,6 +73,7 @@ def plot_per_class(measures, class_names=None, most=40):
     axis.plot(precision[order], places, "D", color=canvas.COLOURS[1], label="precision", markersize=5)
     axis.set_yticks(places, [f"{texts[i]} ({measures['support'][i]})" for i in order], fontsize=8)
     axis.set(xlabel="share (in brackets: images of the class)")
+    axis.set_xlim(right=1.02)
     axis.invert_yaxis()
     axis.grid(alpha=0.3)
     if len(order) < len(recall):
@@ -102,7 +102,7 @@ def plot_calibration(calibration):
     upper.set_title(f"Expected calibration error {calibration.error:.2%}", fontsize=10)
     upper.legend(frameon=False, fontsize=8, loc="upper left")
     lower.bar(middles, calibration.count, 0.9 / bins, color="#888888")
-    lower.set(xlabel="probability of the answer", ylabel="images", yscale="symlog")
+    lower.set(xlabel="probability of the answer", ylabel="images", yscale="log", ylim=(0.5, None))
     return figure
 
 
@@ -125,6 +125,8 @@ def plot_roc(labels, logits):
     from sklearn.metrics import roc_curve
 
     labels, logits = np.asarray(labels), np.asarray(logits, "float64")
+    if logits.shape != (len(labels), 2):
+        raise ValueError(f"Each label has two logits. Received: {len(labels)} labels, logits of shape {logits.shape}")
     area = partial_auc(logits, labels)
     false, true, _ = roc_curve(labels, logits[:, 1] - logits[:, 0])
     figure = canvas.figure(4.2, 4)

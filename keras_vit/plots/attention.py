@@ -58,7 +58,7 @@ def plot_maps(images, maps, titles=None):
         canvas.show(plain, image)
         canvas.show(over, image, heat)
         if titles is not None:
-            plain.set_title(titles[i], fontsize=8)
+            plain.set_title(canvas.words(titles[i]), fontsize=8, loc="left")
     return figure
 
 
@@ -80,6 +80,7 @@ def plot_worst(model, images, labels, class_names=None, count=8):
     """
     images = checks.pixels(images, model.input_shape[1:])
     classes = canvas.names(class_names, model.output_shape[-1])
+    checks.positive(count=count)
     labels = checks.class_indices(labels, len(classes), len(images))
     probabilities = ops.convert_to_numpy(ops.softmax(model.predict(images, verbose=0)))
     chosen = worst(labels, probabilities, count)
@@ -113,8 +114,9 @@ def plot_heads(image, maps):
         raise ValueError(f"`maps` has the shape (layers, heads, rows, columns). Received: shape={maps.shape}")
     layers, heads = maps.shape[:2]
     tall = image.shape[0] / image.shape[1]
-    figure = canvas.figure(0.9 * heads + 1.6, max(0.9 * layers, 1.6) * tall + 0.5)
-    shown, table = figure.subfigures(1, 2, width_ratios=[1.5, 0.9 * heads + 0.1])
+    size = max(0.9, 0.6 / tall, 2.5 / heads)  # inches of a tile's width: enough for its words and the heading
+    figure = canvas.figure(size * heads + 1.6, max(size * layers, 1.6) * tall + 0.5)
+    shown, table = figure.subfigures(1, 2, width_ratios=[1.5, size * heads + 0.1])
     axis = shown.subplots()
     axis.set_axis_off()
     axis.set_anchor("N")

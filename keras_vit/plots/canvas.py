@@ -98,4 +98,9 @@ def names(class_names, count):
         return [str(i) for i in range(count)]
     if len(class_names) != count:
         raise ValueError(f"{count} classes have as many names. Received: {len(class_names)} class_names")
-    return [str(name) for name in class_names]
+    return [words(name) for name in class_names]
+
+
+def words(text):
+    """Returns a text that is drawn as it is: matplotlib takes what stands between dollars for a formula."""
+    return str(text).replace("$", r"\$")

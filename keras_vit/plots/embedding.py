@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_vit import checks
 from keras_vit.plots import canvas
 
 MARKERS = "osv^D*Pp"  # with the colours: 48 classes that can be told apart
@@ -22,21 +23,23 @@ def plot_embedding(points, labels, class_names=None, images=None):
     Raises:
         ValueError: If there is not one label, and one image, for each point.
     """
-    points, labels = np.asarray(points, "float32"), np.asarray(labels)
+    points = np.asarray(points, "float32")
     if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
         raise ValueError(f"Every label has a point. Received: {len(labels)} labels, points of shape {points.shape}")
-    texts = canvas.names(class_names, int(labels.max()) + 1 if class_names is None else len(class_names))
+    count = np.max(labels, initial=0) + 1 if class_names is None else len(class_names)
+    texts, labels = canvas.names(class_names, int(count)), checks.class_indices(labels, count)
     figure = canvas.figure(7.5, 5.5)
     axis = figure.subplots()
+    drawn = {}
     for i in np.unique(labels):
         colour, marker = canvas.COLOURS[i % len(canvas.COLOURS)], MARKERS[i // len(canvas.COLOURS) % len(MARKERS)]
-        axis.scatter(*points[labels == i].T, s=14, color=colour, marker=marker, linewidths=0, alpha=0.8, label=texts[i])
+        drawn[i] = axis.scatter(*points[labels == i].T, s=14, color=colour, marker=marker, linewidths=0, alpha=0.8)
     axis.set(xticks=[], yticks=[])
     if images is not None:
         _pictures(axis, points, canvas.images(images, points=points))
-    if len(np.unique(labels)) <= 48:
-        across = 1 + (len(np.unique(labels)) - 1) // 24
-        figure.legend(loc="outside right upper", frameon=False, fontsize=8, markerscale=1.6, ncols=across)
+    if len(drawn) <= len(canvas.COLOURS) * len(MARKERS):
+        look = {"frameon": False, "fontsize": 8, "markerscale": 1.6, "ncols": 1 + (len(drawn) - 1) // 24}
+        figure.legend(list(drawn.values()), [texts[i] for i in drawn], loc="outside right upper", **look)
     return figure
 
 
@@ -57,6 +60,11 @@ def plot_neighbours(queries, images, indices, titles=None):
     """
     queries, images = canvas.images(queries, indices=indices), canvas.images(images, titles=titles)
     indices = np.asarray(indices)
+    if indices.ndim != 2 or not set(indices.ravel().tolist()) <= set(range(len(images))):
+        raise ValueError(
+            f"`indices` has the shape (queries, count), from 0 to {len(images) - 1}. Received: shape={indices.shape}, "
+            f"from {indices.min()} to {indices.max()}"
+        )
     figure, axes = canvas.tiles(indices.size + len(queries), 1 + indices.shape[1], images.shape[1:], size=1.1)
     rows = np.reshape(axes, (len(queries), -1))
     for row, query, found in zip(rows, queries, indices):
@@ -65,7 +73,7 @@ def plot_neighbours(queries, images, indices, titles=None):
         for axis, i in zip(row[1:], found):
             canvas.show(axis, images[i])
             if titles is not None:
-                axis.set_title(titles[i], fontsize=8)
+                axis.set_title(canvas.words(titles[i]), fontsize=8)
     figure.suptitle("Each image, and the nearest to it", fontsize=10)
     return figure
 

@@ -24,6 +24,8 @@ def plot_history(history):
     Raises:
         ValueError: If there is no loss in it.
     """
+    if not isinstance(history, dict):
+        raise ValueError(f"A history is a dictionary of lists: of what `fit` gives, `.history`. Received: {history!r}")
     runs = history if history and all(isinstance(one, dict) for one in history.values()) else {"": history}
     for name, one in runs.items():
         if not len(one.get("loss", ())):

@@ -37,7 +37,8 @@ def plot_positions(similarity):
     # One picture, with an empty line after each tile: a grid of 24 x 24 would be 576 axes.
     tiled = np.pad(similarity, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     tiled = tiled.transpose(0, 2, 1, 3).reshape(rows * (rows + 1), columns * (columns + 1))
-    figure = canvas.figure(0.6 + 4.4 * min(1, columns / rows), 0.4 + 4.4 * min(1, rows / columns))
+    width, height = (4.4 * min(1, sides) for sides in (columns / rows, rows / columns))  # inches
+    figure = canvas.figure(max(width, 1.4) + 1.2, max(height, 1.4) + 0.6)
     axis = figure.subplots()
     drawn = axis.imshow(tiled[:-1, :-1], cmap="viridis", vmax=1)
     for which, count in (("x", columns), ("y", rows)):

@@ -1,6 +1,7 @@
 """The charts of a report, as Plotly figures. Colours fit a light page and a dark one; the page colours the words."""
 
 import base64
+import html
 import io
 
 import numpy as np
@@ -12,6 +13,7 @@ from keras_vit.plots.history import PANELS
 
 GRID, BLUE, RED, GREEN = "rgba(128,128,128,0.25)", *canvas.COLOURS[:3]
 QUALITY = 85  # of JPEG
+LISTED, LETTERS = 40, 24  # names on an axis, and letters of a name, at most
 
 
 def curves(history):
@@ -27,7 +29,9 @@ def _curve(history, panel, label, validation):
          "mode": "lines" if len(history[column]) > 1 else "markers"}
         for column, name, colour in lines
     ]  # fmt: skip
-    return _figure(traces, xaxis={"title": "epoch"}, yaxis={"title": label}, showlegend=len(lines) > 1)
+    return _figure(
+        traces, xaxis={"title": "epoch", "tickformat": "d"}, yaxis={"title": label}, showlegend=len(lines) > 1
+    )
 
 
 def confusion(labels, answers, class_names):
@@ -35,35 +39,36 @@ def confusion(labels, answers, class_names):
     from sklearn.metrics import confusion_matrix
 
     matrix = confusion_matrix(labels, answers, labels=range(len(class_names)))
-    shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
+    shares, few = matrix / np.maximum(matrix.sum(1, keepdims=True), 1), len(class_names) <= WRITTEN
     trace = {
         "type": "heatmap",
-        "z": shares.round(4).tolist(),
-        "text": matrix.tolist(),
-        "x": list(class_names),
-        "y": list(class_names),
+        "z": shares.round(3).tolist(),
+        "text": matrix.tolist() if few else None,  # of a thousand classes it would be megabytes
         "colorscale": "Blues",
         "zmin": 0,
         "zmax": 1,
-        "hovertemplate": "%{y}, called %{x}: %{text} images, %{z:.1%}<extra></extra>",
-        "texttemplate": "%{text}" if len(class_names) <= WRITTEN else None,
+        "hovertemplate": "%{y}, called %{x}: " + "%{text} images, " * few + "%{z:.1%}<extra></extra>",
+        "texttemplate": "%{text}" if few else None,
         "showscale": False,
     }
-    across, down = ({"type": "category", "title": title} for title in ("answer", "truth"))
-    return _figure([trace], xaxis=across, yaxis={**down, "autorange": "reversed"})
+    names = _names([_short(name) for name in class_names])
+    return _figure(
+        [trace], xaxis={**names, "title": "answer"}, yaxis={**names, "title": "truth", "autorange": "reversed"}
+    )
 
 
 def per_class(labels, probabilities, class_names):
-    """Returns precision and recall of each class, by recall."""
+    """Returns precision and recall of the classes, those of the least recall on top."""
     found = explain.per_class(labels, probabilities)
-    order = np.argsort(-found["recall"], kind="stable")
-    names = [f"{class_names[i]} ({found['support'][i]})" for i in order]
+    order = np.argsort(found["recall"], kind="stable")[:LISTED]
+    names = _names([f"{_short(class_names[i])} ({found['support'][i]})" for i in order])
     traces = [
-        {"x": found[measure][order].tolist(), "y": names, "name": measure, "mode": "markers",
-         "marker": {"color": colour, "symbol": symbol, "size": 9}}
+        {"x": found[measure][order].tolist(), "y": list(range(len(order))), "name": measure, "mode": "markers",
+         "hovertemplate": "%{y}: %{x:.1%}", "marker": {"color": colour, "symbol": symbol, "size": 9}}
         for measure, colour, symbol in (("recall", BLUE, "circle"), ("precision", RED, "diamond"))
     ]  # fmt: skip
-    return _figure(traces, xaxis={"title": "share", "tickformat": ".0%"}, yaxis={"type": "category"}, showlegend=True)
+    share = {"title": "share", "tickformat": ".0%", "range": [min(0.98, *_least(traces)) - 0.02, 1.02]}
+    return _figure(traces, xaxis=share, yaxis={**names, "range": [len(order) - 0.5, -0.5]}, showlegend=True)
 
 
 def calibration(found):
@@ -85,11 +90,12 @@ def embedding(points, labels, probabilities, class_names):
     traces = []
     for i in np.unique(labels):
         here = np.flatnonzero(labels == i)
-        answers = [(k, class_names[probabilities[k].argmax()], probabilities[k].max()) for k in here]
-        told = [f"image {k}: {class_names[i]}, called {answer} ({sure:.0%})" for k, answer, sure in answers]
+        truth = html.escape(str(class_names[i]))
+        answers = [(k, html.escape(str(class_names[probabilities[k].argmax()])), probabilities[k].max()) for k in here]
+        told = [f"image {k}: {truth}, called {answer} ({sure:.0%})" for k, answer, sure in answers]
         marker = {"color": canvas.COLOURS[i % len(canvas.COLOURS)], "symbol": int(i // len(canvas.COLOURS) % 30)}
         x, y = points[here].T.round(3).tolist()
-        traces.append({"x": x, "y": y, "mode": "markers", "name": class_names[i], "text": told,
+        traces.append({"x": x, "y": y, "mode": "markers", "name": html.escape(_short(class_names[i])), "text": told,
                        "hovertemplate": "%{text}<extra></extra>", "marker": {**marker, "size": 6}})  # fmt: skip
     bare = {"visible": False}
     return _figure(traces, xaxis=bare, yaxis=bare, showlegend=len(traces) <= 48)
@@ -137,6 +143,22 @@ def jpeg(pixels):
     written = io.BytesIO()
     Image.fromarray(pixels).save(written, "JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(written.getvalue()).decode()}"
+
+
+def _least(traces):
+    return (min((x for x in trace["x"] if x == x), default=1) for trace in traces)  # without NaN
+
+
+def _short(name):
+    """Returns a class's name, no longer than an axis has room for."""
+    name = str(name)
+    return name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
+
+
+def _names(texts):
+    """Returns what an axis of numbers says: by their own names equal ones would be one."""
+    shown = range(0, len(texts), -(-len(texts) // LISTED))
+    return {"tickvals": list(shown), "ticktext": [html.escape(texts[i]) for i in shown]}
 
 
 def _figure(traces, xaxis, yaxis, **layout):

@@ -1,17 +1,19 @@
 """What a report tells, as plain values and arrays."""
 
+import itertools
 import json
+import math
 import pathlib
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
-from keras_vit import explain, results, rundir
+from keras_vit import checks, explain, results, rundir
 from keras_vit.runs import need_tensorflow
 
 SHOWN = 8  # images in the gallery, and of the best and worst each
-PLACED = 1000  # images on the map of embeddings
+PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and values of their pixels, at most
 
 
 class Facts(NamedTuple):
@@ -46,23 +48,29 @@ def gather(target, arrays=None, most=10_000):
         `Facts`.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`.
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for less than one image.
     """
     need_tensorflow("A report")
+    checks.positive(most=most)
     from keras_vit import training
 
     loaded = model, recipe, class_names, _ = results.load_whole(target)
     source = results.source_of(target, None, arrays, loaded)
     some = source.take(slice(most))
+    size = model.input_shape[1:]
     run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
-    logits, labels = training.outputs(run, recipe, some, model.input_shape[1:])
+    logits, labels = training.outputs(run, recipe, some, size)
     probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
     right = np.flatnonzero(probabilities.argmax(-1) == labels)
     best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
     worst = explain.worst(labels, probabilities, SHOWN)
-    first = np.arange(min(PLACED, len(labels)))
-    images = dict(_images(some, recipe, model.input_shape[1:], {*first, *best, *worst}))
-    placed = np.stack([images[i] for i in first])
+    placed = np.empty((min(PLACED, len(labels), max(VALUES // math.prod(size), SHOWN)), *size), "float32")
+    images = {}
+    for i, image in _images(some, recipe, size, 1 + max(len(placed) - 1, *best, *worst)):
+        if i < len(placed):
+            placed[i] = image
+        if i in {*best, *worst}:
+            images[i] = image
     folder = pathlib.Path(results.home(target, recipe))
     trained = rundir.is_run(target)
     return Facts(
@@ -76,7 +84,7 @@ def gather(target, arrays=None, most=10_000):
         placed[:SHOWN],
         (best, [images[i] for i in best]),
         (worst, [images[i] for i in worst]),
-        explain.project(explain.embed(model, placed), "tsne") if len(first) > 3 else np.empty((0, 2)),
+        explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
         training.read_history(target) if trained and (folder / rundir.HISTORY).exists() else {},
         rundir.trained_on(target),
         not trained,
@@ -84,16 +92,12 @@ def gather(target, arrays=None, most=10_000):
     )
 
 
-def _images(source, recipe, size, wanted):
-    """Yields `(index, pixels)` of some of a source's images, as evaluation sees them."""
+def _images(source, recipe, size, count):
+    """Yields `(index, pixels)` of a source's first images, as evaluation sees them."""
     from keras_vit.data import pipeline
 
-    index = 0
-    for images, _ in pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator():
-        for image in images:
-            if index in wanted:
-                yield index, image
-            index += 1
+    batches = pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator()
+    return itertools.islice(enumerate(image for images, _ in batches for image in images), count)
 
 
 def _exports(folder):

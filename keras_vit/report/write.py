@@ -1,6 +1,7 @@
 """The page itself."""
 
 import importlib.resources
+import os
 import pathlib
 
 import numpy as np
@@ -11,6 +12,7 @@ from keras_vit.report import charts
 from keras_vit.report.gather import gather
 
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and how many stand side by side
+MOST_BLOCKS = 12  # that it shows: of more, some between the first and the last
 
 
 def report(target, to=None, *, arrays=None, most=10_000):
@@ -29,16 +31,26 @@ def report(target, to=None, *, arrays=None, most=10_000):
         The path.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for another ending.
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for another ending, or less than one image.
+        OSError: If no file can be written there.
     """
     if to is not None and pathlib.Path(to).suffix != ".html":
         raise ValueError(f"A report is a file that ends in .html. Received: {str(to)!r}")
+    if to is not None:
+        _check_place(pathlib.Path(to))
     facts = gather(target, arrays, most)
     path = pathlib.Path(to or pathlib.Path(results.home(target, facts.recipe)) / "report.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
         temporary.write_text(page(facts), encoding="utf-8")
     return path
+
+
+def _check_place(path):
+    """Raises OSError if a file cannot be written there: it is known before minutes of work."""
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK):
+        raise OSError(f"It is not possible to write a file there. Received: {str(path)!r}")
 
 
 def page(facts):
@@ -61,6 +73,8 @@ def page(facts):
         examples={"Worst": _examples(facts, *facts.worst), "Best": _examples(facts, *facts.best)},
         accuracy=float((facts.probabilities.argmax(-1) == facts.labels).mean()),
         calibration=calibration,
+        listed=min(charts.LISTED, len(facts.class_names)),
+        tall=_side_by_side(facts.shown, [None] * len(facts.shown)).shape,
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -88,7 +102,8 @@ def _gallery(model, images):
     """Returns the pictures of the gallery, by the words of its slider."""
     blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
     maps = {"images": [None] * len(images)}
-    maps |= {f"block {i}": block for i, block in enumerate(blocks)}
+    thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
+    maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
     maps["relevance"] = explain.attention_relevance(model, images)
     return {word: _side_by_side(images, heats) for word, heats in maps.items()}
@@ -96,7 +111,7 @@ def _gallery(model, images):
 
 def _side_by_side(images, heats):
     tiles = [np.pad(canvas.painted(*pair, TILE), ((2, 2), (2, 2), (0, 0))) for pair in zip(images, heats)]
-    tiles += [np.zeros_like(tiles[0])] * (-len(tiles) % ACROSS)
+    tiles += [np.zeros_like(tiles[0])] * (-len(tiles) % ACROSS if len(tiles) > ACROSS else 0)
     rows = [np.concatenate(tiles[i : i + ACROSS], axis=1) for i in range(0, len(tiles), ACROSS)]
     return np.concatenate(rows)
 

@@ -47,7 +47,7 @@ def test_attention_pooling_is_read_by_its_own_scores():
     np.testing.assert_allclose(anatomy.reading(model, IMAGES), expected, atol=1e-5)
 
 
-def test_parts_of_a_batch_are_joined():
+def test_parts_of_a_batch_are_joined(monkeypatch):
     seen = []
 
     def add(model, images, labels):
@@ -55,7 +55,8 @@ def test_parts_of_a_batch_are_joined():
         return images.sum((1, 2, 3)) + labels
 
     images = np.concatenate([IMAGES] * 4)
-    found = anatomy.in_parts(add, tiny(), images, np.arange(12), size=5)
+    monkeypatch.setattr(anatomy, "SCORES", 5 * 3 * 2 * 7**2)  # of five images
+    found = anatomy.in_parts(add, tiny(), images, np.arange(12))
     assert seen == [5, 5, 2]
     np.testing.assert_array_equal(found, images.sum((1, 2, 3)) + np.arange(12))
 
@@ -74,5 +75,26 @@ def test_models_of_your_own():
     for model in (hand_made(causal=True), hand_made(twice=True)):
         with pytest.raises(ValueError, match="called once, with tokens alone"):
             anatomy.blocks(model)
+    sequence = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="dense")
+    with pytest.raises(ValueError, match="functional Keras model with one input. Received: <Sequential name=dense"):
+        anatomy.blocks(sequence)
     with pytest.raises(ValueError, match="'dense', which has none"):
-        anatomy.blocks(keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="dense"))
+        anatomy.blocks(keras.Model(sequence.inputs[0], sequence.outputs[0], name="dense"))
+    with pytest.raises(ValueError, match="Received: 'm.keras'"):
+        anatomy.blocks("m.keras")
+
+
+def test_a_pool_of_all_tokens_reads_all():
+    inputs = keras.Input((12, 8, 3))
+    x = TransformerBlock(2, 32)(PatchEncoder(16)(Patches(4)(inputs)))
+    model = keras.Model(inputs, TokenPool("gap", num_prefix=0)(x))
+    np.testing.assert_allclose(anatomy.reading(model, IMAGES), np.full((3, 7), 1 / 7))
+
+
+def test_what_lies_between_two_tensors_is_computed_and_leaves_no_trace():
+    model = tiny(distilled=True)
+    middle, nodes = model.get_layer("block_1").output, [len(layer._inbound_nodes) for layer in model.layers]
+    (value,) = anatomy.run(model, [middle], IMAGES)
+    found = anatomy.between(middle, model.outputs[0], value)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(model(IMAGES)), atol=1e-5)
+    assert [len(layer._inbound_nodes) for layer in model.layers] == nodes

@@ -42,9 +42,10 @@ def test_it_is_saved_trained_and_shares_its_weights(tmp_path):
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match=r"blocks 0 to 2\. Received: layers=\[3\]"):
+    with pytest.raises(ValueError, match=r"has 0 to 2\. Received: layers=\[3\]"):
         features(tiny(), [3])
-    with pytest.raises(ValueError, match=r"layers=\[\]"):
-        features(tiny(), [])
+    for layers in ([], 3, [1.0], "1"):
+        with pytest.raises(ValueError, match="is a list of numbers of blocks"):
+            features(tiny(), layers)
     with pytest.raises(ValueError, match="no norm of all tokens"):
         features(tiny(pooling="gap", final_norm="after"), norm=True)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from keras_vit import vit
 from keras_vit.explain import patch_filters, position_similarity
 from tests.explain.models import shared, tiny
 
@@ -15,6 +16,16 @@ def test_filters_are_the_principal_components():
     assert found.shape == (2, 4, 4, 3)
     assert abs(found[0].ravel() @ first) > 0.99 and abs(found[1].ravel() @ second) > 0.9
     assert patch_filters(model).shape[0] == 28
+
+
+def test_filters_of_large_patches_are_exact_and_draw_nothing():
+    model = vit("B/16", image_size=16, depth=1, num_classes=2)
+    state = np.random.get_state()[1].copy()
+    found = patch_filters(model, 5).reshape(5, -1)
+    kernel = np.asarray(model.get_layer("encoder").projection.kernel).T
+    expected = np.linalg.svd(kernel - kernel.mean(0), full_matrices=False)[2][:5]
+    np.testing.assert_allclose(np.abs((found * expected).sum(1)), 1, atol=1e-3)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
 def test_filters_of_a_hybrid_are_those_of_its_first_convolution():

@@ -10,7 +10,7 @@ from tests.explain.models import IMAGES, shared
 def test_attention_shows_each_image_and_its_map(method, tmp_path):
     figure = plot_attention(shared("token"), IMAGES, ["a", "b", "c"], method)
     drawn = [axis for axis in figure.axes if axis.images]
-    assert len(drawn) == 6 and [axis.get_title() for axis in drawn[::2]] == ["a", "b", "c"]
+    assert len(drawn) == 6 and [axis.get_title("left") for axis in drawn[::2]] == ["a", "b", "c"]
     assert all(len(axis.images) == 1 + i % 2 for i, axis in enumerate(drawn))
     if method == "relevance":
         expected = attention_relevance(shared("token"), IMAGES)
@@ -25,7 +25,7 @@ def test_worst_shows_the_mistakes_alone(tmp_path):
     names = ["zero", "one", "two", "three", "four"]
     figure = plots.plot_worst(model, IMAGES, labels, names)
     shown, over = (axis for axis in figure.axes if axis.images)
-    assert shown.get_title().startswith(f"{names[labels[1]]}, called {names[answers[1]]} (")
+    assert shown.get_title("left").startswith(f"{names[labels[1]]}, called {names[answers[1]]} (")
     np.testing.assert_allclose(shown.images[0].get_array(), IMAGES[1] / 255, atol=1e-6)
     np.testing.assert_allclose(over.images[1].get_array(), attention_relevance(model, IMAGES)[1], rtol=1e-4)
     figure.savefig(tmp_path / "worst.png")

@@ -22,6 +22,12 @@ def test_each_class_has_its_own_look(classes, tmp_path):
     figure.savefig(tmp_path / "embedding.png")
 
 
+def test_names_are_drawn_as_they_are(tmp_path):
+    figure = plots.plot_embedding(np.eye(3)[:, :2], [0, 1, 2], ["_hidden", "$x_$", "b"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["_hidden", r"\$x_\$", "b"]
+    figure.savefig(tmp_path / "embedding.png")
+
+
 def test_neighbours_stand_beside_their_image(tmp_path):
     titles = [str(i) for i in range(60)]
     figure = plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
@@ -34,5 +40,9 @@ def test_neighbours_stand_beside_their_image(tmp_path):
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"2 labels, points of shape \(3, 2\)"):
         plots.plot_embedding(np.zeros((3, 2)), [0, 1])
+    with pytest.raises(ValueError, match=r"such as \[-1\]"):
+        plots.plot_embedding(np.zeros((3, 2)), [0, -1, 2])
+    with pytest.raises(ValueError, match="from 0 to 59. Received: shape=\\(1, 2\\), from 5 to 60"):
+        plots.plot_neighbours(IMAGES[:1], IMAGES, [[5, 60]])
     with pytest.raises(ValueError, match="2 images and 1 indices"):
         plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9]])

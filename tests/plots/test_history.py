@@ -27,6 +27,8 @@ def test_runs_are_compared_with_their_rate_and_pace(tmp_path):
 
 
 def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"`\.history`"):
+        plot_history([1.0, 2.0])
     for history in ({}, {"loss": []}, {"first": {"accuracy": [1.0]}}):
         with pytest.raises(ValueError, match="has a `loss`"):
             plot_history(history)

@@ -24,11 +24,21 @@ def test_curves_are_those_of_the_history():
 
 def test_confusion_and_classes():
     (trace,) = charts.confusion(LABELS, PROBABILITIES.argmax(-1), NAMES).data
-    assert [list(row) for row in trace.z] == [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]]
+    assert [list(row) for row in trace.z] == [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]] and trace.x is None
     assert [list(row) for row in trace.text] == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
-    recall, precision = charts.per_class(LABELS, PROBABILITIES, NAMES).data
-    assert list(recall.y) == ["<b> (1)", "c (1)", "a (2)"] and list(recall.x) == [1, 1, 0.5]
-    assert list(precision.x) == [0.5, 1, 1]
+    figure = charts.per_class(LABELS, PROBABILITIES, NAMES)
+    recall, precision = figure.data
+    assert figure.layout.yaxis.ticktext == ("a (2)", "&lt;b&gt; (1)", "c (1)")
+    assert recall.x == (0.5, 1, 1) and precision.x == (1, 0.5, 1)
+
+
+def test_equal_long_and_many_names():
+    figure = charts.confusion([0, 1, 2], [0, 1, 2], ["crane", "crane", "x" * 60])
+    assert figure.layout.xaxis.ticktext == ("crane", "crane", "x" * 23 + "…")
+    many = np.arange(200)
+    figure = charts.confusion(many, many, [f"class {i}" for i in many])
+    assert len(figure.layout.yaxis.ticktext) == 40 and figure.data[0].text is None
+    assert len(charts.per_class(many, np.eye(200), many).data[0].x) == 40
 
 
 def test_calibration_has_a_bar_for_each_bin_with_images():
@@ -38,8 +48,8 @@ def test_calibration_has_a_bar_for_each_bin_with_images():
 
 def test_embedding_tells_each_point():
     traces = charts.embedding(np.arange(8.0).reshape(4, 2), LABELS, PROBABILITIES, NAMES).data
-    assert [trace.name for trace in traces] == NAMES
-    assert traces[0].text[1] == "image 1: a, called <b> (60%)" and traces[2].x == (6.0,)
+    assert [trace.name for trace in traces] == ["a", "&lt;b&gt;", "c"]
+    assert traces[0].text[1] == "image 1: a, called &lt;b&gt; (60%)" and traces[2].x == (6.0,)
 
 
 def test_distance_has_a_point_for_each_head():

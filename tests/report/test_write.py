@@ -1,12 +1,14 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
 from keras_vit import count_macs, export_tflite, load_run
 from keras_vit.report import report
+from keras_vit.report.gather import gather
 from tests.browser import chromium, watched
 
 
@@ -26,20 +28,36 @@ def test_one_file_tells_all(run, written):
     assert f"{model.count_params():,}" in page and f"{count_macs(model) / 1e6:,.3f}" in page
     told = json.loads((run / "model.tflite.json").read_text())["report"]
     assert "model.tflite" in page and f"{told['bytes'] / 1e6:.2f}" in page
-    for word in ("Training", "Answers", "Worst answers", "Best answers", "Layers", "Exports", "Recipe", "block_0"):
-        assert word in page
+    facts = gather(run)
+    examples = len(facts.best[0]) + len(facts.worst[0])
+    assert "block_0" in page and page.count('alt="An image of the class') == examples
     assert f"<td>{recipe.optim.learning_rate}</td>" in page
 
 
 def test_another_ending_and_a_failure_leave_what_was_there(run, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"ends in \.html\. Received: .*report\.pdf"):
         report(run, tmp_path / "report.pdf")
+    with pytest.raises(ValueError, match="most=0"):
+        report(run, tmp_path / "new.html", most=0)
     (tmp_path / "old.html").write_text("old")
+    for path in (tmp_path / "old.html" / "new.html", run.parent / "folder.html"):
+        (run.parent / "folder.html").mkdir(exist_ok=True)
+        with pytest.raises(OSError, match="not possible to write a file there. Received: "):
+            report(run, path)
     monkeypatch.setattr("keras_vit.report.write.page", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         report(run, tmp_path / "old.html")
     assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
     assert (tmp_path / "old.html").read_text() == "old"
+
+
+@pytest.mark.parametrize("right, said", [(True, "There is no mistake"), (False, "No answer is right")])
+def test_all_right_all_wrong_and_one_image(right, said, run, tmp_path):
+    model, *_ = load_run(run)
+    images = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 1))
+    answers = np.asarray(model(images)).argmax(-1)
+    text = report(run, tmp_path / "one.html", arrays=(images, answers if right else (answers + 1) % 10)).read_text()
+    assert said in text and "measured on 1 images" in text and 'id="map"' not in text
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
