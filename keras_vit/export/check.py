@@ -45,7 +45,7 @@ class Report:
         lines = [
             f"{self.path}: {self.quantize or 'float32'}, {self.bytes / 1e6:.2f} MB; {threads}",
             f"  from Keras, on {self.images} images: largest difference {self.max_abs_diff:.1e}, mean "
-            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same top-1 class {self.agreement:.1%}",
+            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same top-1 class {self.agreement:.2%}",
             f"  {sum(self.operators.values())} operators: {most}",
         ]
         if self.accuracy:

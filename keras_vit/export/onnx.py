@@ -58,12 +58,20 @@ def export_onnx(model, path, *, images=None, classes=None, labels=None, probabil
 
 
 def _write(model, path, probabilities):
-    """Writes a model by Keras's own exporter, which wants one that was called, and names its outputs by layers."""
+    """Writes a model by Keras's own exporter, which wants one that was called; it has no say in the output's name."""
+    import onnx
+
     pixels = keras.Input(model.input_shape[1:], name="images")
-    last = keras.layers.Activation("softmax" if probabilities else "linear", dtype="float32",
-                                   name="probabilities" if probabilities else "logits")  # fmt: skip
+    last = keras.layers.Activation("softmax" if probabilities else "linear", dtype="float32")
     outer = keras.Model(pixels, last(model(pixels, training=False)))
     outer(keras.ops.zeros((1, *model.input_shape[1:])))
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of NumPy, that Keras's exporter calls forth
         outer.export(str(path), format="onnx", verbose=False)
+    written = onnx.load(path)
+    (output,) = written.graph.output
+    before, output.name = output.name, "probabilities" if probabilities else "logits"
+    for node in written.graph.node:
+        node.input[:] = [output.name if name == before else name for name in node.input]
+        node.output[:] = [output.name if name == before else name for name in node.output]
+    onnx.save(written, path)

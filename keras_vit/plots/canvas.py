@@ -1,5 +1,7 @@
 """What every picture is drawn on, and with."""
 
+import io
+
 import numpy as np
 
 from keras_vit import checks
@@ -9,11 +11,18 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def figure(width, height):
-    """Returns an empty figure, sizes in inches."""
-    import matplotlib.pyplot  # noqa: F401  (lets a notebook show the figure)
+    """Returns an empty figure, sizes in inches, which a notebook shows."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained", dpi=120)
+    drawn = Figure(figsize=(width, height), layout="constrained", dpi=120)
+    drawn._repr_png_ = lambda: _png(drawn)  # without pyplot, which keeps what it draws
+    return drawn
+
+
+def _png(drawn):
+    written = io.BytesIO()
+    drawn.savefig(written, format="png")
+    return written.getvalue()
 
 
 def tiles(count, across, shape, size=1.6, times=1):

@@ -6,8 +6,6 @@ from keras_vit import attention_maps, attention_rollout
 from keras_vit.explain import attention_distance, attention_from
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
 
-pytestmark = pytest.mark.backend
-
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shapes_and_row_sums(kind):
@@ -21,6 +19,7 @@ def test_shapes_and_row_sums(kind):
     assert model.get_config() == before
 
 
+@pytest.mark.backend
 def test_maps_are_those_of_the_forward_pass():
     model = tiny()
     block = model.get_layer("block_2")
@@ -31,6 +30,7 @@ def test_maps_are_those_of_the_forward_pass():
     np.testing.assert_allclose(attention_maps(model, IMAGES)[2], expected, atol=1e-5)
 
 
+@pytest.mark.backend
 @pytest.mark.parametrize("kind, read", [("token", [0]), ("distilled", [0, 1]), ("registers", range(2, 8))])
 def test_rollout_by_hand(kind, read):
     model = shared(kind)
@@ -58,6 +58,7 @@ def test_rollout_of_other_fusions_and_fewer_scores_by_hand(fusion, fuse):
     assert np.abs(found - attention_rollout(model, IMAGES)).max() > 1e-3
 
 
+@pytest.mark.backend
 def test_attention_from_a_patch_and_from_what_is_read():
     model = shared("distilled")
     maps = attention_maps(model, IMAGES)

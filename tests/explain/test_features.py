@@ -5,8 +5,6 @@ import pytest
 from keras_vit import attention_maps, features
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
 
-pytestmark = pytest.mark.backend
-
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_maps_are_the_blocks_own_patches(kind):
@@ -19,6 +17,7 @@ def test_maps_are_the_blocks_own_patches(kind):
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(found["block_2"]).reshape(3, 6, 32), patches)
 
 
+@pytest.mark.backend
 def test_all_tokens_and_the_norm():
     model = tiny(registers=1)
     found = features(model, reshape=False, norm=True)(IMAGES)
@@ -27,6 +26,7 @@ def test_all_tokens_and_the_norm():
     np.testing.assert_allclose(np.asarray(found["block_2"]), np.asarray(normed), atol=1e-5)
 
 
+@pytest.mark.backend
 def test_it_is_saved_trained_and_shares_its_weights(tmp_path):
     model = tiny()
     taken = features(model, [1])

@@ -8,8 +8,6 @@ from keras_vit import attention_relevance, from_recipe, vit
 from keras_vit.explain import attention_maps
 from tests.explain.models import IMAGES, KINDS, shared
 
-pytestmark = pytest.mark.backend
-
 
 def one_block():
     """Returns a model whose logits are linear in its attention: one block, no norm behind it, no MLP's branch."""
@@ -20,6 +18,7 @@ def one_block():
     return model
 
 
+@pytest.mark.backend
 def test_relevance_by_hand():
     model = one_block()
     block = model.get_layer("block_0")
@@ -56,6 +55,7 @@ def test_an_image_does_not_change_anothers():
     np.testing.assert_allclose(together[7], attention_relevance(model, images[7:8], 3)[0], rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.backend
 def test_several_may_look_at_once():
     model = shared("token")
     expected = attention_relevance(model, IMAGES, 1)

@@ -21,6 +21,11 @@ def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities
     model, path = tiny(**options), tmp_path / "m.onnx"
     report = keras_vit.export_onnx(model, path, images=IMAGES, labels=["a", "b", "c", "d"], probabilities=probabilities)
     assert report.agreement == 1 and report.max_abs_diff < 1e-4 * report.range and "Erfc" not in report.operators
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path)
+    assert [tensor.name for tensor in session.get_inputs()] == ["images"]
+    assert [tensor.name for tensor in session.get_outputs()] == ["probabilities" if probabilities else "logits"]
     run, _ = runtimes.onnx(path)
     assert run(IMAGES[:1]).shape == (1, 4) and run(IMAGES).shape == (5, 4)
     if probabilities:

@@ -46,3 +46,10 @@ def test_painted_is_what_is_shown_as_pixels():
     assert over.shape == (30, 20, 3)
     assert over[2, 2].sum() > over[25, 2].sum() + 100  # bright where the map is, dark where it is not
     assert canvas.painted(np.full((600, 600, 5), 51), np.zeros((3, 3))).max() < 60
+
+
+def test_a_notebook_shows_a_figure_without_pyplot():
+    formatters = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed")
+    figure, _ = canvas.tiles(1, 1, (4, 4))
+    shown, _ = formatters.DisplayFormatter().format(figure, include=["image/png"])
+    assert shown["image/png"].startswith(b"\x89PNG")
