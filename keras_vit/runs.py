@@ -52,7 +52,7 @@ def fit(
     Args:
         recipe: A `Recipe`, or a name.
         workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `data.json` (what tells the data from
-            any other), `labels.txt`; `history.csv`, `best.keras` and a snapshot of the whole state, `state-...`, after
+            any other), `labels.txt`, `machine.json` (where it was trained last); `history.csv`, `best.keras` and a snapshot of the whole state, `state-...`, after
             each epoch; snapshots every ten minutes too; and `model.keras` (the last epoch) at the end.
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.

@@ -93,4 +93,13 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path):
     for a, b in zip(*models):
         np.testing.assert_array_equal(a, b)
     left = {path.name for path in (tmp_path / "killed").iterdir() if not path.name.startswith("state-")}
-    assert left <= {"recipe.json", "data.json", "labels.txt", "history.csv", "best.keras", "model.keras", ".lock"}
+    assert left <= {
+        "recipe.json",
+        "machine.json",
+        "data.json",
+        "labels.txt",
+        "history.csv",
+        "best.keras",
+        "model.keras",
+        ".lock",
+    }

@@ -23,7 +23,7 @@ def test_every_recipe_trains_two_steps(name, tmp_path, monkeypatch):
 
 def test_a_run_leaves_its_files(run):
     assert {p.name.split("-")[0] for p in run.iterdir()} - {".lock"} == {
-        "recipe.json", "data.json", "labels.txt", "history.csv", "state", "best.keras", "model.keras"
+        "recipe.json", "machine.json", "data.json", "labels.txt", "history.csv", "state", "best.keras", "model.keras"
     }  # fmt: skip
     model, recipe, names = results.load_run(run)
     assert recipe == small() and names == tuple("0123456789")
