@@ -52,8 +52,9 @@ def fit(
     Args:
         recipe: A `Recipe`, or a name.
         workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `data.json` (what tells the data from
-            any other), `labels.txt`, `machine.json` (where it was trained last); `history.csv`, `best.keras` and a snapshot of the whole state, `state-...`, after
-            each epoch; snapshots every ten minutes too; and `model.keras` (the last epoch) at the end.
+            any other), `labels.txt`, `machine.json` (what it was trained on last); `history.csv`, `best.keras` and a
+            snapshot of the whole state, `state-...`, after each epoch; snapshots every ten minutes too; and
+            `model.keras` (the last epoch) at the end.
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
         teacher: Model to learn from, in place of the one that the recipe names, where it says `optim.distill`.
