@@ -65,30 +65,30 @@ def gather(target, arrays=None, most=10_000):
     best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
     worst = explain.worst(labels, probabilities, SHOWN)
     placed = np.empty((min(PLACED, len(labels), max(VALUES // math.prod(size), SHOWN)), *size), "float32")
-    images = {}
-    for i, image in _images(some, recipe, size, 1 + max(len(placed) - 1, *best, *worst)):
+    examples, images = {*best, *worst}, {}
+    for i, image in _images(some, recipe, size, 1 + max(len(placed) - 1, *examples)):
         if i < len(placed):
             placed[i] = image
-        if i in {*best, *worst}:
+        if i in examples:
             images[i] = image
     folder = pathlib.Path(results.home(target, recipe))
     trained = rundir.is_run(target)
     return Facts(
-        model,
-        recipe,
-        class_names,
-        "the images given" if arrays is not None else recipe.data.test,
-        len(some) == len(source),
-        labels,
-        probabilities,
-        placed[:SHOWN],
-        (best, [images[i] for i in best]),
-        (worst, [images[i] for i in worst]),
-        explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
-        training.read_history(target) if trained and (folder / rundir.HISTORY).exists() else {},
-        rundir.trained_on(target),
-        not trained,
-        _exports(folder),
+        model=model,
+        recipe=recipe,
+        class_names=class_names,
+        split="the images given" if arrays is not None else recipe.data.test,
+        whole=len(some) == len(source),
+        labels=labels,
+        probabilities=probabilities,
+        shown=placed[:SHOWN],
+        best=(best, [images[i] for i in best]),
+        worst=(worst, [images[i] for i in worst]),
+        points=explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
+        history=training.read_history(target) if trained and (folder / rundir.HISTORY).exists() else {},
+        machine=rundir.trained_on(target),
+        shipped=not trained,
+        exports=_exports(folder),
     )
 
 
