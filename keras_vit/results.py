@@ -48,9 +48,9 @@ def evaluate(target, split=None, *, arrays=None):
     need_tensorflow("Evaluation of a recipe")
     from keras_vit import training
 
-    model, recipe, class_names, data = load_whole(target)
+    loaded = model, recipe, *_ = load_whole(target)
     shape = model.input_shape[1:]
-    source = source_of(target, split, arrays, (model, recipe, class_names, data))
+    source = source_of(target, split, arrays, loaded)
     folder = pathlib.Path(home(target, recipe))
     own = folder / rundir.MODEL if rundir.is_run(target) else recipe.weights.file
     found = {str(own): training.evaluate(model, recipe, source)}

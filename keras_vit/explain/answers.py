@@ -40,6 +40,23 @@ def per_class(labels, probabilities):
     return {"precision": precision, "recall": recall, "support": np.bincount(labels, minlength=len(classes))}
 
 
+def confusion(labels, answers, classes):
+    """Counts how often each class is answered for each.
+
+    Args:
+        labels: Class indices, `(batch,)`.
+        answers: Class indices, `(batch,)`.
+        classes: Number of classes.
+
+    Returns:
+        Two arrays, `(classes, classes)`, truth by answer: images, and their shares of those of the true class, 0 to 1.
+    """
+    from sklearn.metrics import confusion_matrix
+
+    images = confusion_matrix(labels, answers, labels=range(classes))
+    return images, images / np.maximum(images.sum(1, keepdims=True), 1)
+
+
 def calibration(labels, probabilities, bins=15):
     """Compares how sure a model is with how often it is right.
 

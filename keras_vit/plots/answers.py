@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.explain.answers import confusion
 from keras_vit.metrics import SENSITIVITY, partial_auc
 from keras_vit.plots import canvas
 
@@ -24,14 +25,11 @@ def plot_confusion(labels, predictions, class_names=None):
     Raises:
         ValueError: If there is not one prediction for each label, or a class without a name.
     """
-    from sklearn.metrics import confusion_matrix
-
     count = int(np.max([*labels, *predictions], initial=0)) + 1 if class_names is None else len(class_names)
     texts = canvas.names(class_names, count)
     labels = checks.class_indices(labels, count, len(predictions))
     predictions = checks.class_indices(predictions, count, name="predictions")
-    matrix = confusion_matrix(labels, predictions, labels=range(count))
-    shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
+    matrix, shares = confusion(labels, predictions, count)
     side, longest = min(2.4 + 0.4 * count, 9), 0.07 * max(map(len, texts))  # inches
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()

@@ -1,6 +1,7 @@
 """What every picture is drawn on, and with."""
 
 import io
+import re
 
 import numpy as np
 
@@ -57,9 +58,7 @@ def show(axis, image, heat=None):
 def picture(image):
     """Returns an image's pixels, 0 to 1: its three channels, or the mean of another number of them."""
     image = np.asarray(image, "float32") / 255
-    return (image if image.shape[-1] == 3 else image.mean(-1, keepdims=True)).squeeze(
-        -1 if image.shape[-1] != 3 else ()
-    )
+    return image if image.shape[-1] == 3 else image.mean(-1)
 
 
 def painted(image, heat=None, side=224):
@@ -111,5 +110,5 @@ def names(class_names, count):
 
 
 def words(text):
-    """Returns a text that is drawn as it is: matplotlib takes what stands between dollars for a formula."""
-    return str(text).replace("$", r"\$")
+    """Returns a text that is drawn as it is: matplotlib takes what stands between bare dollars for a formula."""
+    return re.sub(r"(?<!\\)\$", r"\$", str(text))

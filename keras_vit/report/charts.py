@@ -7,11 +7,12 @@ import io
 import numpy as np
 
 from keras_vit import explain
+from keras_vit.explain.answers import confusion as answers_by_class
 from keras_vit.plots import canvas
 from keras_vit.plots.answers import WRITTEN
 from keras_vit.plots.history import PANELS
 
-GRID, BLUE, RED, GREEN = "rgba(128,128,128,0.25)", *canvas.COLOURS[:3]
+GRID, BLUE, RED = "rgba(128,128,128,0.25)", *canvas.COLOURS[:2]
 QUALITY = 85  # of JPEG
 LISTED, LETTERS = 40, 24  # names on an axis, and letters of a name, at most
 
@@ -36,10 +37,8 @@ def _curve(history, panel, label, validation):
 
 def confusion(labels, answers, class_names):
     """Returns how often each class is answered for each."""
-    from sklearn.metrics import confusion_matrix
-
-    matrix = confusion_matrix(labels, answers, labels=range(len(class_names)))
-    shares, few = matrix / np.maximum(matrix.sum(1, keepdims=True), 1), len(class_names) <= WRITTEN
+    matrix, shares = answers_by_class(labels, answers, len(class_names))
+    few = len(class_names) <= WRITTEN
     trace = {
         "type": "heatmap",
         "z": shares.round(3).tolist(),

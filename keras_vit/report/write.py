@@ -34,8 +34,6 @@ def report(target, to=None, *, arrays=None, most=10_000):
         ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for another ending, or less than one image.
         OSError: If no file can be written there.
     """
-    if to is not None and pathlib.Path(to).suffix != ".html":
-        raise ValueError(f"A report is a file that ends in .html. Received: {str(to)!r}")
     if to is not None:
         _check_place(pathlib.Path(to))
     facts = gather(target, arrays, most)
@@ -47,7 +45,9 @@ def report(target, to=None, *, arrays=None, most=10_000):
 
 
 def _check_place(path):
-    """Raises OSError if a file cannot be written there: it is known before minutes of work."""
+    """Raises an error if no report can be written there: it is known before minutes of work."""
+    if path.suffix != ".html":
+        raise ValueError(f"A report is a file that ends in .html. Received: {str(path)!r}")
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK):
         raise OSError(f"It is not possible to write a file there. Received: {str(path)!r}")
@@ -63,18 +63,18 @@ def page(facts):
         (folder / "page.html").read_text(encoding="utf-8")
     )
     calibration = explain.calibration(facts.labels, facts.probabilities)
-    layers = counting.by_layer(facts.model)
+    layers, gallery = counting.by_layer(facts.model), _gallery(facts.model, facts.shown)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
         plotly=get_plotlyjs(),
         curves={label: _html(chart) for label, chart in charts.curves(facts.history).items()},
-        drawn={name: _html(chart) for name, chart in _charts(facts, calibration).items()},
+        drawn={name: _html(chart) for name, chart in _charts(facts, calibration, gallery).items()},
         examples={"Worst": _examples(facts, *facts.worst), "Best": _examples(facts, *facts.best)},
         accuracy=float((facts.probabilities.argmax(-1) == facts.labels).mean()),
         calibration=calibration,
         listed=min(charts.LISTED, len(facts.class_names)),
-        tall=_side_by_side(facts.shown, [None] * len(facts.shown)).shape,
+        tall=gallery["images"].shape,
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -83,14 +83,14 @@ def page(facts):
     )
 
 
-def _charts(facts, calibration):
+def _charts(facts, calibration, gallery):
     """Returns the charts of the page, by name."""
     labels, probabilities, names, count = facts.labels, facts.probabilities, facts.class_names, len(facts.points)
     drawn = {
         "confusion": charts.confusion(labels, probabilities.argmax(-1), names),
         "per_class": charts.per_class(labels, probabilities, names),
         "calibration": charts.calibration(calibration),
-        "gallery": charts.gallery(_gallery(facts.model, facts.shown)),
+        "gallery": charts.gallery(gallery),
         "distance": charts.distance(explain.attention_distance(facts.model, facts.shown)),
     }
     if count:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from keras_vit.explain import calibration, per_class, worst
+from keras_vit.explain.answers import confusion
 
 LABELS = np.array([0, 0, 1, 1, 1, 0])
 SURE = np.array([0.95, 0.85, 0.65, 0.85, 0.55, 0.65])  # of the answer
@@ -17,6 +18,12 @@ def test_precision_and_recall_by_hand():
     np.testing.assert_allclose(found["precision"], [2 / 4, 1 / 2, np.nan])
     np.testing.assert_array_equal(found["support"], [3, 3, 0])
     assert per_class([1], [[1.0, 0.0]])["support"].dtype.kind == "i"
+
+
+def test_confusion_by_hand():
+    images, shares = confusion(LABELS, ANSWERS, 3)
+    np.testing.assert_array_equal(images, [[2, 1, 0], [2, 1, 0], [0, 0, 0]])
+    np.testing.assert_allclose(shares, [[2 / 3, 1 / 3, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]])
 
 
 def test_calibration_by_hand():

@@ -53,3 +53,7 @@ def test_a_notebook_shows_a_figure_without_pyplot():
     figure, _ = canvas.tiles(1, 1, (4, 4))
     shown, _ = formatters.DisplayFormatter().format(figure, include=["image/png"])
     assert shown["image/png"].startswith(b"\x89PNG")
+
+
+def test_dollars_are_drawn_and_no_formula():
+    assert canvas.words("$x_$") == r"\$x_\$" == canvas.words(canvas.words("$x_$"))
