@@ -9,26 +9,22 @@ import sys
 
 import numpy as np
 
-DTYPES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+SIDE = 2048  # of the matrices whose product is the peak
+
+
+def _policy(precision, training):
+    """Trained weights stay in float32; a model that infers has them in the precision that it computes in."""
+    return f"mixed_{precision}" if training and precision != "float32" else precision
 
 
 def keras_vit(shape, training, batch, precision, jit=True):
     import keras_vit
 
-    if shape.variant:
-        model = keras_vit.vit(shape.variant, image_size=shape.image, num_classes=shape.classes, dtype=DTYPES[precision])
-    else:
+    dtype, sizes = _policy(precision, training), {}
+    if not shape.variant:
         sizes = dict(width=shape.width, depth=shape.depth, num_heads=shape.heads, mlp_dim=shape.mlp)
-        model = keras_vit.vit(
-            None,
-            patch_size=shape.patch,
-            image_size=shape.image,
-            channels=shape.channels,
-            num_classes=shape.classes,
-            pooling=shape.pooling,
-            dtype=DTYPES[precision],
-            **sizes,
-        )
+        sizes |= dict(patch_size=shape.patch, channels=shape.channels, pooling=shape.pooling)
+    model = keras_vit.vit(shape.variant, image_size=shape.image, num_classes=shape.classes, dtype=dtype, **sizes)
     return _keras_step(model, shape, training, batch, jit), keras_vit.count_macs(model)
 
 
@@ -46,7 +42,7 @@ def keras_hub(shape, training, batch, precision, jit=True):
         hidden_dim=shape.width,
         mlp_dim=shape.mlp,
         use_class_token=shape.pooling == "token",
-        dtype=DTYPES[precision],
+        dtype=_policy(precision, training),
     )
     x = backbone.outputs[0]
     x = x[:, 0] if shape.pooling == "token" else keras.ops.mean(x, axis=1)
@@ -156,14 +152,21 @@ def _torch_step(model, call, shape, training, batch, precision, compiled):
     return train
 
 
-def gemm(shape, training, batch, precision, side=2048):
-    """The machine's own peak: one product of square matrices, by PyTorch, whose library is the fastest known here."""
+def gemm_torch(shape, training, batch, precision):
+    """The machine's own peak: one product of square matrices."""
     import torch
 
-    dtype = getattr(torch, precision)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
-    return lambda: float((a @ b)[0, 0]), side**3 / batch
+    a, b = (torch.randn(SIDE, SIDE, device=device, dtype=getattr(torch, precision)) for _ in range(2))
+    return lambda: float((a @ b)[0, 0]), SIDE**3 / batch
+
+
+def gemm_keras(shape, training, batch, precision):
+    """The same by TensorFlow without XLA, which is oneDNN on a CPU, or by JAX."""
+    import keras
+
+    a, b = (keras.random.normal((SIDE, SIDE), dtype=precision) for _ in range(2))
+    return lambda: float(keras.ops.matmul(a, b)[0, 0]), SIDE**3 / batch
 
 
 def _batch(shape, batch):
@@ -175,9 +178,12 @@ def _batch(shape, batch):
 PEERS = {
     #                     function, its options, what it needs
     "keras_vit":         (keras_vit, {}, "keras"),
+    "keras_vit, no XLA": (keras_vit, {"jit": False}, "keras"),
     "KerasHub":          (keras_hub, {}, "keras"),
+    "KerasHub, no XLA":  (keras_hub, {"jit": False}, "keras"),
     "timm":              (timm, {}, "torch"),
     "timm compile":      (timm, {"compiled": True}, "torch"),
     "Hugging Face":      (huggingface, {}, "torch"),
-    "GEMM":              (gemm, {}, "torch"),
+    "GEMM, PyTorch":     (gemm_torch, {}, "torch"),
+    "GEMM, Keras":       (gemm_keras, {}, "keras"),
 }  # fmt: skip

@@ -1,15 +1,18 @@
-"""Speed beside KerasHub, timm, Hugging Face and the machine's own limit: one command, one table.
+"""Speed beside KerasHub, timm, Hugging Face and the machine's own limit: one command, one file.
 
-python benchmarks/speed/run.py --keras PYTHON --torch PYTHON > benchmarks/results/speed.json
+python benchmarks/speed/run.py --keras PYTHON --torch PYTHON --out benchmarks/results/speed.json
 
 Each contestant runs in a process of its own, pinned to the same cores; all of a cell are alive together and take turns,
 A B A B, so that what else the machine does falls on all alike. A cell is the median over the rounds of a step's time,
 in GFLOP/s of the model's own multiply-adds (two operations each; three times as many for a training step), and as a
-share of the product of large matrices at the same precision, which takes its turns too. `--keras` is the Python with
-keras-vit and keras-hub, `--torch` the one with torch, timm and transformers; they may be the same.
+share of the peak: the product of large matrices at the same precision, by PyTorch and by TensorFlow or JAX, the better
+of the two, which take their turns too. `--keras` is the Python with keras-vit and keras-hub, `--torch` the one with
+torch, timm and transformers; they may be the same. The file is written after each cell, and cells that it holds are
+not measured again.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -21,14 +24,14 @@ import sys
 from peers import PEERS
 
 HERE = pathlib.Path(__file__).parent
-CELLS = [  # shape, batches
-    ("mnist", (1, 8, 32, 128)),
-    ("cifar10", (1, 8, 32, 128)),
-    ("Ti/16", (1, 8, 32)),
-    ("S/16", (1, 8, 32)),
-    ("B/16", (1, 8, 32)),
-    ("R26+S/32", (1, 8)),
-    ("B/16 384", (1, 8)),
+CELLS = [  # shape, batches of inference, batches of training
+    ("mnist", (1, 8, 32, 128), (8, 32, 128)),
+    ("cifar10", (1, 8, 32), (8, 32)),
+    ("Ti/16", (1, 8, 32), (8, 16)),
+    ("S/16", (1, 8), (8,)),
+    ("B/16", (1, 4, 8), (4,)),
+    ("R26+S/32", (1, 8), (8,)),
+    ("B/16 384", (1, 4), (1,)),
 ]
 
 
@@ -41,12 +44,12 @@ class Contestant:
             [python, str(HERE / "worker.py"), json.dumps(cell)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if not os.environ.get("DEBUG") else None,
+            stderr=None if os.environ.get("DEBUG") else subprocess.DEVNULL,
             text=True,
             env=environment,
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if hasattr(os, "sched_setaffinity") else None,
         )
-        self.said, self.times = self.answer(), []
+        self.said, self.times = None, []
 
     def answer(self):
         for line in self.process.stdout:
@@ -64,41 +67,43 @@ class Contestant:
         self.process.wait()
 
 
-def measure(shape, training, batch, precision, pythons, rounds, seconds, cores):
+def measure(cell, pythons, rounds, seconds, cores):
     """Returns a row for each contestant of a cell."""
-    cell = {"shape": shape, "training": training, "batch": batch, "precision": precision}
     contestants = {}
-    for peer, (_, _, needs) in PEERS.items():
-        contestant = Contestant(pythons[needs], {"peer": peer, **cell}, cores)
+    for peer, (_, options, needs) in PEERS.items():
+        if "jit" in options and cell["precision"] == "float32":
+            continue  # without XLA only where it may be the faster way
+        contestants[peer] = Contestant(pythons[needs], {"peer": peer, **cell}, cores)
+    for peer, contestant in list(contestants.items()):
+        contestant.said = contestant.answer()
         if contestant.said is None:
-            print(f"{peer} has no {shape}, or failed", file=sys.stderr)
-            continue
-        contestants[peer] = contestant
+            print(f"{peer} has no {cell['shape']}, or failed", file=sys.stderr)
+            del contestants[peer]
     for _ in range(rounds):
         for contestant in contestants.values():
             contestant.turn(max(1, round(seconds / contestant.said["step_s"])))
     for contestant in contestants.values():
         contestant.end()
-    macs = contestants["keras_vit"].said["macs"]
-    rows, peak = [], statistics.median(contestants["GEMM"].times)
-    peak = 2 * contestants["GEMM"].said["macs"] * batch / peak
-    for peer, contestant in contestants.items():
-        middle = statistics.median(contestant.times)
-        work = 2 * contestant.said["macs"] * batch if peer == "GEMM" else 2 * macs * batch * (3 if training else 1)
-        rows.append(
-            {
-                "peer": peer,
-                **cell,
-                "ms": round(1e3 * middle, 3),
-                "spread_ms": [round(1e3 * t, 3) for t in (min(contestant.times), max(contestant.times))],
-                "gflops": round(work / middle / 1e9, 1),
-                "of_peak": round(work / middle / peak, 3),
-                "compile_s": round(contestant.said["compile_s"], 2),
-                "first_step_s": round(contestant.said["built_s"] + contestant.said["compile_s"], 2),
-                "memory_mb": contestant.said["memory_mb"] and round(contestant.said["memory_mb"]),
-            }
-        )
-        print(*rows[-1].values(), sep="  ", file=sys.stderr)
+    macs = contestants["keras_vit"].said["macs"] * (3 if cell["training"] else 1)
+    flops = {
+        peer: 2 * cell["batch"] * (contestant.said["macs"] if peer.startswith("GEMM") else macs)
+        for peer, contestant in contestants.items()
+    }
+    speeds = {peer: flops[peer] / statistics.median(c.times) / 1e9 for peer, c in contestants.items()}
+    peak = max(speed for peer, speed in speeds.items() if peer.startswith("GEMM"))
+    rows = [
+        {
+            "peer": peer,
+            **cell,
+            "ms": round(1e3 * statistics.median(contestant.times), 3),
+            "spread_ms": [round(1e3 * t, 3) for t in (min(contestant.times), max(contestant.times))],
+            "gflops": round(speeds[peer], 1),
+            "of_peak": round(speeds[peer] / peak, 3),
+        }
+        for peer, contestant in contestants.items()
+    ]
+    for row in rows:
+        print(*row.values(), sep="  ", file=sys.stderr)
     return rows
 
 
@@ -110,23 +115,32 @@ def main():
     parser.add_argument("--batches", nargs="*", type=int)
     parser.add_argument("--modes", nargs="*", default=["inference", "training"])
     parser.add_argument("--precisions", nargs="*", default=["float32"])
+    parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0, help="of a turn")
     given = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count()))
     pythons = {"keras": given.keras, "torch": given.torch}
-    rows = []
-    for shape, batches in CELLS:
-        for batch in batches:
-            if (given.only and shape not in given.only) or (given.batches and batch not in given.batches):
-                continue
-            for mode in given.modes:
-                for precision in given.precisions:
-                    settings = (given.rounds, given.seconds, cores)
-                    rows += measure(shape, mode == "training", batch, precision, pythons, *settings)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    machine = {"device": f"{len(cores)} cores, {platform.machine()}", "commit": commit}
-    print(json.dumps({**machine, "versions": _versions(pythons), "rows": rows}, indent=1))
+    rows = json.loads(given.out.read_text())["rows"] if given.out.exists() else []
+    for cell in _cells(given):
+        if not any(cell.items() <= row.items() for row in rows):
+            rows += measure(cell, pythons, given.rounds, given.seconds, cores)
+            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
+            about = {"device": f"{len(cores)} cores, {platform.machine()}", "commit": commit.strip()}
+            given.out.write_text(json.dumps({**about, "versions": _versions(pythons), "rows": rows}, indent=1) + "\n")
+
+
+def _cells(given):
+    for shape, *batches in CELLS:
+        for training, sizes in enumerate(batches):
+            for batch, precision in itertools.product(sizes, given.precisions):
+                wanted = (
+                    (not given.only or shape in given.only)
+                    and (not given.batches or batch in given.batches)
+                    and ["inference", "training"][training] in given.modes
+                )
+                if wanted:
+                    yield {"shape": shape, "training": bool(training), "batch": batch, "precision": precision}
 
 
 def _versions(pythons):

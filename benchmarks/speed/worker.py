@@ -24,7 +24,8 @@ def main(cell):
     from shapes import SHAPES
 
     make, options, _ = PEERS[cell["peer"]]
-    step, macs = make(SHAPES[cell["shape"]], cell["training"], cell["batch"], cell["precision"], **options)
+    shape = SHAPES[cell["shape"]]._replace(**cell.get("changes", {}))
+    step, macs = make(shape, cell["training"], cell["batch"], cell["precision"], **options)
     built = time.perf_counter()
     step()
     first = time.perf_counter()

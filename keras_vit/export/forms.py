@@ -38,7 +38,7 @@ def twin(model, *, fold=True, erf=False):
             _fold_scale(layer)
         exact = layer.gelu == "exact" and not layer.swiglu if kind is MLP else None
         if erf and (exact or getattr(layer, "activation", None) is keras.activations.gelu):
-            layer.activation = lambda x: 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))
+            (layer.fc1 if kind is MLP else layer).activation = lambda x: 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))
         if kind is keras.layers.LayerNormalization and layer.axis == [-1] and not layer.rms_scaling:
             layer.call = _norm(layer)
     return copy

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.attend import attend
+from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -101,9 +103,10 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
     def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
         tokens, width = ops.shape(x)[1], x.shape[-1]
+        qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
         query, key, value = (
             ops.reshape(part, (-1, tokens, self.num_heads, self.head_dim))  # (batch, tokens, heads, head_dim)
-            for part in ops.split(self.qkv(x), 3, axis=-1)
+            for part in ops.split(qkv, 3, axis=-1)
         )
         if self.qk_norm:
             query, key = self.q_norm(query), self.k_norm(key)
@@ -112,11 +115,12 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             scores = self._scores(query, key, mask)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+        elif training and mask is None and keras.backend.backend() == "tensorflow":
+            x = attend(query, key, value, self.scale)
         else:
-            scores = None
-            x = ops.dot_product_attention(query, key, value, mask=mask, scale=self.scale)
+            x = ops.dot_product_attention(query * self.scale, key, value, mask=mask, scale=1.0)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
-        x = self.drop(self.proj(x), training=training)
+        x = self.drop(tokenwise(self.proj, x), training=training)
         return (x, scores) if return_attention_scores else x
 
     def _scores(self, query, key, mask):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.tokenwise import tokenwise
 
 GELUS = ("tanh", "exact", "quick")
 
@@ -51,7 +52,9 @@ class MLP(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, input_shape):
-        self.fc1 = keras.layers.Dense(self.hidden_dim * (1 + self.swiglu), name="fc1", dtype=self.dtype_policy)
+        self.fc1 = keras.layers.Dense(
+            self.hidden_dim * (1 + self.swiglu), activation=self.activation, name="fc1", dtype=self.dtype_policy
+        )
         self.fc1.build(input_shape)
         self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", dtype=self.dtype_policy)
         self.fc2.build((*tuple(input_shape)[:-1], self.hidden_dim))
@@ -59,9 +62,8 @@ class MLP(keras.layers.Layer):
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
 
     def call(self, x, training=None):
-        x = self.activation(self.fc1(x))  # (batch, ..., hidden_dim)
-        x = self.drop1(x, training=training)
-        return self.drop2(self.fc2(x), training=training)  # (batch, ..., width)
+        x = self.drop1(tokenwise(self.fc1, x), training=training)  # (batch, ..., hidden_dim)
+        return self.drop2(tokenwise(self.fc2, x), training=training)  # (batch, ..., width)
 
     def activation(self, x):
         """Returns what lies between the two layers, `(batch, ..., hidden_dim)`."""

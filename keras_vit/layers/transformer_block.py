@@ -7,6 +7,7 @@ from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
 from keras_vit.layers.stochastic_depth import StochasticDepth
+from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -112,7 +113,7 @@ class TransformerBlock(keras.layers.Layer):
             layer.build(input_shape)
 
     def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
-        y, scores = self.norm1(x) if self.norm_first else x, None
+        y, scores = tokenwise(self.norm1, x) if self.norm_first else x, None
         y = self.attention(
             y,
             attention_mask=attention_mask,
@@ -124,13 +125,13 @@ class TransformerBlock(keras.layers.Layer):
             y, scores = y
         y = y if self.layer_scale is None else self.scale1(y)
         x = x + self.path1(y, training=training)
-        x = x if self.norm_first else self.norm1(x)
+        x = x if self.norm_first else tokenwise(self.norm1, x)
 
-        y = self.norm2(x) if self.norm_first else x
+        y = tokenwise(self.norm2, x) if self.norm_first else x
         y = self.mlp(y, training=training)
         y = y if self.layer_scale is None else self.scale2(y)
         x = x + self.path2(y, training=training)
-        x = x if self.norm_first else self.norm2(x)
+        x = x if self.norm_first else tokenwise(self.norm2, x)
         return (x, scores) if return_attention_scores else x
 
     def rematerialized_call(self, layer_call, *_, **__):
