@@ -1,6 +1,6 @@
-"""What the pipeline and the callbacks add to the bare compiled step, on the MNIST recipe's model and augmentation.
+"""What the pipeline and the callbacks add to the bare compiled step, on recipes' models and augmentation.
 
-python benchmarks/fit_overhead.py > benchmarks/results/fit_overhead.json
+python benchmarks/fit_overhead.py mnist cifar10_hybrid > benchmarks/results/fit_overhead.json
 
 Alternates, in one process: 60 steps on one batch in memory, and 60 steps of `fit` from the pipeline.
 """
@@ -10,6 +10,7 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
 
 import keras
@@ -22,13 +23,15 @@ from keras_vit.data import pipeline
 from keras_vit.data.sources import Source
 
 
-def main(rounds=7, steps=60):
-    recipe = keras_vit.load_recipe("mnist")
+def measure(name, rounds=7, steps=60):
+    recipe = keras_vit.load_recipe(name)
     batch = recipe.data.batch_size
+    size = (recipe.model["image_size"], recipe.model["image_size"], recipe.model.get("channels", 3))
+    classes = recipe.model["num_classes"]
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (batch * steps, 28, 28, 1)).astype("uint8")
-    source = Source(images, rng.integers(0, 10, batch * steps).astype("int32"), tuple("0123456789"))
-    dataset = pipeline.training_batches(source, recipe, (28, 28, 1))
+    images = rng.integers(0, 256, (batch * steps, *size)).astype("uint8")
+    source = Source(images, rng.integers(0, classes, batch * steps).astype("int32"), tuple(map(str, range(classes))))
+    dataset = pipeline.training_batches(source, recipe, size)
     model = training.compile_model(keras_vit.from_recipe(recipe), recipe, steps)
     x, y = next(iter(dataset))
     model.fit(dataset, verbose=0)
@@ -43,21 +46,22 @@ def main(rounds=7, steps=60):
         model.fit(dataset, verbose=0)
         whole.append(time.perf_counter() - start)
     ratios = [w / b for w, b in zip(whole, bare)]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    row = {
+    return {
+        "recipe": name,
         "bare_step_ms": round(1e3 * statistics.median(bare) / steps, 1),
         "fit_over_bare_median": round(statistics.median(ratios), 3),
         "spread": [round(min(ratios), 3), round(max(ratios), 3)],
         "fit_over_bare_fastest": round(min(whole) / min(bare), 3),
-        "seconds": {"bare": [round(s, 2) for s in bare], "fit": [round(s, 2) for s in whole]},
         "rounds": rounds,
-        "commit": commit,
-        "device": f"{os.cpu_count()} cores, {platform.machine()}",
-        "keras": keras.__version__,
-        "tensorflow": tf.__version__,
     }
-    print(json.dumps(row, indent=2))
+
+
+def main(names):
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    about = {"commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}
+    about |= {"keras": keras.__version__, "tensorflow": tf.__version__}
+    print(json.dumps({"rows": [measure(name) for name in names], **about}, indent=2))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["mnist", "cifar10_hybrid"])

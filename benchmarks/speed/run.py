@@ -1,4 +1,4 @@
-"""Speed beside KerasHub, timm, Hugging Face and the machine's own limit: one command, one file.
+"""Speed beside KerasHub, timm, Hugging Face and the machine's own limit: one command, a file and a table.
 
 python benchmarks/speed/run.py --keras PYTHON --torch PYTHON --out benchmarks/results/speed.json
 
@@ -22,6 +22,7 @@ import subprocess
 import sys
 
 from peers import PEERS
+from table import table
 
 HERE = pathlib.Path(__file__).parent
 CELLS = [  # shape, batches of inference, batches of training
@@ -128,6 +129,7 @@ def main():
             commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
             about = {"device": f"{len(cores)} cores, {platform.machine()}", "commit": commit.strip()}
             given.out.write_text(json.dumps({**about, "versions": _versions(pythons), "rows": rows}, indent=1) + "\n")
+    print("\n".join(table(rows)))
 
 
 def _cells(given):

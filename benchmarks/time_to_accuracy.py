@@ -1,0 +1,69 @@
+"""Seconds of training until the test set is classified right to 97, 98 and 99 %, by recipe and seed.
+
+python benchmarks/time_to_accuracy.py > benchmarks/results/time_to_accuracy.json
+
+The clock runs from the call of `fit`, compiling included, and stands still while the test set is looked at, after each
+epoch. Nothing is chosen by what is seen there: the schedule is the recipe's.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import keras
+import tensorflow as tf
+
+import keras_vit
+from keras_vit import training
+
+
+class Clock(keras.callbacks.Callback):
+    """The seconds of training at the end of each epoch, and the accuracy there."""
+
+    def __init__(self):
+        super().__init__()
+        self.spent, self.since, self.seen = 0.0, time.perf_counter(), []
+
+    def on_test_begin(self, logs=None):
+        self.spent += time.perf_counter() - self.since
+
+    def on_test_end(self, logs=None):
+        self.since = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen.append((self.spent, float(logs["val_accuracy"])))
+
+
+def main(name, seeds):
+    runs = []
+    for seed in seeds:
+        recipe = keras_vit.load_recipe(name, {"seed": seed, "data.validation": "test"})
+        model = keras_vit.from_recipe(recipe)
+        train, test = keras_vit.datasets(recipe)
+        training.compile_model(model, recipe, int(train.cardinality()))
+        clock = Clock()
+        model.fit(train, validation_data=test, epochs=recipe.optim.epochs, callbacks=[clock], verbose=0)
+        reached = {
+            f"{goal:.0%}": next((round(seconds, 1) for seconds, accuracy in clock.seen if accuracy >= goal), None)
+            for goal in (0.97, 0.98, 0.99)
+        }
+        runs.append(
+            {"seed": seed, "seconds_to": reached, "seconds": round(clock.spent, 1), "test_accuracy": clock.seen[-1][1]}
+        )
+        print(runs[-1], file=sys.stderr)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    about = {"commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}
+    about |= {"keras": keras.__version__, "tensorflow": tf.__version__}
+    print(json.dumps({"recipe": name, "runs": runs, **about}, indent=2))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="mnist_quick")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    given = parser.parse_args()
+    main(given.recipe, given.seeds)

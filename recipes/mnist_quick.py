@@ -1,0 +1,15 @@
+"""MNIST to 99 % in a few minutes: three convolutions, and four blocks on 16 tokens.
+
+python -m keras_vit fit mnist_quick
+"""
+
+from keras_vit.config import Augment, Data, Optim, Recipe
+
+recipe = Recipe(
+    name="mnist_quick",
+    model=dict(variant=None, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, width=96, depth=4, num_heads=4,
+               mlp_dim=192, image_size=28, channels=1, num_classes=10, pooling="gap"),
+    data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128),
+    augment=Augment(rotation=10.0, scale=0.1, shear=0.1, translation=0.05),
+    optim=Optim(epochs=10, learning_rate=2.5e-3, weight_decay=0.05, warmup_epochs=1.0),
+)  # fmt: skip
