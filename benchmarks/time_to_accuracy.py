@@ -51,9 +51,8 @@ def main(name, seeds):
             f"{goal:.0%}": next((round(seconds, 1) for seconds, accuracy in clock.seen if accuracy >= goal), None)
             for goal in (0.97, 0.98, 0.99)
         }
-        runs.append(
-            {"seed": seed, "seconds_to": reached, "seconds": round(clock.spent, 1), "test_accuracy": clock.seen[-1][1]}
-        )
+        last = {"seconds": round(clock.spent, 1), "test_accuracy": round(clock.seen[-1][1], 4)}
+        runs.append({"seed": seed, "seconds_to": reached, **last})
         print(runs[-1], file=sys.stderr)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     about = {"commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}

@@ -1,9 +1,12 @@
 """MNIST to 99 % in a few minutes: three convolutions, and four blocks on 16 tokens.
 
 python -m keras_vit fit mnist_quick
+
+Reached 99.30 % on the test set (mean of seeds 0, 1, 2: 99.29, 99.27, 99.33, after the last epoch) in 2.5 minutes of
+training on two CPU cores, and 99 % after 92 to 117 seconds (`benchmarks/time_to_accuracy.py`).
 """
 
-from keras_vit.config import Augment, Data, Optim, Recipe
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="mnist_quick",
@@ -12,4 +15,5 @@ recipe = Recipe(
     data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128),
     augment=Augment(rotation=10.0, scale=0.1, shear=0.1, translation=0.05),
     optim=Optim(epochs=10, learning_rate=2.5e-3, weight_decay=0.05, warmup_epochs=1.0),
+    reached=Reached(test_accuracy=0.9930, minutes=2.5, device="2 CPU cores, x86-64", seeds=(0, 1, 2), commit="7a97f76"),
 )  # fmt: skip
