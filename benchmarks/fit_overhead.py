@@ -6,19 +6,15 @@ Alternates, in one process: 60 steps on one batch in memory, and 60 steps of `fi
 """
 
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 
-import keras
 import numpy as np
-import tensorflow as tf
 
 import keras_vit
-from keras_vit import training
+from keras_vit import machine, training
 from keras_vit.data import pipeline
 from keras_vit.data.sources import Source
 
@@ -58,9 +54,7 @@ def measure(name, rounds=7, steps=60):
 
 def main(names):
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}
-    about |= {"keras": keras.__version__, "tensorflow": tf.__version__}
-    print(json.dumps({"rows": [measure(name) for name in names], **about}, indent=2))
+    print(json.dumps({"rows": [measure(name) for name in names], "commit": commit, **machine.describe()}, indent=2))
 
 
 if __name__ == "__main__":

@@ -8,17 +8,14 @@ epoch. Nothing is chosen by what is seen there: the schedule is the recipe's.
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
 
 import keras
-import tensorflow as tf
 
 import keras_vit
-from keras_vit import training
+from keras_vit import machine, training
 
 
 class Clock(keras.callbacks.Callback):
@@ -55,9 +52,7 @@ def main(name, seeds):
         runs.append({"seed": seed, "seconds_to": reached, **last})
         print(runs[-1], file=sys.stderr)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}
-    about |= {"keras": keras.__version__, "tensorflow": tf.__version__}
-    print(json.dumps({"recipe": name, "runs": runs, **about}, indent=2))
+    print(json.dumps({"recipe": name, "runs": runs, "commit": commit, **machine.describe()}, indent=2))
 
 
 if __name__ == "__main__":

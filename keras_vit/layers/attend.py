@@ -33,7 +33,7 @@ def attend(query, key, value, scale):
             by_columns = _columns(upstream) * share
             by_rows = _rows(upstream) * ops.swapaxes(share, -1, -2)
             of_value = ops.matmul(weights, by_rows)  # (batch, heads, keys, head_dim)
-            mean = ops.sum(ops.cast(by_columns * output, "float32"), axis=-2, keepdims=True)
+            mean = ops.sum(ops.cast(by_columns, "float32") * ops.cast(output, "float32"), axis=-2, keepdims=True)
             of_weights = ops.cast(ops.matmul(_rows(value), by_columns), "float32")  # (batch, heads, keys, queries)
             of_scores = ops.cast(ops.cast(weights, "float32") * (of_weights - mean), dtype)
             of_query = ops.matmul(_columns(key), of_scores) * scale  # (batch, heads, head_dim, queries)
