@@ -32,6 +32,14 @@ def test_is_a_convolution_by_the_standardised_kernel(rule, divide):
     assert layer.bias is None
 
 
+@pytest.mark.parametrize("strides, padding", [(1, "same"), (2, "same"), ((2, 3), "valid"), (2, "valid")])
+def test_a_kernel_of_one_by_one_gives_in_training_what_it_gives_in_inference(strides, padding):
+    layer = StandardizedConv2D(8, 1, strides=strides, padding=padding, use_bias=True, activation="tanh")
+    layer.build(IMAGES.shape)
+    layer.bias.assign(np.arange(8) / 8)
+    np.testing.assert_allclose(layer(IMAGES, training=True), layer(IMAGES, training=False), rtol=1e-5, atol=1e-6)
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="standardize='bit'"):
         StandardizedConv2D(8, 3, standardize="bit")
