@@ -50,7 +50,7 @@ class StandardizedConv2D(keras.layers.Conv2D):
 
     def _standardized(self, kernel, dtype):
         weights = ops.cast(kernel, "float32")
-        mean, variance = ops.moments(weights, axes=[0, 1, 2], keepdims=True)
+        mean, variance = ops.moments(ops.reshape(weights, (-1, self.filters)), axes=[0])
         to_deviation, to_variance = STANDARDIZE[self.standardize]
         return ops.cast((weights - mean) / (ops.sqrt(variance + to_variance) + to_deviation), dtype)
 
