@@ -1,11 +1,13 @@
 """What the pipeline and the callbacks add to the bare compiled step, on recipes' models and augmentation.
 
-python benchmarks/fit_overhead.py mnist cifar10_hybrid > benchmarks/results/fit_overhead.json
+KERAS_VIT_IMAGES=FOLDER python benchmarks/fit_overhead.py mnist cifar10_hybrid photographs > results.json
 
-Alternates, in one process: 60 steps on one batch in memory, and 60 steps of `fit` from the pipeline.
+Alternates, in one process: steps on one batch in memory, and as many steps of `fit` from the pipeline. `photographs` is
+Ti/16 at 224 on FOLDER's JPEGs (folders of classes), with an Inception crop and a flip.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -15,18 +17,30 @@ import numpy as np
 
 import keras_vit
 from keras_vit import machine, training
-from keras_vit.data import pipeline
-from keras_vit.data.sources import Source
+from keras_vit.config import Augment, Data, Recipe
+from keras_vit.data import pipeline, sources
 
 
-def measure(name, rounds=7, steps=60):
+def photographs():
+    data = Data(source=f"folder:{os.environ['KERAS_VIT_IMAGES']}", batch_size=16)
+    source = sources.load(data, "all")
+    model = dict(variant="Ti/16", image_size=224, num_classes=len(source.class_names))
+    return Recipe(name="photographs", model=model, data=data, augment=Augment(crop="inception", flip=True)), source
+
+
+def pixels(name, steps=60):
     recipe = keras_vit.load_recipe(name)
-    batch = recipe.data.batch_size
-    size = (recipe.model["image_size"], recipe.model["image_size"], recipe.model.get("channels", 3))
-    classes = recipe.model["num_classes"]
+    size, classes, count = recipe.model["image_size"], recipe.model["num_classes"], steps * recipe.data.batch_size
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (batch * steps, *size)).astype("uint8")
-    source = Source(images, rng.integers(0, classes, batch * steps).astype("int32"), tuple(map(str, range(classes))))
+    images = rng.integers(0, 256, (count, size, size, recipe.model.get("channels", 3))).astype("uint8")
+    labels = rng.integers(0, classes, count).astype("int32")
+    return recipe, sources.Source(images, labels, tuple(map(str, range(classes))))
+
+
+def measure(name, rounds=7):
+    recipe, source = photographs() if name == "photographs" else pixels(name)
+    steps, size = len(source) // recipe.data.batch_size, recipe.model["image_size"]
+    size = (size, size, recipe.model.get("channels", 3))
     dataset = pipeline.training_batches(source, recipe, size)
     model = training.compile_model(keras_vit.from_recipe(recipe), recipe, steps)
     x, y = next(iter(dataset))
@@ -44,6 +58,8 @@ def measure(name, rounds=7, steps=60):
     ratios = [w / b for w, b in zip(whole, bare)]
     return {
         "recipe": name,
+        "batch_size": recipe.data.batch_size,
+        "steps": steps,
         "bare_step_ms": round(1e3 * statistics.median(bare) / steps, 1),
         "fit_over_bare_median": round(statistics.median(ratios), 3),
         "spread": [round(min(ratios), 3), round(max(ratios), 3)],
@@ -58,4 +74,4 @@ def main(names):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["mnist", "cifar10_hybrid"])
+    main(sys.argv[1:] or ["mnist", "cifar10_hybrid", "photographs"])

@@ -7,6 +7,8 @@ from keras_vit import checks
 from keras_vit.layers.attend import attend
 from keras_vit.layers.tokenwise import tokenwise
 
+NARROW = 32  # heads narrower than this are faster by hand in inference too, on TensorFlow
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class MultiHeadSelfAttention(keras.layers.Layer):
@@ -115,13 +117,16 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             scores = self._scores(query, key, mask)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
-        elif training and mask is None and keras.backend.backend() == "tensorflow":
+        elif mask is None and self._by_hand(training):
             x = attend(query, key, value, self.scale)
         else:
             x = ops.dot_product_attention(query * self.scale, key, value, mask=mask, scale=1.0)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
         x = self.drop(tokenwise(self.proj, x), training=training)
         return (x, scores) if return_attention_scores else x
+
+    def _by_hand(self, training):  # whether attention is `attend`, for which no mask is written
+        return keras.backend.backend() == "tensorflow" and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, mask):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale

@@ -4,8 +4,10 @@ import pytest
 from keras import ops
 
 from keras_vit import MultiHeadSelfAttention, TransformerBlock
+from keras_vit.export import forms
 from keras_vit.gradients import gradients
 from keras_vit.layers.attend import attend
+from keras_vit.layers.attention import NARROW
 
 pytestmark = pytest.mark.backend
 on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the layer asks for it there alone")
@@ -51,8 +53,8 @@ def test_half_precision_is_near():
 
 @on_tensorflow
 def test_the_layer_trains_as_it_infers():
-    layer = MultiHeadSelfAttention(3)
-    tokens = RNG.normal(size=(2, 7, 12)).astype("float32")
+    layer = MultiHeadSelfAttention(1)
+    tokens = RNG.normal(size=(2, 7, NARROW)).astype("float32")
     layer.build(tokens.shape)
 
     def output_and_gradient(training):
@@ -63,6 +65,25 @@ def test_the_layer_trains_as_it_infers():
 
     for found, expected in zip(output_and_gradient(True), output_and_gradient(False)):
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@on_tensorflow
+@pytest.mark.parametrize("width, by_hand", [(NARROW - 1, True), (NARROW, False)])
+def test_narrow_heads_infer_by_it_and_are_exported_with_the_runtime_s_soft_max(width, by_hand):
+    import tensorflow as tf
+
+    layer = MultiHeadSelfAttention(1)
+    inputs = keras.Input((7, width))
+    model = keras.Model(inputs, layer(inputs))
+
+    def soft_max(model):
+        graph = tf.function(lambda x: model(x, training=False)).get_concrete_function(tf.TensorSpec((2, 7, width)))
+        return any(operation.type == "Softmax" for operation in graph.graph.get_operations())
+
+    twin = forms.twin(model)
+    assert soft_max(model) is not by_hand and soft_max(twin)
+    tokens = RNG.normal(size=(2, 7, width)).astype("float32")
+    np.testing.assert_allclose(twin(tokens), model(tokens), atol=1e-5)
 
 
 @on_tensorflow
