@@ -4,7 +4,7 @@ from keras import ops
 
 
 def attend(query, key, value, scale):
-    """Attends, for training where the backend has no fused kernel.
+    """Attends, for training, and for narrow heads, where the backend has no fused kernel.
 
     Against what automatic differentiation makes of the formula, it divides by the sum after the values are gathered,
     takes the soft-max' gradient from the output, as FlashAttention does (Dao et al. 2022, arXiv:2205.14135, appendix

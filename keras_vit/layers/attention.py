@@ -16,7 +16,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
     Query, key and value come from one matrix product; soft-max is taken in float32 under any
     precision policy. Without scores and attention dropout it calls
-    `keras.ops.dot_product_attention`, which is a fused kernel where the backend has one.
+    `keras.ops.dot_product_attention`, which is a fused kernel where the backend has one; on
+    TensorFlow, which has none, a form of its own in training, and for heads narrower than 32.
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.
 
     Args:
