@@ -1,4 +1,4 @@
-"""What the pipeline and the callbacks add to the bare compiled step, on recipes' models and augmentation.
+"""What the pipeline and `fit` add to the bare compiled step, on recipes' models and augmentation.
 
 KERAS_VIT_IMAGES=FOLDER python benchmarks/fit_overhead.py mnist cifar10_hybrid photographs > results.json
 
@@ -69,6 +69,8 @@ def measure(name, rounds=7):
 
 
 def main(names):
+    if "photographs" in names and "KERAS_VIT_IMAGES" not in os.environ:
+        sys.exit("photographs are found by KERAS_VIT_IMAGES, a folder of classes, which is not set.")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     print(json.dumps({"rows": [measure(name) for name in names], "commit": commit, **machine.describe()}, indent=2))
 

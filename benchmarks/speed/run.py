@@ -125,10 +125,11 @@ def main():
     rows = json.loads(given.out.read_text())["rows"] if given.out.exists() else []
     for cell in _cells(given):
         if not any(cell.items() <= row.items() for row in rows):
-            rows += measure(cell, pythons, given.rounds, given.seconds, cores)
-            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
-            about = {"device": f"{len(cores)} cores, {platform.machine()}", "commit": commit.strip()}
-            given.out.write_text(json.dumps({**about, "versions": _versions(pythons), "rows": rows}, indent=1) + "\n")
+            asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+            measured = measure(cell, pythons, given.rounds, given.seconds, cores)
+            rows += [{**row, "commit": asked.stdout.strip()} for row in measured]
+            about = {"device": f"{len(cores)} cores, {platform.machine()}", "versions": _versions(pythons)}
+            given.out.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
     print("\n".join(table(rows)))
 
 

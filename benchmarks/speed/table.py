@@ -25,7 +25,7 @@ def table(rows):
         speeds = {row["peer"]: row["gflops"] for row in group}
         ours = max(speeds[peer] for peer in OURS if peer in speeds)
         peak = max(speed for peer, speed in speeds.items() if peer.startswith("GEMM"))
-        best = max(speeds[peer] for peer in peers if peer in speeds)
+        best = max((speeds[peer] for peer in peers if peer in speeds), default=float("nan"))
         shape, precision, training, batch = list(SHAPES)[cell[0]], PRECISIONS[cell[1]], *cell[2:]
         step = ("training" if training else "inference") + ("" if precision == "float32" else f", {precision}")
         words = [shape, step, str(batch), f"{ours:.0f}", f"{ours / peak:.2f}", f"{ours / best:.2f}"]

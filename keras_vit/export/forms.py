@@ -2,6 +2,7 @@
 
 - A norm is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's own, and none that
   integers do not have.
+- Attention has one soft-max, which runtimes have an operator for, whatever its form in training.
 - Scale and shift of a block's norm go into the kernel and bias after it, and the scale of the scores into the queries'
   part of theirs. That is exact, and saves passes over the tokens.
 """
@@ -34,10 +35,10 @@ def twin(model, *, fold=True, erf=False):
         if kind is TransformerBlock and layer.norm_first and fold:
             _fold(layer.norm1, layer.attention.qkv)
             _fold(layer.norm2, layer.mlp.fc1)
-        if kind is MultiHeadSelfAttention:
-            layer._by_hand = lambda training: False  # runtimes have a soft-max
-            if not layer.qk_norm:
-                _fold_scale(layer)
+        if isinstance(layer, MultiHeadSelfAttention):
+            layer._by_hand = lambda training: False
+        if kind is MultiHeadSelfAttention and not layer.qk_norm:
+            _fold_scale(layer)
         exact = layer.gelu == "exact" and not layer.swiglu if kind is MLP else None
         if erf and (exact or getattr(layer, "activation", None) is keras.activations.gelu):
             (layer.fc1 if kind is MLP else layer).activation = lambda x: 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))

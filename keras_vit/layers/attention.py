@@ -17,7 +17,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     Query, key and value come from one matrix product; soft-max is taken in float32 under any
     precision policy. Without scores and attention dropout it calls
     `keras.ops.dot_product_attention`, which is a fused kernel where the backend has one; on
-    TensorFlow, which has none, a form of its own in training, and for heads narrower than 32.
+    TensorFlow, which has none, a form of its own where there is no mask, in training and for heads
+    narrower than 32, except in float16.
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.
 
     Args:
@@ -126,8 +127,10 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         x = self.drop(tokenwise(self.proj, x), training=training)
         return (x, scores) if return_attention_scores else x
 
-    def _by_hand(self, training):  # whether attention is `attend`, for which no mask is written
-        return keras.backend.backend() == "tensorflow" and (training or self.head_dim < NARROW)
+    def _by_hand(self, training):
+        """Whether attention is `attend`: not in float16, out of whose range a sum over tokens may run."""
+        possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
+        return possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, mask):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale

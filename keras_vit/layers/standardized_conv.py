@@ -36,11 +36,11 @@ class StandardizedConv2D(keras.layers.Conv2D):
         self.standardize = standardize
 
     def call(self, inputs, training=None):
-        if not training or self.kernel_size != (1, 1) or self.groups != 1 or self.data_format != "channels_last":
+        pointwise = self.kernel_size == (1, 1) and self.groups == 1 and self.data_format == "channels_last"
+        if not (training and pointwise and type(self) is StandardizedConv2D):  # a subclass may convolve otherwise
             return super().call(inputs)
-        rows, columns = (
-            self.strides
-        )  # as a product: XLA computes its gradients, products too, faster than a convolution's
+        # As a product of matrices: XLA computes its gradients, products too, faster than those of a convolution.
+        rows, columns = self.strides
         outputs = ops.matmul(inputs[:, ::rows, ::columns], self._standardized(self.kernel, inputs.dtype)[0, 0])
         outputs = outputs + self.bias if self.use_bias else outputs
         return outputs if self.activation is None else self.activation(outputs)

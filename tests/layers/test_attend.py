@@ -81,9 +81,18 @@ def test_narrow_heads_infer_by_it_and_are_exported_with_the_runtime_s_soft_max(w
         return any(operation.type == "Softmax" for operation in graph.graph.get_operations())
 
     twin = forms.twin(model)
-    assert soft_max(model) is not by_hand and soft_max(twin)
+    assert soft_max(model) != by_hand and soft_max(twin)
     tokens = RNG.normal(size=(2, 7, width)).astype("float32")
     np.testing.assert_allclose(twin(tokens), model(tokens), atol=1e-5)
+
+
+@on_tensorflow
+def test_even_attention_to_many_values_of_100_does_not_overflow_float16():
+    layer = MultiHeadSelfAttention(1, dtype="float16")
+    layer.build((1, 1024, 4))
+    layer.qkv.kernel.assign(np.repeat([[0.0, 0.0, 25.0]], 4, axis=0).repeat(4, axis=1))
+    layer.proj.kernel.assign(np.eye(4))
+    np.testing.assert_allclose(layer(np.ones((1, 1024, 4)), training=True), np.full((1, 1024, 4), 100.0), rtol=0.05)
 
 
 @on_tensorflow
