@@ -39,10 +39,9 @@ def pixels(name, steps=60):
 
 def measure(name, rounds=7):
     recipe, source = photographs() if name == "photographs" else pixels(name)
-    steps, size = len(source) // recipe.data.batch_size, recipe.model["image_size"]
-    size = (size, size, recipe.model.get("channels", 3))
-    dataset = pipeline.training_batches(source, recipe, size)
-    model = training.compile_model(keras_vit.from_recipe(recipe), recipe, steps)
+    steps, model = len(source) // recipe.data.batch_size, keras_vit.from_recipe(recipe)
+    dataset = pipeline.training_batches(source, recipe, model.input_shape[1:])
+    training.compile_model(model, recipe, steps)
     x, y = next(iter(dataset))
     model.fit(dataset, verbose=0)
     model.train_on_batch(x, y)  # compiled anew

@@ -53,8 +53,8 @@ def test_half_precision_is_near():
 
 @on_tensorflow
 def test_the_layer_trains_as_it_infers():
-    layer = MultiHeadSelfAttention(1)
-    tokens = RNG.normal(size=(2, 7, NARROW)).astype("float32")
+    layer = MultiHeadSelfAttention(3)
+    tokens = RNG.normal(size=(2, 7, 3 * NARROW)).astype("float32")
     layer.build(tokens.shape)
 
     def output_and_gradient(training):
