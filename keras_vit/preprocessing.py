@@ -17,8 +17,9 @@ def preprocess(model, images):
 
     The rule stands in the metadata of the model's first layer: `"direct"` squashes the image to the model's size,
     `"crop"` resizes its shorter side to `size / crop_pct` and takes the centre, as torchvision does. `"area"` averages
-    areas; with `antialias` Pillow resizes, else TensorFlow's bilinear rule does. Mean and deviation are the first
-    layer's own work.
+    areas; with `antialias` Pillow resizes, else TensorFlow's bilinear rule does. `full_size` is for models that leave
+    the last rows and columns out, as timm's with patches of 14 do at 384 pixels: those are cut off at the end. Mean and
+    deviation are the first layer's own work.
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
@@ -45,11 +46,12 @@ def preprocess(model, images):
         raise ValueError(f"A model of images of a known size is needed. Received: input shape {model.input_shape}")
     *size, channels = model.input_shape[1:]
     rule = {**DEFAULT, **stated_rule(model)}
+    full = rule.get("full_size") or size
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
     if rule["resize"] == "crop" and not 0 < (rule["crop_pct"] or 0) <= 1:
         raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={rule['crop_pct']!r}")
-    return np.stack([_prepare(_open(image, channels), size, rule) for image in images])
+    return np.stack([_prepare(_open(image, channels), full, rule)[: size[0], : size[1]] for image in images])
 
 
 def stated_rule(model):

@@ -3,10 +3,11 @@
 import functools
 import inspect
 import pathlib
+import warnings
 
 from keras_vit import checks, models, variants
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.load import from_checkpoint
+from keras_vit.checkpoints.load import Assumption, from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.read import SUFFIXES
 
@@ -33,7 +34,9 @@ def from_pretrained(name, **overrides):
         given |= {"num_classes": 0, "head": "new", "representation_size": None}
     if "channels" in overrides:
         del given["mean"], given["std"]
-    return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Assumption)  # the table's models are known
+        return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
 
 
 def load_any(source, **overrides):

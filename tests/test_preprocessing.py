@@ -54,6 +54,14 @@ def test_rectangles_are_covered_and_cut():
     np.testing.assert_array_equal(found[0], resized[top : top + 16, left : left + 32])
 
 
+@pytest.mark.parametrize("rule", [DIRECT, CROP], ids=["direct", "crop"])
+def test_a_margin_that_makes_no_patch_is_cut_off(rule):
+    whole = preprocess(model(rule, size=16), [PHOTO])
+    np.testing.assert_array_equal(
+        preprocess(model({**rule, "full_size": [16, 16]}, size=12), [PHOTO]), whole[:, :12, :12]
+    )
+
+
 def test_files_and_arrays_of_any_kind(tmp_path):
     Image.fromarray(PHOTO).save(tmp_path / "a.png")
     Image.fromarray(PHOTO[..., 0]).save(tmp_path / "grey.png")

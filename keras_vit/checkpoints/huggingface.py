@@ -58,6 +58,8 @@ ALIASES = (
     (r"\.mlp\.fc2\.", ".output.dense."),
 )
 GELUS = {"gelu": "exact", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu_fast": "tanh", "quick_gelu": "quick"}
+# The kinds that `vit` computes, with the epsilon of their code where config.json says none.
+KINDS = dict.fromkeys((None, "vit", "deit", "vit_mae", "dpt", "flava_image_model"), 1e-12) | {"vit_msn": 1e-6}
 INTERPOLATIONS = {2: "bilinear", 3: "bicubic"}
 
 
@@ -75,6 +77,12 @@ def architecture(shapes, checkpoint):
     block = BLOCK.format(i=0)
     if config.get("hidden_size", width) != width:
         raise ValueError(f"config.json says hidden_size {config['hidden_size']}, and the weights have {width}.")
+    kind = config.get("model_type")
+    if kind not in KINDS or config.get("is_hybrid"):
+        hybrid = ", is_hybrid" if config.get("is_hybrid") else ""
+        raise ValueError(
+            f"transformers' models of type {', '.join(filter(None, KINDS))} are read. Received: {kind!r}{hybrid}"
+        )
     heads, heads_from = config.get("num_attention_heads"), "config.json"
     if heads is None:
         heads, heads_from = published_heads(width)
@@ -98,7 +106,7 @@ def architecture(shapes, checkpoint):
         "registers": int(one_head),
         "num_classes": need(shapes, f"{head}.bias", 1)[0] if head else 0,
         "gelu": GELUS[config.get("hidden_act", "gelu")],
-        "epsilon": config.get("layer_norm_eps", 1e-12),
+        "epsilon": config.get("layer_norm_eps", KINDS[kind]),
         **(IMAGENET if distillation else HALF),
     }
     if "image_size" in config:

@@ -26,6 +26,10 @@ STEM = ("epsilon", "standardize")  # likewise of a `ResNetStem`
 TOLD = ("config.json", NOTES, "the q-k norm's width")  # where a number of heads is more than a rule
 
 
+class Assumption(UserWarning):
+    """A file does not show all that its model computes."""
+
+
 class Options(NamedTuple):
     """How to load; see `load_weights`."""
 
@@ -89,7 +93,7 @@ def load_weights(
         _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position")))
     model.get_layer("rescale").metadata |= _about(source, form, evaluation, origins)
     theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (said, own))
-    known = [name for name in ours if theirs.get(name) is not None]
+    known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
     other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
     if other:
         warnings.warn(
@@ -137,6 +141,10 @@ def from_checkpoint(
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the heads are neither in the file nor
             published for its width.
 
+    Warns:
+        UserWarning: If published files with the same tensors compute different functions, by their GELU, heads or
+            positions. It names what was assumed.
+
     Example:
 
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
@@ -155,6 +163,7 @@ def from_checkpoint(
         if head is None and overrides.get("num_classes") not in (None, 0, said["num_classes"]):
             options = options._replace(head="new")
         origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+        evaluation |= _margin(said, arguments)
         arguments["metadata"] = _about(source, form, evaluation, origins) | (metadata or {})
 
         def steps():
@@ -164,6 +173,14 @@ def from_checkpoint(
         steps = shapes_only(steps)  # before a file that does not fit takes any memory
         model = _built(arguments)
         _fill(model, checkpoint, steps)
+    assumed = [f"{k}={arguments[k]!r} ({why})" for k, why in origins.items() if isinstance(why, tables.Assumed)]
+    if assumed:
+        warnings.warn(
+            f"{str(source)!r} does not show all that its model computes. Assumed: {', '.join(assumed)}. "
+            "Pass what is right, or put its config.json beside it.",
+            Assumption,
+            stacklevel=2,
+        )
     return model
 
 
@@ -204,8 +221,9 @@ def describe(checkpoint, form, names):
 def _arguments(said, origins, checkpoint, form, names, grid, overrides):
     """Returns all of `vit`'s arguments: what the file says, completed, and the caller's."""
     arguments = {**said, **overrides}
-    if arguments["num_heads"] is None:
-        raise ValueError(f"{origins['num_heads']} Received: {str(checkpoint.path)!r}")
+    for name, why in origins.items():
+        if isinstance(why, tables.Missing) and name not in overrides:
+            raise ValueError(f"{why} Received: {str(checkpoint.path)!r}")
     stem = said.get("stem")
     if stem is not None and "dtype" in overrides:
         arguments["stem"] = type(stem).from_config({**stem.get_config(), "dtype": overrides["dtype"]})
@@ -226,6 +244,19 @@ def _arguments(said, origins, checkpoint, form, names, grid, overrides):
         arguments["image_size"] = tuple(side * step for side, step in zip(known, tables.stride(said)))
     arguments.setdefault("name", _name(arguments))
     return {k: v for k, v in arguments.items() if v is not None or k != "class_position"}
+
+
+def _margin(said, arguments):
+    """Returns the size to which a source brings images whose last rows and columns make no patch, if there are any.
+
+    Such as timm's of 384 pixels with patches of 14, of which 378 are seen.
+    """
+    if "image_size" not in said:
+        return {}
+    full, seen = (checks.pair("image_size", each["image_size"]) for each in (said, arguments))
+    margins = [(have - want, step) for have, want, step in zip(full, seen, tables.stride(arguments))]
+    cut = any(margin for margin, _ in margins) and all(0 <= margin < step for margin, step in margins)
+    return {"full_size": list(full)} if cut else {}
 
 
 def _name(arguments):

@@ -9,10 +9,19 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.variants import VARIANTS
 
+CLIP = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 HALF = {"mean": 0.5, "std": 0.5}
 OUR_UNIT = "stem/stage{i}_unit{j}"
 MAX_BLOCKS = 1000  # a file may number anything
+
+
+class Missing(str):
+    """Why an argument cannot be read off a file: the caller must pass it."""
+
+
+class Assumed(str):
+    """What an argument was taken from, where published files with the same tensors differ: the caller is warned."""
 
 
 class Form(NamedTuple):
@@ -40,7 +49,7 @@ class Format(NamedTuple):
     - `detect(names)`: whether a file's names are this format's.
     - `canonical(shapes)`: from the names in `rows` to the file's names, or to pairs `(name, index)` into stacked ones.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
-      dictionary of where the arguments that no tensor shows are from.
+      dictionary of where the arguments that no tensor shows are from, some of them `Missing` or `Assumed`.
     - `express(arguments, arrays)`: the arrays as they are written, and the JSON files beside them.
     - `words(arguments)`: what fills the braces of the names, for a model with these arguments.
     - `ignored`: names, as a regular expression, that a model need not use.
@@ -159,13 +168,15 @@ def need(shapes, name, rank):
 
 
 def published_heads(width):
-    """Returns the number of heads of the published models of a width, or `None`, and where that is from."""
+    """Returns the number of heads of the published models of a width, and where that is from; `None` if `Missing`."""
     for row in VARIANTS.values():
         if row.width == width:
             return row.num_heads, f"published models of width {width}"
     if width % 64:
-        return None, f"No tensor shows the number of heads, and none is published for width {width}: pass num_heads."
-    return width // 64, "heads of 64 channels, as in published models"
+        return None, Missing(
+            f"No tensor shows the number of heads, and none is published for width {width}: pass num_heads."
+        )
+    return width // 64, Assumed("64 channels a head, as in most published models")
 
 
 def stages(shapes, pattern):

@@ -4,6 +4,7 @@ import re
 
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.tables import (
+    CLIP,
     CONV,
     FLAT_TO_HEADS,
     HALF,
@@ -13,7 +14,9 @@ from keras_vit.checkpoints.tables import (
     LINEAR_HEADS_OUT,
     OUR_UNIT,
     SAME,
+    Assumed,
     Format,
+    Missing,
     Row,
     blocks,
     joined,
@@ -81,6 +84,14 @@ ALIASES = (
     (r"\.mlp\.w3\.", ".mlp.fc2."),
 )
 
+# What shows the Perception Encoder, whose rotary positions are not in its files, where no config.json does.
+PERCEPTION_ENCODER = {
+    "a class token and attention pooling": lambda names: {"cls_token", "attn_pool.latent"} <= set(names),
+    "a norm before the blocks and none after them": lambda names: (
+        "norm_pre.weight" in names and not {"norm.weight", "fc_norm.weight"} & set(names)
+    ),
+}
+
 
 def detect(names):
     return "patch_embed.proj.weight" in names
@@ -96,11 +107,21 @@ def architecture(shapes, checkpoint):
     mlp_dim = need(shapes, f"{block}.mlp.fc2.weight", 2)[1]
     gated = f"{block}.mlp.fc1_g.weight" in shapes or need(shapes, f"{block}.mlp.fc1.weight", 2)[0] == 2 * mlp_dim
     said, rule, told = timm_config.read(checkpoint.config, gated)
+    bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
+    signs = [sign for sign, shown in PERCEPTION_ENCODER.items() if bare and shown(shapes)]
+    if signs:
+        raise ValueError(
+            f"A timm file with {' and '.join(signs)} is a Perception Encoder's, whose rotary positions are not in the "
+            f"file: it is not read. If it is a plain ViT, put timm's config.json beside it. "
+            f"Received: {str(checkpoint.path)!r}"
+        )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}
     norm_after, pre_norm = "fc_norm.weight" in shapes, "norm_pre.weight" in shapes
     heads, heads_from = published_heads(width)
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
+    if heads and not bare:
+        heads_from = str(heads_from)  # the rule holds for every architecture that is read
     stem, roots = None, ("patch_embed.backbone.stem", "patch_embed.backbone")
     root = next((name for name in roots if f"{name}.conv.weight" in shapes), None)
     if root:
@@ -133,7 +154,7 @@ def architecture(shapes, checkpoint):
         "num_classes": need(shapes, "head.bias", 1)[0] if "head.bias" in shapes else 0,
         "gelu": "exact",
         "epsilon": 1e-5 if pre_norm else 1e-6,
-        **(IMAGENET if imagenet else HALF),
+        **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
         **said,
     }
     if "attn_pool.latent" in shapes:
@@ -142,10 +163,27 @@ def architecture(shapes, checkpoint):
         "num_heads": heads_from,
         "gelu": "timm's default",
         "epsilon": "timm's rule",
-        "mean": "DeiT's rule" if imagenet else "timm's rule for ViT",
+        "mean": "CLIP's rule" if pre_norm else "DeiT's rule" if imagenet else "timm's rule for ViT",
         "evaluation": "timm's default",
     }
-    return arguments, rule, rules | told
+    return arguments, rule, rules | (_open(arguments, checkpoint) if bare else {}) | told
+
+
+def _open(arguments, checkpoint):
+    """Returns which arguments a file without config.json leaves open, with why."""
+    found, deit3 = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
+    if arguments["pre_norm"]:
+        found["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+    elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):
+        found["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
+    if arguments["position"] is None:
+        found["position"] = Missing(
+            "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT), which are not read. "
+            "For a model without any, pass position=None."
+        )
+    elif deit3 and arguments["class_token"]:
+        found["position"] = Assumed("DeiT-III's; files of RoPE-ViT have the same names, and are not read")
+    return found
 
 
 def words(arguments):

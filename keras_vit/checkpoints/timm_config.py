@@ -14,8 +14,22 @@ GELU_OF = {
     "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
 }
 HEADS_OF = {"vit_giantopt_patch16|vit_base_patch16_gap_224": 16, "test_vit2?$": 2}
-REFUSED_NAMES = "rpn|parallel|_18x2|_xp_|diff"  # other blocks under the same names
-REFUSED = ("block_fn", "attn_layer", "norm_layer", "embed_norm_layer", "pool_include_prefix")
+# The words that names of architectures are made of whose function `vit` computes. Others, such as "rope", "dinov3",
+# "pe", "rpn" or "parallel", have the same tensors and other blocks, or positions that are not in the file.
+WORDS = (
+    r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
+    r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
+    r"|radio|v3|v4|tipsv2"
+)
+NOT_READ = r"eva_giant"  # made of these words, with other biases
+# Options that tensors show, that are read below, or that change nothing at inference. Any other one is refused.
+OPTIONS = {
+    "act_layer", "attn_drop_rate", "class_token", "depth", "drop_path_rate", "drop_rate", "dynamic_img_size",
+    "embed_dim", "fc_norm", "final_norm", "fix_init", "global_pool", "img_size", "in_chans", "init_values",
+    "mlp_ratio", "no_embed_class", "num_classes", "num_heads", "patch_drop_rate", "patch_size", "pos_drop_rate",
+    "pos_embed", "pre_norm", "proj_drop_rate", "qk_norm", "qkv_bias", "reg_tokens", "strict_img_size", "weight_init",
+}  # fmt: skip
+POSITIONS = ("learn", "none")
 ARCHITECTURES = {  # of stems, which no argument of timm's describes
     (): "vit_tiny_r_s16_p8_224",
     (2, 2, 2, 2): "vit_small_r26_s32_224",
@@ -47,14 +61,15 @@ def read(config, gated=False):
     """
     name, said = str(config.get("architecture", "")), config.get("model_args") or {}
     evaluation = config.get("pretrained_cfg") or {}
-    other = [f"{key}={said[key]!r}" for key in REFUSED if said.get(key)]
-    other += [f"architecture={name!r}"] * bool(re.search(REFUSED_NAMES, name))
+    other = [f"{key}={value!r}" for key, value in said.items() if value and key not in OPTIONS]
+    other += [f"architecture={name!r}"] * bool(name and not known(name))
+    other += [f"pos_embed={said.get('pos_embed')!r}"] * (said.get("pos_embed", "learn") not in POSITIONS)
     pooling = said.get("global_pool", config.get("global_pool"))
     activation = None if gated and said.get("act_layer") == "silu" else said.get("act_layer")
     other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
     other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
     if other:
-        raise ValueError(f"timm's model with {', '.join(other)} is not read: its logits would be others.")
+        raise ValueError(f"timm's models with {', '.join(other)} are not read: their logits would be wrong.")
     arguments, told = {}, {}
     heads = said.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
@@ -77,6 +92,11 @@ def read(config, gated=False):
         "antialias": True,
     }
     return arguments, rule, told | ({"evaluation": "config.json"} if evaluation else {})
+
+
+def known(name):
+    """Returns whether `vit` computes what timm's architecture of this name does."""
+    return all(re.fullmatch(WORDS, word) for word in name.split("_")) and not re.match(NOT_READ, name)
 
 
 def _ratio(mlp_dim, width):

@@ -14,7 +14,7 @@ def shapes_of(case, **more):
 
 
 def read(shapes, config=None):
-    return timm.architecture(shapes, types.SimpleNamespace(config=config or {}))
+    return timm.architecture(shapes, types.SimpleNamespace(shapes=shapes, config=config or {}, notes={}, path="x"))
 
 
 def test_detect():
@@ -50,7 +50,7 @@ def test_kinds_that_tensors_show():
     normed = shapes_of("timm_vit") | {f"{block}attn.q_norm.weight": (8,)}
     assert read(normed)[0]["qk_norm"] is True and read(normed)[0]["num_heads"] == 3
     pooled = shapes_of("timm_vit") | {"attn_pool.latent": (1, 1, 24)}
-    assert read(pooled)[0]["pooling"] == "map"
+    assert read(pooled, {"architecture": "vit_small_patch16_224"})[0]["pooling"] == "map"
     clip = shapes_of("timm_vit") | {"norm_pre.weight": (24,)}
     assert read(clip)[0]["pre_norm"] is True and read(clip)[0]["epsilon"] == 1e-5
     bare = {k: v for k, v in shapes_of("timm_vit").items() if not k.startswith(("cls", "pos", "norm", "head"))}

@@ -1,3 +1,6 @@
+import csv
+import pathlib
+
 import pytest
 
 from keras_vit import vit
@@ -70,3 +73,10 @@ def test_what_is_written_is_read():
 @pytest.mark.parametrize("mlp_dim, width", [(4304, 1152), (3072, 768), (7, 3), (100, 192)])
 def test_ratios_give_the_width_back(mlp_dim, width):
     assert int(width * timm_config._ratio(mlp_dim, width)) == mlp_dim
+
+
+def test_every_published_architecture_is_read_or_refused():
+    path = pathlib.Path(__file__).parents[1] / "golden" / "timm_architectures.csv"
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    wrong = [row["architecture"] for row in rows if timm_config.known(row["architecture"]) != (row["read"] == "yes")]
+    assert len(rows) > 400 and not wrong

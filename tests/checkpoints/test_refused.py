@@ -1,0 +1,176 @@
+"""Files whose tensors fit and whose function is another: refused, or a warning that names what was assumed."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
+from tests.checkpoints.helpers import SMALL, arrays_of, filled, weights, write
+
+pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore:The timm format keeps no record of")]
+
+HEADS = {"num_heads": 3}
+
+
+def without(arrays, *starts):
+    return {name: array for name, array in arrays.items() if not name.startswith(starts)}
+
+
+def pooled(arrays):
+    """Adds attention pooling."""
+    width, rng = 24, np.random.default_rng(0)
+    shapes = {"latent": (1, 1, width), "q.weight": (width, width), "q.bias": (width,), "kv.weight": (2 * width, width)}
+    shapes |= {"kv.bias": (2 * width,), "proj.weight": (width, width), "proj.bias": (width,), "norm.weight": (width,)}
+    shapes |= {"norm.bias": (width,), "mlp.fc1.weight": (48, width), "mlp.fc1.bias": (48,)}
+    shapes |= {"mlp.fc2.weight": (width, 48), "mlp.fc2.bias": (width,)}
+    return arrays | {f"attn_pool.{name}": rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+
+
+def clip(arrays):
+    norm = {f"norm_pre.{part}": np.ones(24, "float32") for part in ("weight", "bias")}
+    return without(arrays, "patch_embed.proj.bias") | norm
+
+
+def bare_file(change, tmp_path):
+    return write(tmp_path / "file.safetensors", change(arrays_of("timm_vit")))
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda a: without(a, "pos_embed"), "no positions: they may be rotary"),
+        (pooled, "a class token and attention pooling is a Perception Encoder's"),
+        (lambda a: without(clip(a), "norm."), "a norm before the blocks and none after them is a Perception Encoder's"),
+    ],
+    ids=["DINOv3", "Perception Encoder, core", "Perception Encoder, spatial"],
+)
+def test_rotary_positions_are_not_loaded_without(change, said, tmp_path):
+    with pytest.raises(ValueError, match=f"{said}.*file.safetensors"):
+        from_checkpoint(bare_file(change, tmp_path), **HEADS)
+
+
+def test_rotary_positions_do_not_fill_a_model(tmp_path):
+    model = vit(**SMALL, gelu="exact", pooling="map", class_token=True)
+    before = weights(model)
+    with pytest.raises(ValueError, match="Perception Encoder"):
+        load_weights(model, bare_file(pooled, tmp_path))
+    assert all((weights(model)[path] == array).all() for path, array in before.items())
+
+
+@pytest.mark.parametrize(
+    "config, said",
+    [
+        ({"architecture": "vit_base_patch16_rope_ape_224"}, "architecture='vit_base_patch16_rope_ape_224'"),
+        ({"architecture": "vit_base_patch16_224", "model_args": {"use_rot_pos_emb": True}}, "use_rot_pos_emb=True"),
+        ({"architecture": "vit_base_patch16_224", "model_args": {"pos_embed": "rope"}}, "pos_embed='rope'"),
+    ],
+)
+def test_config_json_refuses_what_no_rule_covers(config, said, tmp_path):
+    bare_file(dict, tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=said):
+        from_checkpoint(tmp_path, **HEADS)
+
+
+def test_the_caller_has_the_last_word(tmp_path):
+    path = bare_file(lambda a: without(a, "pos_embed"), tmp_path)
+    assert from_checkpoint(path, position=None, image_size=24, **HEADS).get_layer("encoder").position is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(position=None), dict(pooling="map", class_token=True), dict(pre_norm=True, final_norm=None)],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["folder", "file.safetensors"])
+def test_own_models_of_these_kinds_come_back(options, name, tmp_path):
+    model = filled(**options)
+    save_checkpoint(model, tmp_path / name, format="timm")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = from_checkpoint(tmp_path / name)
+    for path, array in weights(model).items():
+        np.testing.assert_array_equal(weights(again)[path], array)
+
+
+@pytest.mark.parametrize(
+    "change, given, assumed",
+    [
+        (clip, HEADS, "gelu='exact' (files of CLIP have 'exact' or 'quick')"),
+        (lambda a: pooled(without(a, "cls_token")), HEADS, "gelu='exact' (files of SigLIP have 'exact' or 'tanh')"),
+        (lambda a: without(a, "cls_token"), HEADS, "gelu='exact' (files of SigLIP have 'exact' or 'tanh')"),
+    ],
+    ids=["CLIP", "SigLIP", "SigLIP, average"],
+)
+def test_what_a_bare_file_leaves_open_is_assumed_aloud(change, given, assumed, tmp_path):
+    def cut(arrays):
+        arrays = change(arrays)
+        return arrays if "cls_token" in arrays else arrays | {"pos_embed": arrays["pos_embed"][:, 1:]}
+
+    path = bare_file(cut, tmp_path)
+    with pytest.warns(UserWarning, match="does not show all that its model computes") as told:
+        from_checkpoint(path, **given)
+    [message] = [str(one.message) for one in told]
+    assert assumed in message and "config.json" in message and "file.safetensors" in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = from_checkpoint(path, **given, gelu="quick")  # said, so that nothing is assumed
+        load_weights(vit(**model_arguments(model)), path)
+
+
+def model_arguments(model):
+    from keras_vit.checkpoints.arguments import arguments_of
+
+    return {"variant": None, **arguments_of(model), "gelu": "quick" if "norm_pre" in names(model) else "tanh"}
+
+
+def names(model):
+    return [layer.name for layer in model.layers]
+
+
+def test_heads_that_are_a_rule_of_thumb_are_told(tmp_path):
+    wide = filled(width=128, num_heads=2, mlp_dim=16)
+    save_checkpoint(wide, tmp_path / "folder", format="timm")
+    (tmp_path / "folder" / "config.json").unlink()
+    path = tmp_path / "folder" / "model.safetensors"
+    import safetensors.numpy
+
+    safetensors.numpy.save_file(safetensors.numpy.load_file(path), path)  # without this package's notes
+    with pytest.warns(UserWarning, match="num_heads=2 .64 channels a head"):
+        from_checkpoint(path, grid=(4, 6))
+
+
+def test_deit3_s_names_are_rope_vit_s_too(tmp_path):
+    def deit3(arrays):
+        scales = {f"blocks.{i}.gamma_{j}": np.ones(24, "float32") for i in (0, 1) for j in (1, 2)}
+        return arrays | scales | {"pos_embed": arrays["pos_embed"][:, 1:]}
+
+    with pytest.warns(UserWarning, match="position='learned' .DeiT-III's; files of RoPE-ViT have the same names"):
+        from_checkpoint(bare_file(deit3, tmp_path), **HEADS)
+
+
+def test_bare_clip_has_clip_s_mean(tmp_path):
+    model = from_checkpoint(bare_file(clip, tmp_path), gelu="quick", **HEADS)
+    assert model.get_layer("rescale").mean == [0.48145466, 0.4578275, 0.40821073]
+    assert model.get_layer("rescale").metadata["from"]["mean"] == "CLIP's rule"
+
+
+def test_transformers_models_of_other_kinds_are_refused(tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of("hf_vit"))
+    for config, said in (({"model_type": "ijepa"}, "'ijepa'"), ({"model_type": "dpt", "is_hybrid": True}, "is_hybrid")):
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(ValueError, match=f"Received: .*{said}"):
+            from_checkpoint(tmp_path, **HEADS)
+
+
+def test_a_source_whose_patches_leave_a_margin_prepares_images_as_it_does(tmp_path):
+    bare_file(dict, tmp_path)  # 3 x 3 patches of 8 pixels, on images of 28
+    config = {"architecture": "vit_so400m_patch14_siglip_384", "pretrained_cfg": {"input_size": [3, 28, 28]}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = from_checkpoint(tmp_path, **HEADS)
+    assert model.input_shape == (None, 24, 24, 3)
+    assert model.get_layer("rescale").metadata["evaluation"]["full_size"] == [28, 28]
+    other = from_checkpoint(tmp_path, image_size=32, **HEADS)
+    assert "full_size" not in other.get_layer("rescale").metadata["evaluation"]
