@@ -10,8 +10,9 @@ from keras_vit import positions
 def channels(kernel, wanted):
     """Adapts the first convolution to another number of input channels, by timm's rule.
 
-    One channel: the sum over red, green and blue, by which a grey image gives what its RGB copy gave (if the kernel is
-    not standardised, and the mean is one number). Others: red, green, blue, red ... repeated, times `3 / channels`.
+    To one channel: the sum over red, green and blue, by which a grey image gives what its RGB copy gave (if the kernel
+    is not standardised, and the mean is one number). To others: red, green, blue, red ... repeated, times
+    `3 / channels`. From one channel: repeated, divided by their number.
 
     Args:
         kernel: Array, `(height, width, channels, out)`.
@@ -21,17 +22,17 @@ def channels(kernel, wanted):
         Array, `(height, width, wanted, out)`.
 
     Raises:
-        ValueError: If the kernel has neither `wanted` nor three channels.
+        ValueError: If the kernel has neither `wanted` nor one or three channels.
     """
     given = kernel.shape[2]
     if given == wanted:
         return kernel
-    if given != 3:
-        raise ValueError(f"Weights for 3 channels can be adapted to {wanted}. Received: weights for {given}")
+    if given not in (1, 3):
+        raise ValueError(f"Weights for 1 or 3 channels can be adapted to {wanted}. Received: weights for {given}")
     if wanted == 1:
         return kernel.sum(axis=2, keepdims=True)
-    repeated = np.tile(kernel, (1, 1, math.ceil(wanted / 3), 1))[:, :, :wanted]
-    return repeated * np.asarray(3 / wanted, kernel.dtype)
+    repeated = np.tile(kernel, (1, 1, math.ceil(wanted / given), 1))[:, :, :wanted]
+    return repeated * np.asarray(given / wanted, kernel.dtype)
 
 
 def statistics(values, wanted):

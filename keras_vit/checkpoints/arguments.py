@@ -1,6 +1,11 @@
 """A model's arguments, read off its layers."""
 
-from keras_vit.layers import PatchEncoder, Patches, Rescale, TransformerBlock
+import keras
+import numpy as np
+
+from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
+
+RESCALE = (Rescale, keras.layers.Rescaling)  # the second in files of this package's first weeks
 
 
 def arguments_of(model):
@@ -18,10 +23,9 @@ def arguments_of(model):
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     blocks = [layers[f"block_{i}"] for i in range(sum(isinstance(x, TransformerBlock) for x in layers.values()))
               if f"block_{i}" in layers]  # fmt: skip
-    wanted = {"rescale": Rescale, "patches": Patches, "encoder": PatchEncoder}
-    missing = [name for name, kind in wanted.items() if not isinstance(layers.get(name), kind)] + ["block_0"][
-        bool(blocks) :
-    ]
+    kinds = {"rescale": RESCALE, "patches": Patches, "encoder": PatchEncoder, "block_0": TransformerBlock}
+    kinds["pool"] = TokenPool
+    missing = [name for name, kind in kinds.items() if not isinstance(layers.get(name), kind)]
     if missing:
         raise ValueError(
             f"A model of `keras_vit.vit` is needed. Received: {getattr(model, 'name', model)!r}, which lacks "
@@ -50,8 +54,7 @@ def arguments_of(model):
         "epsilon": block.epsilon,
         "pre_norm": "norm_pre" in layers,
         "final_norm": final,
-        "mean": rescale.mean,
-        "std": rescale.std,
+        **_statistics(rescale),
         "stem": layers.get("stem"),
         "width": encoder.width,
         "depth": len(blocks),
@@ -59,3 +62,11 @@ def arguments_of(model):
         "num_heads": block.num_heads,
         "patch_size": layers["patches"].patch_size,
     }
+
+
+def _statistics(rescale):
+    """Returns the mean and the deviation of the first layer."""
+    if isinstance(rescale, Rescale):
+        return {"mean": rescale.mean, "std": rescale.std}
+    std = 1 / (255 * np.asarray(rescale.scale))
+    return {"mean": (-np.asarray(rescale.offset) * std).tolist(), "std": std.tolist()}

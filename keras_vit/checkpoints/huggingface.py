@@ -154,7 +154,8 @@ def express(arguments, arrays):
     if has_head:
         arrays = {n if "classifier." in n else f"{kind.lower()}.{n}": array for n, array in arrays.items()}
     suffix = "ForImageClassification" + "WithTeacher" * bool(arguments["distilled"]) if has_head else "Model"
-    labels = {str(i): f"LABEL_{i}" for i in range(arguments["num_classes"])}
+    names = arguments.get("labels") or [f"LABEL_{i}" for i in range(arguments["num_classes"])]
+    labels = {str(i): name for i, name in enumerate(names)}
     config = {
         "architectures": [kind + suffix],
         "model_type": kind.lower(),

@@ -4,25 +4,22 @@ import inspect
 import warnings
 from typing import NamedTuple
 
+import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.checkpoints import adapt, google, huggingface, tables, timm
+from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.describe import FORMATS, FUNCTION, NOTES, class_names, describe, of_stem, recognise
 from keras_vit.checkpoints.fetch import fetch
-from keras_vit.checkpoints.match import POSITION, plan
+from keras_vit.checkpoints.match import POSITION, matching, plan
 from keras_vit.checkpoints.read import check_readable, open_checkpoint
-from keras_vit.layers import ResNetStem
+from keras_vit.layers import Rescale
 from keras_vit.models import vit
 from keras_vit.positions import METHODS
 from keras_vit.shapes import shapes_only
 from keras_vit.variants import SIZES, VARIANTS
 
-FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface)}
-NOTES = "the file's own notes"
-FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # what weights alone do not show
-NOTED = (*FUNCTION, "image_size")  # what a file's own notes may add to its tensors
-STEM = ("epsilon", "standardize")  # likewise of a `ResNetStem`
 TOLD = ("config.json", NOTES, "the q-k norm's width")  # where a number of heads is more than a rule
 
 
@@ -58,9 +55,10 @@ def load_weights(
 
     Args:
         model: A model from `keras_vit.vit`.
-        source: A file (`.npz`, `.safetensors`, `.pth`, `.pt`, `.bin`), a directory with one, `"https://..."`, or
-            `"hf://owner/name"`.
-        format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, or `"auto"`, by the names.
+        source: A file (`.npz`, `.safetensors`, `.keras`, `.pth`, `.pt`, `.bin`), a directory with one, the directory of
+            a run, `"https://..."`, or `"hf://owner/name"`.
+        format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"keras"` (this package's own), or
+            `"auto"`, by the names.
         head: `"require"`, or `"new"` to leave the model's head as it is and the source's out.
         resample: How positions are resampled; see `keras_vit.positions.resize_matrix`. `None` for what the source's own
             code does.
@@ -91,7 +89,8 @@ def load_weights(
         for name in ("mean", "std"):
             said[name] = adapt.statistics(said[name], own["channels"])
         _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position")))
-    model.get_layer("rescale").metadata |= _about(source, form, evaluation, origins)
+    if isinstance(rescale := model.get_layer("rescale"), Rescale):
+        rescale.metadata |= _about(source, form, evaluation, origins)
     theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (said, own))
     known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
     other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
@@ -150,7 +149,7 @@ def from_checkpoint(
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
     (None, 37)
     """
-    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata", "stem")]
+    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata")]
     for name in overrides:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
@@ -163,8 +162,12 @@ def from_checkpoint(
         if head is None and overrides.get("num_classes") not in (None, 0, said["num_classes"]):
             options = options._replace(head="new")
         origins |= dict.fromkeys(set(origins) & set(overrides), "given")
-        evaluation |= _margin(said, arguments)
-        arguments["metadata"] = _about(source, form, evaluation, origins) | (metadata or {})
+        if "image_size" in overrides:
+            evaluation.pop("full_size", None)
+        else:
+            evaluation |= _margin(said, arguments)
+        labels = class_names(checkpoint, arguments["num_classes"]) if options.head == "require" else {}
+        arguments["metadata"] = _about(source, form, evaluation, origins) | labels | (metadata or {})
 
         def steps():
             model = _built(arguments)
@@ -184,58 +187,24 @@ def from_checkpoint(
     return model
 
 
-def recognise(checkpoint, name="auto"):
-    """Returns the `Format` of a checkpoint, and where each canonical name is found in it."""
-    found = [form for form in FORMATS.values() if form.detect(checkpoint.shapes)]
-    form = FORMATS[name] if name != "auto" else found[0] if found else None
-    if form not in found:
-        raise ValueError(
-            f"{str(checkpoint.path)!r} is no Vision Transformer of {name if form else ', '.join(FORMATS)}. "
-            f"It has {tables.listing(checkpoint.shapes) or 'no tensors'}"
-        )
-    return form, form.canonical(checkpoint.shapes)
-
-
-def describe(checkpoint, form, names):
-    """Returns what `Format.architecture` does, with what `save_checkpoint` noted in the file before all else."""
-    shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-    defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
-    try:
-        arguments, evaluation, origins = form.architecture(shapes, checkpoint)
-        arguments = {**{name: defaults[name] for name in FUNCTION}, "stem": None, **arguments}
-        noted = checkpoint.notes.get("arguments", {})
-        if noted:
-            arguments |= {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
-            evaluation = checkpoint.notes.get("evaluation") or evaluation
-            origins = dict.fromkeys(origins, NOTES)
-        if noted.get("stem") and arguments["stem"] is not None:
-            arguments["stem"] = ResNetStem.from_config({**arguments["stem"].get_config(), **noted["stem"]})
-        evaluation = dict(evaluation)
-    except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
-        raise ValueError(
-            f"What is said of {str(checkpoint.path)!r} beside its weights is none of {form.name}'s: {error}"
-        ) from None
-    return arguments, evaluation, origins
-
-
 def _arguments(said, origins, checkpoint, form, names, grid, overrides):
     """Returns all of `vit`'s arguments: what the file says, completed, and the caller's."""
     arguments = {**said, **overrides}
     for name, why in origins.items():
         if isinstance(why, tables.Missing) and name not in overrides:
             raise ValueError(f"{why} Received: {str(checkpoint.path)!r}")
-    stem = said.get("stem")
-    if stem is not None and "dtype" in overrides:
-        arguments["stem"] = type(stem).from_config({**stem.get_config(), "dtype": overrides["dtype"]})
+    stem = None if said.get("stem") is None else _new_stem(said["stem"], arguments)
+    arguments.update({} if "stem" in overrides else {"stem": stem})
     for name in {"mean", "std"} - set(overrides):
         arguments[name] = adapt.statistics(said[name], arguments["channels"])
-    table = next(row.theirs for row in form.rows if row.ours == POSITION)
+    table = next(matching(form, POSITION, {})).theirs[0]
     known = grid or _grid(said)
     if said.get("position", "learned") == "learned" and table in names:
         count = tables.need({table: checkpoint.shape(names[table])}, table, 3)[1]
         registers = said.get("registers", 0)
         prefix = int(said.get("class_token", True)) + int(said.get("distilled", False)) + registers
-        likely = _grid({**said, "image_size": overrides["image_size"]}) if "image_size" in overrides else None
+        sizes = {"image_size": arguments.get("image_size"), "channels": arguments["channels"], "stem": stem}
+        likely = _grid({**said, **sizes}) if "image_size" in overrides else None
         cover, known = adapt.covered(count, prefix, registers, known, likely, said.get("class_position"))
         if arguments.get("class_position") is None:
             arguments["class_position"] = cover == prefix
@@ -254,8 +223,7 @@ def _margin(said, arguments):
     if "image_size" not in said:
         return {}
     full, seen = (checks.pair("image_size", each["image_size"]) for each in (said, arguments))
-    margins = [(have - want, step) for have, want, step in zip(full, seen, tables.stride(arguments))]
-    cut = any(margin for margin, _ in margins) and all(0 <= margin < step for margin, step in margins)
+    cut = full != seen and all(0 <= f - s < step for f, s, step in zip(full, seen, tables.stride(arguments)))
     return {"full_size": list(full)} if cut else {}
 
 
@@ -263,24 +231,28 @@ def _name(arguments):
     """Returns the name that `vit` gives a model of a published size, else `None`."""
     sizes = [arguments[name] for name in SIZES]
     row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
-    step = tables.stride(arguments)
-    return f"vit_{row}_{step[0]}" if row and arguments["stem"] is None and len(set(step)) == 1 else None
+    step = set(checks.pair("patch_size", arguments["patch_size"]))
+    return f"vit_{row}_{min(step)}" if row and arguments["stem"] is None and len(step) == 1 else None
 
 
 def _built(arguments):
     """Returns a model with a stem of its own: a layer keeps the weights of the first model that it is built in."""
     stem = arguments["stem"]
-    return vit(None, **{**arguments, "stem": None if stem is None else type(stem).from_config(stem.get_config())})
+    return vit(None, **{**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem})
+
+
+def _new_stem(stem, arguments):
+    """Returns a stem like another one, without its weights, for a model with these arguments."""
+    if isinstance(stem, keras.Model):
+        shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
+        return keras.models.clone_model(stem, input_tensors=keras.Input(shape))
+    dtype = {"dtype": arguments["dtype"]} if "dtype" in arguments else {}
+    return type(stem).from_config({**stem.get_config(), **dtype})
 
 
 def _about(source, form, evaluation, origins):
     """Returns what travels with a model: where its weights are from, how to prepare images for it, and who says so."""
     return {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
-
-
-def of_stem(stem):
-    """Returns what the weights of a `ResNetStem` do not show."""
-    return {f"the stem's {name}": getattr(stem, name) for name in STEM} if isinstance(stem, ResNetStem) else {}
 
 
 def _grid(arguments):

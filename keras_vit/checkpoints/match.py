@@ -12,15 +12,16 @@ from keras_vit.checkpoints.tables import GROUP_NORM, grid, listing
 from keras_vit.positions import resize_patches
 
 TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
-POSITION, PROJECTION, ROOT = "encoder/position_embedding", "encoder/projection/kernel", "stem/root/kernel"
+POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
 HEADS = ("head/", "head_distilled/")
 
 
 class Step(NamedTuple):
-    """Some of our weights, the places of a checkpoint that fill them, and the function that reads the arrays."""
+    """Some of our weights, the places of a checkpoint that fill them, how arrays differ, and what reads them."""
 
     paths: tuple
     places: tuple
+    form: object
     read: Callable
 
 
@@ -37,13 +38,13 @@ def matching(form, path, words):
     for row in form.rows:
         for ours in _tuple(row.ours):
             pattern = re.escape(ours).replace(r"\{i\}", r"(?P<i>\d+)").replace(r"\{j\}", r"(?P<j>\d+)")
-            match = re.fullmatch(pattern, path)
+            match = re.fullmatch(pattern.replace(r"\{path\}", "(?P<path>.+)"), path)
             if match:
-                numbers = {key: int(value) for key, value in match.groupdict().items()}
-                numbers |= {f"{key}1": value + 1 for key, value in numbers.items()}
+                found = match.groupdict()
+                found |= {f"{key}1": int(value) + 1 for key, value in found.items() if key != "path"}
                 yield Match(
-                    tuple(name.format(**numbers) for name in _tuple(row.ours)),
-                    tuple(name.format(**numbers, **words) for name in _tuple(row.theirs)),
+                    tuple(name.format(**found) for name in _tuple(row.ours)),
+                    tuple(name.format(**found, **words) for name in _tuple(row.theirs)),
                     row.form,
                 )
 
@@ -73,6 +74,7 @@ def plan(model, checkpoint, form, names, options, known=None, covers=None):
     arguments, variables = arguments_of(model), {v.path: v for v in model.weights}
     words, heads, new_head = form.words(arguments), arguments["num_heads"], options.head == "new"
     steps, used, missing, unknown, wrong = {}, set(), [], [], []
+    root = _root_path(arguments)
     filled = {p for p in variables if new_head and p.startswith(HEADS)}
     for path in variables:
         if path in filled:
@@ -88,13 +90,13 @@ def plan(model, checkpoint, form, names, options, known=None, covers=None):
         used |= set(row.theirs)
         places = tuple(names[name] for name in row.theirs)
         shapes = [checkpoint.shape(place) for place in places]
-        if path not in (POSITION, PROJECTION, ROOT):
+        if path not in (POSITION, PROJECTION, root):
             wrong += _differences(row, shapes, [variables[p].shape for p in row.ours], heads)
-        steps[path] = Step(row.ours, places, _reader(row, checkpoint, places, heads))
+        steps[path] = Step(row.ours, places, row.form, _reader(row, checkpoint, places, heads))
     optional = form.ignored if arguments["num_classes"] and not new_head else f"{form.ignored}|{form.heads}"
     surplus = [name for name in names if name not in used and not re.fullmatch(optional, name)]
     _complain(checkpoint, form, missing, surplus, unknown, wrong)
-    _adapt(steps, model, arguments, checkpoint, form, options, known, covers)
+    _adapt(steps, model, arguments, variables, checkpoint, form, options, known, covers)
     return steps
 
 
@@ -137,28 +139,34 @@ def _complain(checkpoint, form, missing, surplus, unknown, wrong):
         raise ValueError(f"{str(checkpoint.path)!r} does not fit the model; {'; '.join(parts)}.{hint}")
 
 
-def _adapt(steps, model, arguments, checkpoint, form, options, known, covers):
+def _root_path(arguments):
+    """Returns the path of the stem's first kernel, which has the channels of the images; `None` without a stem."""
+    weights = [] if arguments["stem"] is None else arguments["stem"].weights
+    return next((weight.path for weight in weights if len(weight.shape) == 4), None)
+
+
+def _adapt(steps, model, arguments, variables, checkpoint, form, options, known, covers):
     """Puts image size, patch size and channels right in the steps that depend on them."""
-    if ROOT in steps:
-        steps[ROOT] = _root(steps[ROOT], model, arguments, checkpoint, form)
+    root = _root_path(arguments)
+    if root in steps:
+        steps[root] = _root(steps[root], variables[root], checkpoint)
     steps[PROJECTION] = _projection(steps[PROJECTION], model, arguments, checkpoint, form, options)
     if POSITION in steps:
         _position(steps, model, arguments, checkpoint, options.resample or form.resample, options.grid or known, covers)
 
 
-def _kernel_shape(step, checkpoint, form, path):
+def _kernel_shape(step, checkpoint):
     """Returns a convolution's shape as (height, width, channels, out)."""
     shape = checkpoint.shape(step.places[0])
     if len(shape) != 4:
         raise ValueError(
             f"{step.places[0]} of {str(checkpoint.path)!r} has the shape {shape}, and a kernel has 4 axes."
         )
-    row = next(row for row in form.rows if row.ours == path)
-    return row.form.read([dummy(shape)], None)[0].shape
+    return step.form.read([dummy(shape)], None)[0].shape
 
 
-def _root(step, model, arguments, checkpoint, form):
-    shape, wanted = _kernel_shape(step, checkpoint, form, ROOT), tuple(arguments["stem"].root.kernel.shape)
+def _root(step, variable, checkpoint):
+    shape, wanted = _kernel_shape(step, checkpoint), tuple(variable.shape)
     if shape[:2] + shape[3:] != wanted[:2] + wanted[3:]:
         raise ValueError(f"The stem's first kernel is {shape} in {str(checkpoint.path)!r}, not {wanted}.")
     adapt.channels(dummy(shape), wanted[2])
@@ -167,7 +175,7 @@ def _root(step, model, arguments, checkpoint, form):
 
 def _projection(step, model, arguments, checkpoint, form, options):
     """Reads the patches' kernel for the model's channels and patch size, flat."""
-    *patch, channels, width = _kernel_shape(step, checkpoint, form, PROJECTION)
+    *patch, channels, width = _kernel_shape(step, checkpoint)
     patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
     wanted_channels = model.get_layer("patches").input.shape[-1]
     if width != arguments["width"] or (stem is not None and channels != wanted_channels):

@@ -16,7 +16,8 @@ import safetensors
 from numpy.lib import format as npy
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
-SUFFIXES = (".safetensors", ".npz", ".pth", ".pt", ".bin")
+SUFFIXES = (".safetensors", ".npz", ".pth", ".pt", ".bin", ".keras")
+RUN, TRAINED = "recipe.json", "model.keras"  # what a run's directory holds
 # What training scripts put a state dict into, and the names they put before its names.
 WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "teacher")
 PREFIXES = r"^(module\.|backbone\.)+"
@@ -54,8 +55,8 @@ def open_checkpoint(path):
     Nothing but names and shapes is read; no array is unpickled; sizes are checked against the file's own.
 
     Args:
-        path: `.npz`, `.safetensors`, `.pth`, `.pt` or `.bin` (the last three through PyTorch), or a directory with one,
-            or with shards and `model.safetensors.index.json`.
+        path: `.npz`, `.safetensors`, `.keras`, `.pth`, `.pt` or `.bin` (the last three through PyTorch), or a directory
+            with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
 
     Yields:
         A `Checkpoint`.
@@ -88,7 +89,8 @@ def open_checkpoint(path):
                 return array
 
         beside = ("config.json", "preprocessor_config.json")
-        config, processor = ({} if files[0].suffix == ".npz" else _json(folder / name) for name in beside)
+        alone = files[0].suffix in (".npz", ".keras")
+        config, processor = ({} if alone else _json(folder / name) for name in beside)
         yield Checkpoint(path, shapes, read, config, processor, notes)
 
 
@@ -107,11 +109,13 @@ def _files(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no checkpoint {str(path)!r}.")
     if not path.is_dir():
-        if path.suffix in (".keras", ".h5"):
-            raise ValueError(f"{str(path)!r} is Keras's own: import keras_vit, then keras.models.load_model(path).")
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name ends in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
+    if (path / RUN).is_file():
+        if not (path / TRAINED).is_file():
+            raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Name its best.keras.")
+        return [path / TRAINED]
     for name in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
         index = _json(path / name).get("weight_map")
         if not index:
@@ -215,7 +219,16 @@ def _torch(path):
     yield {name: tuple(tensor.shape) for name, tensor in tensors.items()}, read, {}
 
 
-_OPENERS = {".npz": _npz, ".safetensors": _safetensors, ".pth": _torch, ".pt": _torch, ".bin": _torch}
+def _keras(path):
+    from keras_vit.checkpoints import own
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no Keras file")
+    return own.opened(path)
+
+
+_OPENERS = {".npz": _npz, ".safetensors": _safetensors, ".keras": _keras}
+_OPENERS |= dict.fromkeys((".pth", ".pt", ".bin"), _torch)
 
 
 def _float32(name, array):

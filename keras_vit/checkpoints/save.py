@@ -15,18 +15,20 @@ import safetensors.numpy
 
 from keras_vit import checks
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.load import FORMATS, NOTED, STEM, Options, of_stem
+from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
+from keras_vit.checkpoints.load import Options
 from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
+WRITTEN = tuple(name for name, form in FORMATS.items() if form.express)
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # that a format may have no place for
 UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # seen in the tensors themselves
 
 
-def save_checkpoint(model, path, *, format, overwrite=False):
+def save_checkpoint(model, path, *, format=None, overwrite=False):
     """Writes a model's weights in a published format.
 
     What is written is read back and matched with the model before it is put in place.
@@ -37,7 +39,7 @@ def save_checkpoint(model, path, *, format, overwrite=False):
             `config.json` and for Hugging Face `preprocessor_config.json`, so that
             `timm.create_model("local-dir:PATH", pretrained=True)` and transformers' `from_pretrained("PATH")` load it;
             or a file that ends in `.safetensors`, for the weights alone.
-        format: `"google"`, `"timm"` or `"huggingface"`.
+        format: `"google"`, `"timm"` or `"huggingface"`; `None` for Google's where the path ends in `.npz`.
         overwrite: Whether to replace files that are there.
 
     Returns:
@@ -51,14 +53,19 @@ def save_checkpoint(model, path, *, format, overwrite=False):
     Warns:
         UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
     """
-    checks.one_of("format", format, tuple(FORMATS))
-    path, form = pathlib.Path(path).expanduser(), FORMATS[format]
+    path = pathlib.Path(path).expanduser()
+    if path.suffix == ".keras":
+        raise ValueError(f"Keras's own file is written by model.save(path). Received: path={str(path)!r}")
+    format = format or ("google" if path.suffix == ".npz" else None)
+    checks.one_of("format", format, WRITTEN)
+    form = FORMATS[format]
     suffix = ".npz" if format == "google" else ".safetensors"
     as_file = path.suffix == suffix
-    if not as_file and (format == "google" or path.suffix in (*SUFFIXES, ".keras")):
+    if not as_file and (format == "google" or path.suffix in SUFFIXES):
         raise ValueError(f"A {format} checkpoint's file ends in {suffix}. Received: {str(path)!r}")
     arguments = arguments_of(model)
-    arguments["evaluation"] = model.get_layer("rescale").metadata.get("evaluation") or {}
+    metadata = model.get_layer("rescale").metadata
+    arguments["evaluation"], arguments["labels"] = metadata.get("evaluation") or {}, metadata.get("labels")
     if arguments["position"] and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # a fixed table here is a table like any other there
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
@@ -68,6 +75,7 @@ def save_checkpoint(model, path, *, format, overwrite=False):
     if there and not overwrite:
         raise FileExistsError(f"{str(folder / there[0])!r} exists. Choose another path, or pass overwrite=True.")
     notes = {"arguments": {k: arguments[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
+    notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
     if isinstance(arguments["stem"], ResNetStem):
         notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
     with _beside(folder, path) as temporary:

@@ -161,4 +161,6 @@ def express(arguments, arrays):
             "interpolation": arguments["evaluation"].get("interpolation", "bicubic"),
         },
     }
+    if arguments.get("labels"):
+        config["label_names"] = list(arguments["labels"])
     return arrays, {"config.json": config}

@@ -255,7 +255,7 @@ def test_other_precisions():
         (dict(format="google"), "no Vision Transformer of google"),
         (dict(resample="nearest"), "resample='nearest'"),
         (dict(grid=3.5), "grid=3.5"),
-        (dict(stem="conv"), "no argument 'stem'"),
+        (dict(variant="B/16"), "no argument 'variant'"),
         (dict(imagesize=3), "no argument 'imagesize'. Did you mean 'image_size'"),
         (dict(num_heads=5), "width of 24 cannot be split into 5 heads"),
         (dict(), "No tensor shows the number of heads.*width 24: pass num_heads"),

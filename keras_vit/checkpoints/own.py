@@ -1,0 +1,51 @@
+"""Models of this package in Keras's own files: weights under our own names, and the architecture in the file."""
+
+import contextlib
+
+import keras
+import numpy as np
+
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.match import PROJECTION
+from keras_vit.checkpoints.tables import SAME, Format, Row
+
+ROWS = (Row("{path}", "{path}", SAME),)
+SAVED = "the saved model"
+
+
+@contextlib.contextmanager
+def opened(path):
+    """Opens a `.keras` file of a model from `keras_vit.vit`; see `read.open_checkpoint`."""
+    model = keras.models.load_model(path)
+    arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
+    shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+    rows, columns = arguments["patch_size"]
+    values, width = shapes[PROJECTION]
+    shapes[PROJECTION] = (rows, columns, values // (rows * columns), width)
+
+    def read(name):
+        return np.asarray(keras.ops.convert_to_numpy(variables[name]), "float32").reshape(shapes[name])
+
+    metadata = getattr(model.get_layer("rescale"), "metadata", {})
+    yield shapes, read, {"model": arguments, **{k: metadata[k] for k in ("evaluation", "labels") if k in metadata}}
+
+
+def architecture(shapes, checkpoint):
+    notes = checkpoint.notes
+    told = ("num_heads", "gelu", "epsilon", "mean", "evaluation")
+    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(told, SAVED)
+
+
+FORMAT = Format(
+    name="keras",
+    rows=ROWS,
+    detect=lambda names: PROJECTION in names,
+    canonical=lambda shapes: {name: name for name in shapes},
+    architecture=architecture,
+    express=None,
+    words=lambda arguments: {},
+    ignored=r"(?!)",
+    heads=r"(head|head_distilled|pre_logits)/.*",
+    resample="bicubic-antialias",
+    resample_patches="bicubic-antialias",
+)
