@@ -237,7 +237,6 @@ def convert(
     import keras_vit
     from keras_vit import config
     from keras_vit.export.prepare import destination
-    from keras_vit.pretrained import load_any
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
     if format not in ("keras", "google", "timm", "huggingface") or (format == "keras") != (to.suffix == ".keras"):
@@ -245,7 +244,7 @@ def convert(
             "Write to a name that ends in .keras or .npz, or pass --format timm or --format huggingface. "
             f"Received: {str(to)!r}"
         )
-    model = load_any(source, **config.parse(changes))
+    model = keras_vit.from_pretrained(source, **config.parse(changes))
     if format == "keras":
         with destination(to, overwrite) as temporary:
             model.save(temporary)

@@ -11,16 +11,13 @@ import runpy
 import keras
 
 from keras_vit import checks, config, finetuning
+from keras_vit.checkpoints import load_weights
+from keras_vit.files import folder
 from keras_vit.pretrained import vit
 from keras_vit.shapes import shapes_only
 
-_PACKAGE = pathlib.Path(__file__).parent
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
-
-
-def folder(name):
-    """Returns where `recipes` or `saved_models` are: in the installed package, else in the checkout beside it."""
-    return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
+_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
 
 
 def list_recipes():
@@ -114,7 +111,8 @@ def from_recipe(name, changes=None, *, pretrained=False):
     Args:
         name: As in `load_recipe`, or a `Recipe`.
         changes: As in `load_recipe`.
-        pretrained: Whether to fill it with the trained weights that ship with the package.
+        pretrained: Whether to fill it with the trained weights that ship with the package. They are adapted to another
+            `image_size`, `channels`, `patch_size` or `num_classes`, which gets a new head; see `load_weights`.
 
     Returns:
         A Keras model; see `keras_vit.vit`.
@@ -130,9 +128,13 @@ def from_recipe(name, changes=None, *, pretrained=False):
     scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
     with scope:
         model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
+    metadata = model.get_layer("rescale").metadata
     if path:
-        model.load_weights(path)
-    model.get_layer("rescale").metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
+        trained = load_recipe(path.stem).model.get("num_classes")
+        new_head = recipe.model.get("num_classes") != trained
+        load_weights(model, path, head="new" if new_head else "require", patches="resize")
+        metadata["source"] = path.name
+    metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
     return model
 
 
@@ -150,8 +152,8 @@ def weights_path(recipe):
             f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
         )
     path = folder("saved_models") / recipe.weights.file
-    trained = load_recipe(path.stem).model
-    other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in _HARMLESS]
+    trained, changeable = load_recipe(path.stem).model, _HARMLESS + _ADAPTED
+    other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in changeable]
     if other:
         raise ValueError(f"The trained weights {path.name!r} are of another model. Different: {', '.join(other)}.")
     found = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,8 +1,15 @@
-"""Writing a file so that a failure leaves what was there."""
+"""Writing a file so that a failure leaves what was there; and where the package's own files are."""
 
 import contextlib
 import os
 import pathlib
+
+_PACKAGE = pathlib.Path(__file__).parent
+
+
+def folder(name):
+    """Returns where `recipes` or `saved_models` are: in the installed package, else in the checkout beside it."""
+    return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
 
 
 @contextlib.contextmanager

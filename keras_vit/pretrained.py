@@ -3,6 +3,7 @@
 import functools
 import inspect
 import pathlib
+import re
 import warnings
 
 from keras_vit import checks, models, variants
@@ -10,13 +11,15 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.load import Assumption, from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.read import SUFFIXES
+from keras_vit.files import folder
 
 
 def from_pretrained(name, **overrides):
-    """Builds a published model and fills it with its weights, which are downloaded once and kept.
+    """Builds a model and fills it with trained weights: published ones are downloaded once and kept.
 
     Args:
-        name: Such as `"B/16-augreg-i21k-i1k-384"`; see `list_checkpoints`.
+        name: Such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe with weights that ship with the
+            package, such as `"mnist"`; the directory of a run; or what else `from_checkpoint` takes.
         **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
 
     Returns:
@@ -26,6 +29,9 @@ def from_pretrained(name, **overrides):
         ValueError: For an unknown name, with those spelled like it.
         ConnectionError: If the weights cannot be downloaded.
     """
+    place = _place(name)
+    if place is not None:
+        return from_checkpoint(place, **overrides)
     row = published(name)
     evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
     about = {"name": name, "evaluation": evaluation, "licence": row.licence, **overrides.pop("metadata", {})}
@@ -39,24 +45,26 @@ def from_pretrained(name, **overrides):
         return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
 
 
-def load_any(source, **overrides):
-    """Builds a model from a published name, or from a file or an address; see `from_checkpoint`."""
-    known = {row.name for row in list_checkpoints()}
-    return (from_pretrained if source in known else from_checkpoint)(source, **overrides)
+def _place(source):
+    """Returns the path or address that a source is, also if it names shipped weights; `None` if it is another name."""
+    shipped = {path.stem: path for path in folder("saved_models").glob("*.keras")}
+    if source in shipped:
+        return shipped[source]
+    text, path = str(source), pathlib.Path(str(source)).expanduser()
+    is_path = path.suffix in SUFFIXES or path.exists() or ("/" in text and not re.match(r"[\w+]+/\d+(-|$)", text))
+    return source if is_path or "://" in text else None
 
 
 def _vit(variant="B/16", *, weights=None, **arguments):
     if weights is None:
         return models.vit(variant, **arguments)
-    source = str(weights)
-    path = pathlib.Path(source).expanduser()
-    is_path = "://" in source or path.exists() or path.suffix in SUFFIXES or "/" in source
+    source, place = str(weights), _place(weights)
     encoder, number, hybrid = variants.parse(variant)
     tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]
-    if not is_path and source not in tags:
+    if place is None and source not in tags:
         raise ValueError(f"There are no published weights {source!r} of {variant}. {checks.near(source, tags)}")
     name = f"{variant}-{source}"
-    model = from_checkpoint(source, **arguments) if is_path else from_pretrained(name, **arguments)
+    model = from_pretrained(name, **arguments) if place is None else from_checkpoint(place, **arguments)
     found = arguments_of(model)
     wanted = {size: getattr(encoder, size) for size in variants.SIZES if getattr(encoder, size) is not None}
     wanted |= {"patch_size": (number, number)} if number else {"patch_size": (hybrid.patch_size,) * 2} if hybrid else {}
@@ -75,7 +83,8 @@ def _with_weights(function):
     parameters = [*signature.parameters.values()]
     parameters.insert(1, weights)
     about = """        weights: Published weights of the variant, such as `"augreg-i21k-i1k-384"` (see
-            `list_checkpoints`), or a checkpoint's path or address. What is not given is then the checkpoint's.
+            `list_checkpoints`); a recipe's that ship with the package, such as `"mnist"`; or what `from_checkpoint`
+            takes: a path, the directory of a run, an address. What is not given is then the checkpoint's.
 """
     before = "        image_size: "
     return signature.replace(parameters=parameters), function.__doc__.replace(before, about + before, 1)

@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks, config, distribution, finetuning, rundir
 from keras_vit.cookbook import check, from_recipe, load_recipe
-from keras_vit.pretrained import load_any, vit
+from keras_vit.pretrained import from_pretrained, vit
 
 
 def datasets(recipe, *, train=None, validation=None):
@@ -143,7 +143,7 @@ def _teacher(recipe, given, model, place):
         return given
     if recipe.optim.teacher.endswith(".keras"):
         return keras.models.load_model(recipe.optim.teacher)
-    return load_any(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
+    return from_pretrained(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
 
 
 def _tensorboard(workdir):

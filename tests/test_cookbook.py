@@ -55,6 +55,17 @@ def test_weights_of_another_model_are_refused():
     assert half.get_layer("block_0").compute_dtype == "bfloat16"
 
 
+def test_trained_weights_are_adapted():
+    trained = keras_vit.from_recipe("mnist", pretrained=True)
+    assert trained.get_layer("rescale").metadata["labels"] == list("0123456789")
+    change = {"model.num_classes": 5, "model.image_size": 56, "model.channels": 3}
+    other = keras_vit.from_recipe("mnist", change, pretrained=True)
+    assert other.input_shape == (None, 56, 56, 3) and other.output_shape == (None, 5)
+    same = [(v, w) for v, w in zip(trained.weights, other.weights) if v.path.startswith(("block_", "norm/"))]
+    assert same and all(np.array_equal(v, w) for v, w in same)
+    assert "labels" not in other.get_layer("rescale").metadata
+
+
 def test_changes_reach_a_recipe_too():
     recipe = keras_vit.load_recipe("mnist")
     assert keras_vit.from_recipe(recipe, {"model.depth": 1}).get_layer("block_0") is not None

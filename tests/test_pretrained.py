@@ -89,3 +89,23 @@ def test_a_recipe_can_start_from_weights(published, tmp_path):
     np.testing.assert_array_equal(weights(model)["norm/gamma"], weights(published)["norm/gamma"])
     with pytest.raises(ValueError, match="adapted to: image_size, num_classes"):
         keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": {"weights": "x"}}))
+
+
+def test_shipped_weights_by_name():
+    pytest.importorskip("tensorflow")
+    model = from_pretrained("cifar10_hybrid", num_classes=3, image_size=48)
+    trained = keras_vit.from_recipe("cifar10_hybrid", pretrained=True)
+    assert model.output_shape == (None, 3)
+    np.testing.assert_array_equal(weights(model)["stem/conv0/kernel"], weights(trained)["stem/conv0/kernel"])
+    assert from_pretrained("mnist").get_layer("rescale").metadata["labels"] == list("0123456789")
+
+
+def test_a_recipe_starts_from_another_s_weights(tmp_path):
+    change = {"model.weights": "cifar10_hybrid", "model.num_classes": 3}
+    model = keras_vit.from_recipe("cifar10_hybrid", change)
+    trained = keras_vit.from_recipe("cifar10_hybrid", pretrained=True)
+    np.testing.assert_array_equal(weights(model)["block_2/norm1/gamma"], weights(trained)["block_2/norm1/gamma"])
+    trained.save(tmp_path / "model.keras")
+    (tmp_path / "recipe.json").write_text("{}")
+    again = keras_vit.from_recipe("cifar10_hybrid", {**change, "model.weights": str(tmp_path)})
+    np.testing.assert_array_equal(weights(again)["stem/norm0/moving_mean"], weights(trained)["stem/norm0/moving_mean"])

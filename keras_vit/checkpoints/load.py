@@ -89,8 +89,9 @@ def load_weights(
         for name in ("mean", "std"):
             said[name] = adapt.statistics(said[name], own["channels"])
         _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position")))
+        labels = class_names(checkpoint, own["num_classes"]) if head == "require" else {}
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
-        rescale.metadata |= _about(source, form, evaluation, origins)
+        rescale.metadata |= _about(source, form, evaluation, origins) | labels
     theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (said, own))
     known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
     other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]

@@ -27,7 +27,15 @@ def opened(path):
         return np.asarray(keras.ops.convert_to_numpy(variables[name]), "float32").reshape(shapes[name])
 
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
-    yield shapes, read, {"model": arguments, **{k: metadata[k] for k in ("evaluation", "labels") if k in metadata}}
+    labels = metadata.get("labels") or _labels(path)
+    yield shapes, read, {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
+
+
+def _labels(path):
+    """Returns the class names in a file next to a model: of a run, or of weights that ship with the package."""
+    of_run = [path.with_name("labels.txt")] if path.with_name("recipe.json").is_file() else []
+    found = next((file for file in (path.with_suffix(".labels.txt"), *of_run) if file.is_file()), None)
+    return found and found.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def architecture(shapes, checkpoint):
