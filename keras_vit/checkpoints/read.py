@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import io
 import json
 import math
 import pathlib
@@ -22,6 +23,8 @@ RUN, TRAINED = "recipe.json", "model.keras"  # what a run's directory holds
 WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "teacher")
 PREFIXES = r"^(module\.|backbone\.)+"
 MAX_INFLATION = 50  # a zip member may claim more than memory holds
+MAX_HEADER = 2**16  # bytes of an array's header
+MAX_JSON = 2**26  # bytes of a configuration
 
 
 class Checkpoint(NamedTuple):
@@ -109,6 +112,8 @@ def _files(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no checkpoint {str(path)!r}.")
     if not path.is_dir():
+        if not path.is_file():
+            raise ValueError(f"A checkpoint is a regular file or a directory. Received: {str(path)!r}")
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name ends in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
@@ -148,8 +153,7 @@ def _npz(path):
                 raise ValueError(f"{name} has {member.file_size} bytes, which its header {shape}, {dtype} contradicts")
             total += member.file_size
             members[name], shapes[name] = member, shape
-        if total > 2**26 + MAX_INFLATION * path.stat().st_size:
-            raise ValueError(f"it claims to hold {total:,} bytes")
+        check_inflation(path, total)
 
         def read(name):
             with archive.open(members[name]) as stream:
@@ -165,8 +169,11 @@ def _header(stream, name):
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"{name} has the header of version {version}")
-    reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = reader(stream)
+    size, reader = (2, npy.read_array_header_1_0) if version == (1, 0) else (4, npy.read_array_header_2_0)
+    length = stream.read(size)
+    if int.from_bytes(length, "little") > MAX_HEADER:  # before it takes any memory
+        raise ValueError(f"{name} has a header of {int.from_bytes(length, 'little'):,} bytes")
+    shape, fortran, dtype = reader(io.BytesIO(length + stream.read(int.from_bytes(length, "little"))))
     if dtype.hasobject:
         raise ValueError(f"{name} is pickled, which can run any program: it is not read")
     if any(side < 0 for side in shape) or not dtype.itemsize:
@@ -203,9 +210,8 @@ def _torch(path):
         tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError:  # the format before version 1.6, which cannot be mapped
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-    inside = tensors
-    while inside is not None:
-        tensors, inside = inside, next((inside[w] for w in WRAPPERS if isinstance(inside.get(w), dict)), None)
+    for _ in WRAPPERS:  # not for ever: a file may contain itself
+        tensors = next((tensors[w] for w in WRAPPERS if isinstance(tensors.get(w), dict)), tensors)
     tensors = {re.sub(PREFIXES, "", k): v.detach() for k, v in tensors.items() if isinstance(v, torch.Tensor)}
     for name, tensor in tensors.items():
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
@@ -224,7 +230,15 @@ def _keras(path):
 
     if not zipfile.is_zipfile(path):
         raise ValueError("it is no Keras file")
+    with zipfile.ZipFile(path) as archive:
+        check_inflation(path, sum(member.file_size for member in archive.infolist()))
     return own.opened(path)
+
+
+def check_inflation(path, size):
+    """Raises ValueError if a zip archive claims to hold far more bytes than it has itself."""
+    if size > 2**26 + MAX_INFLATION * path.stat().st_size:
+        raise ValueError(f"it claims to hold {size:,} bytes")
 
 
 _OPENERS = {".npz": _npz, ".safetensors": _safetensors, ".keras": _keras}
@@ -241,6 +255,8 @@ def _json(path):
     if not path.is_file():
         return {}
     with _sentence(path):
+        if path.stat().st_size > MAX_JSON:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes")
         content = json.loads(path.read_text())
         if not isinstance(content, dict):
             raise ValueError("it is no dictionary")

@@ -1,6 +1,8 @@
 import importlib.util
 import json
+import os
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -128,6 +130,18 @@ def test_pytorch_files(tmp_path):
         everything(tmp_path / "file.pth")
 
 
+def test_a_pytorch_file_that_contains_itself_is_read_to_an_end(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    endless = {"a": torch.ones(2)}
+    endless["model"] = {"state_dict": endless}
+    torch.save(endless, tmp_path / "file.pth")
+    assert set(everything(tmp_path / "file.pth")) <= {"a"}
+    for content in ([torch.ones(2)], {1: torch.ones(2)}, torch.ones(2)):
+        torch.save(content, tmp_path / "file.pth")
+        with pytest.raises(ValueError, match=r"file.pth' cannot be read"):
+            everything(tmp_path / "file.pth")
+
+
 def test_pytorch_files_without_pytorch(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "file.pth").write_bytes(b"")
@@ -162,6 +176,44 @@ LIES = {
     "nothing": (npy("{'descr': '|V0', 'fortran_order': False, 'shape': (1000000000,), }"), "type"),
     "void": (npy("{'descr': '|V3', 'fortran_order': False, 'shape': (1,), }", b"123"), "cannot be read"),
 }
+
+
+def test_a_long_header_is_not_read(tmp_path):
+    size = 200_000_000
+    with zipfile.ZipFile(tmp_path / "file.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as to:
+        to.write(b"\x93NUMPY\x02\x00" + struct.pack("<I", size))
+        for _ in range(size // 10**7):
+            to.write(b" " * 10**7)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="a has a header of 200,000,000 bytes"):
+        everything(tmp_path / "file.npz")
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+
+
+def test_what_is_no_regular_file_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "file.safetensors")
+    for path in (tmp_path / "file.safetensors", "/dev/zero"):
+        with pytest.raises(ValueError, match="regular file or a directory"):
+            everything(path)
+
+
+def test_keras_files_that_lie(tmp_path):
+    with zipfile.ZipFile(tmp_path / "file.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", b" " * 200_000_000)
+    with pytest.raises(ValueError, match="claims to hold 200,000,000 bytes"):
+        everything(tmp_path / "file.keras")
+    npz(tmp_path / "file.keras", {"config.json": b"{}"})
+    with pytest.raises(ValueError, match=r"file.keras' cannot be read"):
+        everything(tmp_path / "file.keras")
+
+
+def test_a_configuration_of_many_bytes_is_not_read(tmp_path):
+    write(tmp_path / "model.safetensors", HARMLESS)
+    with open(tmp_path / "config.json", "wb") as file:
+        file.truncate(2**27)  # takes no room
+    with pytest.raises(ValueError, match=r"config.json' cannot be read: it has 134,217,728 bytes"):
+        everything(tmp_path)
 
 
 @pytest.mark.parametrize("kind", LIES)
