@@ -1,6 +1,8 @@
 """Sentences for bad input, raised before any work is done."""
 
 import difflib
+import math
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -46,15 +48,22 @@ def rate(**values):
 
 
 def above_zero(**values):
-    """Raises unless every value is a number above 0."""
+    """Raises unless every value is a finite number above 0."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not value > 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < math.inf:
             raise ValueError(f"`{name}` is a number above 0. Received: {name}={value!r}")
+
+
+def switch(**values):
+    """Raises unless every value is `True` or `False`: a text such as "False" would count as true."""
+    for name, value in values.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
 
 
 def one_of(name, value, allowed):
     """Raises unless `value` is in `allowed`."""
-    if value not in allowed:
+    if not isinstance(value, Hashable) or value not in tuple(allowed):
         raise ValueError(f"`{name}` is one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
 
 

@@ -121,9 +121,11 @@ def vit(
     mlp_dim = 4 * width if sizes["mlp_dim"] is None else sizes["mlp_dim"]
     checks.positive(mlp_dim=mlp_dim)
     checks.above_zero(epsilon=epsilon, **({} if layer_scale is None else {"layer_scale": layer_scale}))
+    checks.switch(distilled=distilled, class_position=class_position, qkv_bias=qkv_bias, qk_norm=qk_norm)
+    checks.switch(swiglu=swiglu, pre_norm=pre_norm, **({} if class_token is None else {"class_token": class_token}))
     checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
     checks.one_of("gelu", gelu, GELUS)
-    if num_classes:
+    if num_classes not in (0, None):
         checks.positive(num_classes=num_classes)
     checks.one_of("final_norm", final_norm, FINAL_NORMS)
     if distilled and (pooling != "token" or final_norm == "after"):

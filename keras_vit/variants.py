@@ -75,7 +75,27 @@ def parse(name):
 
 
 def unknown(name):
-    """Returns the error for a name that says no size, or no patch size."""
+    """Returns the error for a name that says no size, or no patch size; another library's is translated."""
     return ValueError(
-        f"A variant is a size and a patch size, such as 'B/16'. Received: {name!r}. {checks.near(name, NAMES)}"
+        f"A variant is a size and a patch size, such as 'B/16'. Received: {name!r}. "
+        f"{_translated(str(name)) or checks.near(name, NAMES)}"
     )
+
+
+ELSEWHERE = {
+    "tiny": "Ti", "ti": "Ti", "small": "S", "s": "S", "medium": "M", "base": "B", "b": "B", "large": "L", "l": "L",
+    "so400m": "So400m", "huge": "H", "h": "H", "giant": "g", "gigantic": "G",
+}  # fmt: skip
+
+
+def _translated(name):
+    """Says what a name of timm, transformers or torchvision is here; an empty text if it is none."""
+    owner, _, short = name.rpartition("/") if "patch" in name else ("", "", name)
+    match = re.search(rf"(?:vit|deit3?)[-_]?({'|'.join(ELSEWHERE)})[-_/]?(?:patch)?(\d+)", short.lower())
+    if not match:
+        return ""
+    variant = f"Here it is {ELSEWHERE[match[1]] + '/' + match[2]!r}"
+    if "patch" not in name:
+        return f"{variant}."
+    owner = owner or ("google" if "-" in short else "timm")
+    return f"{variant}; with the weights of that name, keras_vit.from_checkpoint('hf://{owner}/{short}')."

@@ -1,4 +1,5 @@
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -258,10 +259,18 @@ def test_sizes_of_your_own():
     assert vit("Ti/16", image_size=32, depth=2, width=96).get_layer("block_1").output.shape == (None, 5, 96)
 
 
+ODD = [
+    (name, "False")
+    for name in ["class_token", "distilled", "class_position", "qkv_bias", "qk_norm", "swiglu", "pre_norm"]
+]
+ODD += [("epsilon", np.inf), ("num_classes", "ten"), ("gelu", ["tanh"]), ("mean", "half"), ("metadata", "mine")]
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [
         (dict(variant="B16"), "'B16'.*Did you mean 'B/16'"),
+        *((dict(variant="Ti/16", **{name: value}), re.escape(f"{name}={value!r}")) for name, value in ODD),
         (dict(variant="XL/16"), "'XL/16'"),
         (dict(variant="B"), "'B'"),
         (dict(variant=None), "patch_size=None"),

@@ -21,5 +21,25 @@ def test_unknown_names(name, said):
         parse(name)
 
 
+@pytest.mark.parametrize(
+    "name, variant, source",
+    [
+        ("vit_base_patch16_224", "B/16", "hf://timm/vit_base_patch16_224"),
+        ("vit_tiny_patch16_224.augreg_in21k", "Ti/16", "hf://timm/vit_tiny_patch16_224.augreg_in21k"),
+        ("timm/vit_so400m_patch14_siglip_384", "So400m/14", "hf://timm/vit_so400m_patch14_siglip_384"),
+        ("google/vit-base-patch16-224", "B/16", "hf://google/vit-base-patch16-224"),
+        ("vit-large-patch32-384", "L/32", "hf://google/vit-large-patch32-384"),
+        ("facebook/deit-small-patch16-224", "S/16", "hf://facebook/deit-small-patch16-224"),
+        ("vit_b_16", "B/16", None),
+        ("ViT-L/32", "L/32", None),
+        ("ViTB16", "B/16", None),
+    ],
+)
+def test_names_of_other_libraries_are_translated(name, variant, source):
+    with pytest.raises(ValueError, match=f"Here it is '{variant}'") as raised:
+        parse(name)
+    assert source is None or f"from_checkpoint('{source}')" in str(raised.value)
+
+
 def test_every_row_has_its_source():
     assert all(row.source for row in [*VARIANTS.values(), *HYBRIDS.values()])

@@ -67,6 +67,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
+        checks.switch(qkv_bias=qkv_bias, qk_norm=qk_norm)
+        checks.above_zero(epsilon=epsilon)
         self.num_heads = num_heads
         self.qkv_bias = qkv_bias
         self.qk_norm = qk_norm

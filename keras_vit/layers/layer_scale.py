@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vit import checks
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class LayerScale(keras.layers.Layer):
@@ -30,6 +32,7 @@ class LayerScale(keras.layers.Layer):
 
     def __init__(self, initial_value=1e-4, **kwargs):
         super().__init__(**kwargs)
+        checks.above_zero(initial_value=initial_value)
         self.initial_value = initial_value
         self.supports_masking = True
 

@@ -46,6 +46,7 @@ class MLP(keras.layers.Layer):
         checks.positive(hidden_dim=hidden_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout)
+        checks.switch(swiglu=swiglu)
         self.hidden_dim = hidden_dim
         self.gelu = gelu
         self.swiglu = swiglu

@@ -69,7 +69,9 @@ class PatchEncoder(keras.layers.Layer):
         checks.positive(width=width)
         checks.one_of("position", position, POSITIONS)
         checks.rate(dropout=dropout)
-        if registers:
+        checks.switch(class_token=class_token, distillation_token=distillation_token)
+        checks.switch(class_position=class_position, use_bias=use_bias)
+        if registers != 0:
             checks.positive(registers=registers)
         self.width = width
         self.class_token = class_token

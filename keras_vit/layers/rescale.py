@@ -34,7 +34,12 @@ class Rescale(keras.layers.Layer):
 
     def __init__(self, mean=0.5, std=0.5, metadata=None, **kwargs):
         super().__init__(**kwargs)
-        self.mean, self.std = np.asarray(mean, "float64").tolist(), np.asarray(std, "float64").tolist()
+        try:
+            self.mean, self.std = np.asarray(mean, "float64").tolist(), np.asarray(std, "float64").tolist()
+        except (TypeError, ValueError):
+            raise ValueError(f"Means and deviations must be numbers. Received: mean={mean!r}, std={std!r}") from None
+        if not isinstance(metadata, (dict, type(None))):
+            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
         if not (np.asarray(self.std) > 0).all():
             raise ValueError(f"`std` is above 0. Received: std={self.std}")
         if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():

@@ -52,8 +52,9 @@ class TokenPool(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
-        if num_prefix < 0:
-            raise ValueError(f"`num_prefix` is at least 0. Received: num_prefix={num_prefix}")
+        if num_prefix != 0:
+            checks.positive(num_prefix=num_prefix)
+        checks.above_zero(epsilon=epsilon)
         if pooling == "token" and num_prefix < 1:
             raise ValueError(
                 f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}"
