@@ -93,6 +93,8 @@ def timm_case(name, folder, size=None, options=None, heads=None, **ours_options)
         state = timm.models.vision_transformer.checkpoint_filter_fn(safetensors.torch.load_file(path), resized)
         resized.load_state_dict(state)
         model = resized.eval()
+    if options.get("pos_embed") == "none":
+        ours_options["position"] = None  # a bare file without positions is refused otherwise
     size = size or model.patch_embed.img_size
     size = (size, size) if isinstance(size, int) else size
     x = np.random.default_rng(0).normal(size=(2, options.get("in_chans", 3), *size)).astype("float32")
