@@ -2,6 +2,8 @@
 
 import difflib
 import math
+import os
+import pathlib
 from collections.abc import Hashable
 
 import numpy as np
@@ -18,7 +20,7 @@ def near(word, words):
     close = close or difflib.get_close_matches(str(word), words, n=3, cutoff=0.6)
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
-    return f"Known: {', '.join(words)}."
+    return f"Known: {', '.join(words)}." if words else "None is known."
 
 
 def pair(name, value):
@@ -59,6 +61,28 @@ def switch(**values):
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+
+
+def sequence(name, value):
+    """Returns a list or tuple as a tuple; raises ValueError for what is none."""
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"`{name}` must be a list or tuple. Received: {name}={value!r}")
+    return tuple(value)
+
+
+def path(name, value):
+    """Returns a path as a `pathlib.Path`; raises TypeError for what is none."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):
+        raise TypeError(f"`{name}` must be a path. Received: {name}={value!r}")
+    return pathlib.Path(value)
+
+
+def model(value, name="model"):
+    """Raises TypeError unless it is a Keras model."""
+    import keras
+
+    if not isinstance(value, keras.Model):
+        raise TypeError(f"`{name}` must be a Keras model. Received: {name}={value!r}")
 
 
 def one_of(name, value, allowed):

@@ -191,6 +191,8 @@ def override(recipe, changes):
         ValueError: For an unknown name (with those spelled like it), or a value outside its range.
         TypeError: For a value of the wrong type.
     """
+    if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
+        raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
     for name, value in changes.items():
         part, _, key = name.partition(".")
         if part == "model" and key:

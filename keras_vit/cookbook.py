@@ -5,7 +5,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import pathlib
 import runpy
 
 import keras
@@ -31,7 +30,7 @@ def recipe_path(name):
     Raises:
         ValueError: For an unknown name, with those spelled like it.
     """
-    path = pathlib.Path(name)
+    path = checks.path("recipe", name)
     if path.suffix == ".py" and path.is_file():
         return path
     if str(name) not in list_recipes():

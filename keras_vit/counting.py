@@ -70,6 +70,7 @@ def count_macs(model):
     Returns:
         An integer.
     """
+    checks.model(model)
     return sum(_layer_macs(layer) for layer in model._flatten_layers(include_self=False))
 
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vit import checks
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Distiller(keras.Model):
@@ -29,6 +31,10 @@ class Distiller(keras.Model):
     """
 
     def __init__(self, student, teacher, kind="hard", weight=0.5, temperature=3.0, **kwargs):
+        checks.model(student, "student")
+        checks.model(teacher, "teacher")
+        checks.one_of("kind", kind, ("soft", "hard"))
+        checks.above_zero(temperature=temperature)
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
         self.dtype_policy = student.dtype_policy  # by which `compile` knows that float16 needs its loss scaled
         for what in ("input_shape", "output_shape"):

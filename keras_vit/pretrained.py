@@ -29,6 +29,7 @@ def from_pretrained(name, **overrides):
         ValueError: For an unknown name, with those spelled like it.
         ConnectionError: If the weights cannot be downloaded.
     """
+    checks.path("name", name)
     place = _place(name)
     if place is not None:
         return from_checkpoint(place, **overrides)
@@ -58,6 +59,7 @@ def _place(source):
 def _vit(variant="B/16", *, weights=None, **arguments):
     if weights is None:
         return models.vit(variant, **arguments)
+    checks.path("weights", weights)
     source, place = str(weights), _place(weights)
     encoder, number, hybrid = variants.parse(variant)
     tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]

@@ -66,6 +66,8 @@ def parse(name):
     """
     if name is None:
         return CUSTOM, None, None
+    if not isinstance(name, str):
+        raise unknown(name)
     if name in HYBRIDS:
         return VARIANTS[HYBRIDS[name].encoder], None, HYBRIDS[name]
     match = re.fullmatch(r"(\w+)(?:/([1-9]\d*))?", str(name))

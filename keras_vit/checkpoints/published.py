@@ -71,6 +71,8 @@ def list_checkpoints(*words):
     Returns:
         A list of `Published`.
     """
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f"Words must be texts, such as 'B/16'. Received: {words!r}")
     return [row for row in _table().values() if all(word.lower() in row.name.lower() for word in words)]
 
 

@@ -53,7 +53,7 @@ def save_checkpoint(model, path, *, format=None, overwrite=False):
     Warns:
         UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
     """
-    path = pathlib.Path(path).expanduser()
+    path = checks.path("path", path).expanduser()
     if path.suffix == ".keras":
         raise ValueError(f"Keras's own file is written by model.save(path). Received: path={str(path)!r}")
     format = format or ("google" if path.suffix == ".npz" else None)

@@ -38,8 +38,8 @@ class ConvStem(keras.layers.Layer):
 
     def __init__(self, filters, strides=None, **kwargs):
         super().__init__(**kwargs)
-        self.filters = tuple(filters)
-        self.strides = (2,) * len(self.filters) if strides is None else tuple(strides)
+        self.filters = checks.sequence("filters", filters)
+        self.strides = (2,) * len(self.filters) if strides is None else checks.sequence("strides", strides)
         if not self.filters or len(self.filters) != len(self.strides):
             raise ValueError(f"Every convolution has a stride. Received: filters={filters!r}, strides={strides!r}")
         for name in ("filters", "strides"):

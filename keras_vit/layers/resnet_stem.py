@@ -39,12 +39,12 @@ class ResNetStem(keras.layers.Layer):
 
     def __init__(self, stages=(3, 4, 6, 3), *, width=64, epsilon=1e-6, standardize="google", **kwargs):
         super().__init__(**kwargs)
-        checks.positive(width=width, **{f"stages[{i}]": count for i, count in enumerate(stages)})
+        self.stages = checks.sequence("stages", stages)
+        checks.positive(width=width, **{f"stages[{i}]": count for i, count in enumerate(self.stages)})
         checks.above_zero(epsilon=epsilon)
         checks.one_of("standardize", standardize, tuple(STANDARDIZE))
         if width % 32:
             raise ValueError(f"32 groups divide the width. Received: width={width}")
-        self.stages = tuple(stages)
         self.width = width
         self.epsilon = epsilon
         self.standardize = standardize

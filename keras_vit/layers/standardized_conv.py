@@ -31,8 +31,10 @@ class StandardizedConv2D(keras.layers.Conv2D):
     """
 
     def __init__(self, filters, kernel_size, *, standardize="google", **kwargs):
-        super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, **kwargs})
+        checks.positive(filters=filters)
+        checks.pair("kernel_size", kernel_size)
         checks.one_of("standardize", standardize, tuple(STANDARDIZE))
+        super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, **kwargs})
         self.standardize = standardize
 
     def call(self, inputs, training=None):
