@@ -5,7 +5,7 @@ import pytest
 from keras_vit import from_checkpoint, save_checkpoint
 from tests.checkpoints.helpers import filled
 
-pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore:The .* format keeps no record of")]
+pytestmark = pytest.mark.filterwarnings("ignore:The .* format keeps no record of")
 
 LABELS = ["a", "b", "line\nbreak", "ü", "", "f", "g"]
 

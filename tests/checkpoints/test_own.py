@@ -8,8 +8,6 @@ import keras_vit
 from keras_vit import from_checkpoint, load_weights, vit
 from tests.checkpoints.helpers import assert_same_weights, filled, weights
 
-pytestmark = pytest.mark.backend
-
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("uint8")
 
 

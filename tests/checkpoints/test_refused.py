@@ -9,7 +9,7 @@ import pytest
 from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
 from tests.checkpoints.helpers import SMALL, arrays_of, filled, weights, write
 
-pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore:The timm format keeps no record of")]
+pytestmark = pytest.mark.filterwarnings("ignore:The timm format keeps no record of")
 
 HEADS = {"num_heads": 3}
 
