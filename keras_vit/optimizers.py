@@ -98,21 +98,35 @@ DECAYS = {
 def layer_factors(paths, decay):
     """Returns what the learning rate of each variable is multiplied by, in layer-wise decay.
 
-    1 for the head and the last norm, `decay` for the last block, and so on down; the stem, patches and positions are
-    one step below the first block. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in MAE's and timm's fine-tuning.
+    1 for all that is listed after the last block: the last norm, the head, layers of your own. `decay` for the last
+    block, and so on down; the stem, patches, positions and all that is listed before the first block are one step below
+    it. What is listed between two blocks counts with the lower one. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in
+    MAE's and timm's fine-tuning.
 
     Args:
-        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`.
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: names alone
+            do not say where a stem of another library, or a head of your own, is.
         decay: Number in (0, 1].
     """
-    blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]
-    depth = 1 + max((int(block[1]) for block in blocks if block), default=-1)
-    above = re.compile(r"(?:norm|pool|pool_distilled|pre_logits|head|head_distilled)/")
+    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))
+    blocks = blocks or list(dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))
+    named = [re.search(r"block_(\d+)$", block) for block in blocks]
+    numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
+    depth = 1 + max(numbers, default=-1)
+    inside = [
+        next((n + 1 for n, block in zip(numbers, blocks) if path.startswith(f"{block}/")), None) for path in paths
+    ]
+    last = max((i for i, level in enumerate(inside) if level), default=-1)
+    levels, level = [], 0
+    for i, (path, own) in enumerate(zip(paths, inside)):
+        level = own or level
+        levels.append(0 if BELOW.match(path) and not own else level if i <= last else depth + 1)
+    return [decay ** (depth + 1 - level) for level in levels]
 
-    def level(path, block):
-        return int(block[1]) + 1 if block else depth + 1 if above.match(path) else 0
 
-    return [decay ** (depth + 1 - level(path, block)) for path, block in zip(paths, blocks)]
+BLOCK = re.compile(r"(.*?)/attention/qkv/")  # whatever the block is called
+NAMED = re.compile(r"((?:.*?/)?block_\d+)/")
+BELOW = re.compile(r"(?:images|rescale|stem|patches|encoder|norm_pre)/")
 
 
 class _Ours:

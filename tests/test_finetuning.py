@@ -1,4 +1,6 @@
 import contextlib
+import pathlib
+import re
 
 import keras
 import numpy as np
@@ -20,7 +22,7 @@ def model(**more):
 
 
 def trained(made):
-    return {path.split("/")[0] for path in (v.path for v in made.trainable_variables)}
+    return {re.sub(r"^sequential(_\d+)?/", "", v.path).split("/")[0] for v in made.trainable_variables}
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,97 @@ def trained(made):
 )
 def test_what_lies_below_is_frozen(upto, left):
     assert trained(finetuning.freeze(model(), upto)) == left
+
+
+@pytest.mark.parametrize("before", [0, 1, 3, "all", None])
+def test_freezing_does_not_depend_on_what_was_frozen_before(before):
+    blocks = {"block_0", "block_1", "block_2"}
+    made = finetuning.freeze(model(layer_scale=0.1), before)
+    assert trained(finetuning.freeze(made, 1)) == blocks - {"block_0"} | {"norm", "head"}
+    finetuning.freeze(made, before)
+    assert trained(finetuning.freeze(made, None)) == blocks | {"encoder", "norm", "head"}
+    assert len(made.trainable_variables) == len(model(layer_scale=0.1).trainable_variables)
+
+
+def test_everything_is_thawed_at_any_depth():
+    made = model()
+    made.get_layer("block_1").mlp.fc1.trainable = False
+    made.get_layer("block_2").trainable = False
+    made.get_layer("block_2").mlp.trainable = True
+    made.trainable = False
+    assert len(finetuning.freeze(made, None).trainable_variables) == len(model().trainable_variables)
+
+
+def test_what_is_thawed_is_trained():
+    made = model()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    still = {}
+    for upto in ("all", None):
+        before = {v.path: keras.ops.convert_to_numpy(v) for v in finetuning.freeze(made, upto).weights}
+        made.compile("sgd", loss)
+        made.train_on_batch(IMAGES, LABELS)
+        still[upto] = {v.path.split("/")[0] for v in made.weights
+                       if np.array_equal(keras.ops.convert_to_numpy(v), before[v.path])}  # fmt: skip
+    assert still == {"all": {"encoder", "block_0", "block_1", "block_2", "norm"}, None: set()}
+
+
+def nested(kind):
+    """A ViT nested in another model: with a new head behind it, and a layer with weights before it."""
+    vit_, before, after = model(), keras.layers.Conv2D(3, 1, name="before"), keras.layers.Dense(2, name="mine")
+    if kind == "sequential":
+        return keras.Sequential([keras.Input((8, 8, 3)), before, vit_, after])
+    if kind == "functional":
+        images = keras.Input((8, 8, 3))
+        side = keras.layers.Dense(2, name="side")(keras.layers.Flatten()(images))
+        return keras.Model(images, after(vit_(before(images) + 1.0)) + side)
+    inner = keras.Sequential([keras.Input((8, 8, 3)), before, vit_])
+    return keras.Sequential([inner, after])
+
+
+@pytest.mark.parametrize("kind", ["sequential", "functional", "twice"])
+def test_the_layers_behind_a_nested_vit_are_its_head(kind):
+    made = nested(kind)
+    own = {"mine", "side"} if kind == "functional" else {"mine"}
+    assert trained(finetuning.freeze(made, "all")) == own
+    assert trained(finetuning.freeze(made, 2)) == {"block_2", "norm", "head"} | own
+    assert {"before", "encoder", "block_0"} <= trained(finetuning.freeze(made, None))
+    assert trained(finetuning.add_lora(made, 2)) == {"block_0", "block_1", "block_2"} | own
+
+
+def test_a_subclass_has_a_head_too():
+    class Mine(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.vit, self.mine = model(), keras.layers.Dense(2, name="mine")
+
+        def call(self, images):
+            return self.mine(self.vit(images))
+
+    made = Mine()
+    made(IMAGES)
+    assert [v.path.split("/")[-2] for v in finetuning.freeze(made, "all").trainable_variables] == ["mine"] * 2
+    assert len(finetuning.freeze(made, None).trainable_variables) == len(model().trainable_variables) + 2
+
+
+def test_lora_says_itself_what_is_trained():
+    made = finetuning.freeze(model(), 1)
+    finetuning.add_lora(made, 2)
+    assert trained(made) == {"block_1", "block_2", "head"}
+    with pytest.raises(ValueError, match="has LoRA.* Call `merge_lora` first"):
+        finetuning.freeze(made, None)
+    assert trained(finetuning.freeze(finetuning.merge_lora(made), 2)) == {"block_2", "norm", "head"}
+    probe = finetuning.freeze(model(), "all")
+    with pytest.raises(ValueError, match="Every block .* is frozen"):
+        finetuning.add_lora(probe, 2)
+    assert not probe.get_layer("block_0").attention.qkv.lora_enabled
+
+
+def test_the_two_phases_of_the_page_run():
+    text = (pathlib.Path(__file__).parents[1] / "docs" / "training.md").read_text()
+    (block,), names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
+    exec(compile(block, "training.md", "exec"), names)
+    assert len(names["model"].trainable_variables) == len(names["backbone"].weights) + 2
+    assert min(names["model"].optimizer.factors) == 0.75**4 and names["model"].optimizer.factors[-1] == 1
 
 
 def test_a_frozen_stem_keeps_its_statistics():

@@ -23,6 +23,7 @@ FLOORS = {
     "losses": 0,
     "metrics": 0,
     "snapshots": 1,
+    "backbone": 2,
     "models": 2,
     "checkpoints": 3,
     "counting": 3,
