@@ -58,16 +58,38 @@ def calls(model):
     return found
 
 
-def leading_to(tensors):
-    """Returns the nodes by which symbolic tensors are computed from a model's inputs: each call of a layer is one."""
-    found, waiting = {}, list(tensors)
+def leading_to(tensors, start=()):
+    """Returns the nodes by which symbolic tensors are computed from a model's inputs: each call of a layer is one.
+
+    Args:
+        tensors: List of symbolic tensors.
+        start: Symbolic tensors that are known: how they are computed is left out.
+    """
+    found, waiting, known = {}, list(tensors), {id(tensor) for tensor in start}
     while waiting:
-        operation, index, _ = waiting.pop()._keras_history
+        tensor = waiting.pop()
+        operation, index, _ = tensor._keras_history
         node = operation._inbound_nodes[index]
-        if id(node) not in found:
+        if id(node) not in found and id(tensor) not in known:
             found[id(node)] = node
             waiting += node.input_tensors
     return list(found.values())
+
+
+def input_of(model, tensors):
+    """Returns the one symbolic input of a model that some of its symbolic tensors are computed from.
+
+    Raises:
+        ValueError: If they are computed from several.
+    """
+    used = {id(tensor) for node in leading_to(tensors) for tensor in node.outputs}
+    found = [tensor for tensor in model.inputs if id(tensor) in used]
+    if len(found) != 1:
+        raise ValueError(
+            f"What is read from {model.name!r} is computed from one input, the images. Received: {len(found)} inputs. "
+            "Pass its ViT itself, keras_vit.backbone.backbone(model)."
+        )
+    return found[0]
 
 
 def outputs_of(model):

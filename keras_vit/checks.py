@@ -105,6 +105,20 @@ def pixels(values, shape=None, name="images"):
         ValueError: For another rank, shape or dtype, an empty batch, or values that are not pixels:
             outside 0..255, not finite, or floats that were scaled to 0..1.
     """
+    values = batch(values, shape, name)
+    low, high = float(values.min()), float(values.max())
+    if not (low >= 0 and high <= 255):  # written so that NaN fails too
+        raise ValueError(f"`{name}` holds pixels from 0 to 255. Received: values from {low:g} to {high:g}")
+    if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
+        raise ValueError(
+            f"`{name}` holds pixels from 0 to 255: the model rescales them itself. "
+            f"Received: values from {low:g} to {high:g}; multiply by 255"
+        )
+    return values
+
+
+def batch(values, shape=None, name="images"):
+    """Checks a batch of images as `pixels` does, but for their values."""
     values = np.asarray(values)
     if values.ndim != 4 or not len(values):
         raise ValueError(
@@ -116,14 +130,6 @@ def pixels(values, shape=None, name="images"):
         raise ValueError(
             f"`{name}` has another shape than the model takes, (batch, {', '.join(str(s) for s in shape)}). "
             f"Received: shape={values.shape}"
-        )
-    low, high = float(values.min()), float(values.max())
-    if not (low >= 0 and high <= 255):  # written so that NaN fails too
-        raise ValueError(f"`{name}` holds pixels from 0 to 255. Received: values from {low:g} to {high:g}")
-    if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
-        raise ValueError(
-            f"`{name}` holds pixels from 0 to 255: the model rescales them itself. "
-            f"Received: values from {low:g} to {high:g}; multiply by 255"
         )
     return values
 

@@ -104,8 +104,8 @@ def layer_factors(paths, decay):
     MAE's and timm's fine-tuning.
 
     Args:
-        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: names alone
-            do not say where a stem of another library, or a head of your own, is.
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: names
+            alone do not say where a stem of another library, or a head of your own, is.
         decay: Number in (0, 1].
     """
     blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))

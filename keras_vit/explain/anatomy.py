@@ -5,22 +5,19 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.backbone import backbone, calls, input_of
 from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
 
 SCORES = 2**26  # held at a time, which is 256 MB
 
 
 def blocks(model):
-    """Returns the model's `TransformerBlock`s, from the first to the last.
+    """Returns the `TransformerBlock`s of the model's ViT, from the first to the last.
 
     Raises:
         ValueError: If there is none, or one is called otherwise than once, with tokens alone.
     """
-    if not isinstance(model, keras.Model) or isinstance(model, keras.Sequential) or len(model.inputs or ()) != 1:
-        raise ValueError(f"Looking inside needs a functional Keras model with one input. Received: {model!r}")
-    found = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
-    if not found:
-        raise ValueError(f"Looking inside needs `TransformerBlock` layers. Received: {model.name!r}, which has none")
+    found = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
     for block in found:
         node, *others = block._inbound_nodes
         if others or any(name != "training" for name in node.arguments.kwargs):
@@ -29,8 +26,10 @@ def blocks(model):
 
 
 def only(model, kind):
-    """Returns the model's one layer of a kind."""
-    found = [layer for layer in model.layers if isinstance(layer, kind)]
+    """Returns the model's one layer of a kind, at any depth."""
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"A Keras model with one {kind.__name__} layer is needed. Received: {model!r}")
+    found = [layer for layer in model._flatten_layers() if isinstance(layer, kind)]
     if len(found) != 1:
         raise ValueError(
             f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"
@@ -49,11 +48,43 @@ def num_prefix(model):
     return only(model, PatchEncoder).num_prefix
 
 
+def seen(model):
+    """Returns the symbolic images that the model's ViT itself is given."""
+    return input_of(backbone(model), [blocks(model)[0].input])
+
+
 def run(model, outputs, images):
     """Returns a list of what a model has at some of its symbolic tensors, for images."""
-    (inputs,) = model.inputs
+    inputs = input_of(model, outputs)
     found = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
     return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def entrances(model):
+    """Returns what leads from a model's images to those that its ViT is given.
+
+    Returns:
+        A list of pairs, outermost model first: a model, and the symbolic tensor in it that it calls the next one with.
+        Models that hand on their input as it is are left out.
+    """
+    steps = []
+    for graph, call in calls(model):
+        if len(call.input_tensors) != 1:
+            raise ValueError(f"A ViT with one input is needed. Received: {call.operation.name!r}")
+        if call.input_tensors[0] is not input_of(graph, call.input_tensors):
+            steps.append((graph, call.input_tensors[0]))
+    return steps
+
+
+def checked(model, images):
+    """Returns a batch of images as an array, once it is found to fit the model.
+
+    Values are checked where the ViT is given the images as they are; else they are the business of what comes before.
+    """
+    steps = entrances(model)
+    if not steps:
+        return checks.pixels(images, seen(model).shape[1:])
+    return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])
 
 
 def between(start, end, value):
@@ -86,17 +117,23 @@ def in_parts(function, model, images, *more, axis=0):
     """Returns a function's arrays of a few images at a time, joined: attention of all at once would fill the memory.
 
     Args:
-        function: From `(model, images, *more)` to an array.
-        model: The model.
+        function: From `(vit, images, *more)` to an array: the model's ViT, and the images that it is given.
+        model: The model, or one with a ViT nested in it.
         images: Array, `(batch, height, width, channels)`, 0..255; checked here.
         more: Arrays with an entry for each image.
         axis: Of the images in what the function returns.
     """
-    images = checks.pixels(images, model.inputs[0].shape[1:])
+    images, steps, inner = checked(model, images), entrances(model), backbone(model)
+
+    def enter(images):
+        for graph, tensor in steps:
+            (images,) = run(graph, [tensor], images)
+        return images
+
     scores = sum(block.num_heads * block.input.shape[1] ** 2 for block in blocks(model))  # of an image
     size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
-    return np.concatenate([function(model, images[p], *(array[p] for array in more)) for p in parts], axis)
+    return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
 
 
 def reading(model, images):

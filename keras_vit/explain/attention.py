@@ -12,7 +12,8 @@ def attention_maps(model, images):
     """Returns the attention scores of every block and head.
 
     Args:
-        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`.
+        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`, or a model with such
+            a one nested in it; what comes before that, resizing for example, is applied to the images first.
         images: Array, `(batch, height, width, channels)`, 0..255.
 
     Returns:
@@ -107,15 +108,15 @@ def attention_distance(model, images):
         images: As in `attention_maps`.
 
     Returns:
-        float32 array, `(layers, heads)`, in pixels, the mean over all images and patches. Attention to prefix tokens
-        has no distance and does not count.
+        float32 array, `(layers, heads)`, in pixels of what the ViT itself is given, the mean over all images and
+        patches. Attention to prefix tokens has no distance and does not count.
 
     Raises:
         ValueError: As `attention_maps`.
     """
     anatomy.blocks(model)
     prefix, size = anatomy.num_prefix(model), anatomy.grid(model)
-    stride = [pixels / patches for pixels, patches in zip(model.inputs[0].shape[1:3], size)]
+    stride = [pixels / patches for pixels, patches in zip(anatomy.seen(model).shape[1:3], size)]
     places = np.stack(np.mgrid[: size[0], : size[1]], axis=-1).reshape(-1, 2) * stride  # (patches, 2)
     apart = np.linalg.norm(places[:, None] - places, axis=-1)  # (patches, patches)
 

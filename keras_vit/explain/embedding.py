@@ -4,6 +4,9 @@ import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.backbone import input_of, leading_to, outputs_of
+from keras_vit.explain import anatomy
+from keras_vit.layers import TransformerBlock
 
 METHODS = ("pca", "tsne", "umap")
 
@@ -12,8 +15,8 @@ def embed(model, images, batch_size=64):
     """Returns the vector of each image that the model's head sees.
 
     Args:
-        model: A functional Keras model with a layer called `"head"`, or whose last layer is dense; one without a head
-            gives its output.
+        model: A functional Keras model with a layer called `"head"`, or whose last layer is dense or such a model; one
+            without a head gives its output.
         images: Array, `(batch, height, width, channels)`, 0..255.
         batch_size: Images at a time.
 
@@ -23,13 +26,27 @@ def embed(model, images, batch_size=64):
     Raises:
         ValueError: If the images do not fit the model, or it gives no vector an image.
     """
-    images = checks.pixels(images, model.inputs[0].shape[1:])
     checks.positive(batch_size=batch_size)
-    named = [layer for layer in model.layers if layer.name == "head"] or model.layers[-1:]
-    vectors = named[0].input if isinstance(named[0], keras.layers.Dense) else model.output
+    vectors = _vectors(model)
     if len(vectors.shape) != 2:
         raise ValueError(f"{model.name!r} gives no vector an image. Received: outputs {tuple(vectors.shape)}")
-    return np.asarray(keras.Model(model.inputs[0], vectors).predict(images, batch_size, verbose=0), "float32")
+    inputs = input_of(model, [vectors])
+    has_blocks = any(isinstance(layer, TransformerBlock) for layer in model._flatten_layers())
+    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:])
+    return np.asarray(keras.Model(inputs, vectors).predict(images, batch_size, verbose=0), "float32")
+
+
+def _vectors(model):
+    """Returns the symbolic vectors that the head of a model, or of one nested at its end, is given."""
+    if not outputs_of(model):
+        raise ValueError(f"A functional Keras model is needed. Received: {model!r}")
+    last = next((layer for layer in model.layers if layer.name == "head"), model.layers[-1])
+    if isinstance(last, keras.layers.Dense):
+        return last.input
+    nested = [node for node in leading_to(model.outputs) if node.operation is last and outputs_of(last)]
+    if not nested or _vectors(last) is last.outputs[0]:
+        return model.outputs[0]
+    return keras.Model(last.inputs, _vectors(last))(nested[0].input_tensors)
 
 
 def project(vectors, method="pca", seed=0):

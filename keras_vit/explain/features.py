@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import anatomy
 
 
@@ -13,14 +14,15 @@ def features(model, layers=None, *, reshape=True, norm=False):
     equals timm's `forward_intermediates` on the same weights, with channels last.
 
     Args:
-        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`.
+        model: As in `attention_maps`; what comes before a nested ViT is a part of what is returned.
         layers: Numbers of the blocks, from 0, negative ones from the last; all if `None`.
         reshape: Whether to give the patches as a map; else all tokens, prefix tokens first.
         norm: Whether the model's final norm is applied to each.
 
     Returns:
         A `keras.Model` from images to a dictionary: names of the blocks, such as `"block_3"`, to tensors of
-        `(batch, rows, columns, width)`, or without `reshape` `(batch, tokens, width)`.
+        `(batch, rows, columns, width)`, or without `reshape` `(batch, tokens, width)`. Call it with `training=False`
+        where layers before a nested ViT augment.
 
     Raises:
         ValueError: For a block that the model does not have, or `norm` where it stands behind the pooling.
@@ -31,7 +33,7 @@ def features(model, layers=None, *, reshape=True, norm=False):
     >>> features(model, [2, -1])(images)["block_11"].shape
     (1, 14, 20, 192)
     """
-    blocks = anatomy.blocks(model)
+    blocks, vit = anatomy.blocks(model), backbone(model)
     numbers = range(len(blocks)) if layers is None else layers
     known = isinstance(numbers, (list, tuple, range)) and all(isinstance(n, (int, np.integer)) for n in numbers)
     if not known or not numbers or not set(numbers) <= set(range(-len(blocks), len(blocks))):
@@ -39,7 +41,7 @@ def features(model, layers=None, *, reshape=True, norm=False):
             f"`layers` is a list of numbers of blocks, of which {model.name!r} has 0 to {len(blocks) - 1}. "
             f"Received: layers={layers!r}"
         )
-    last = model.get_layer("norm") if norm and any(layer.name == "norm" for layer in model.layers) else None
+    last = vit.get_layer("norm") if norm and any(layer.name == "norm" for layer in vit.layers) else None
     if norm and (last is None or len(last.output.shape) != 3):
         raise ValueError(f"{model.name!r} has no norm of all tokens. Received: norm=True")
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
@@ -50,4 +52,7 @@ def features(model, layers=None, *, reshape=True, norm=False):
             x = keras.layers.Cropping1D((prefix, 0), name=f"{block.name}_patches", dtype=x.dtype)(x)
             x = keras.layers.Reshape((rows, columns, x.shape[-1]), name=f"{block.name}_map", dtype=x.dtype)(x)
         outputs[block.name] = x
-    return keras.Model(model.input, outputs, name=f"{model.name}_features")
+    found = keras.Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
+    for graph, tensor in reversed(anatomy.entrances(model)):
+        found = keras.Model(input_of(graph, [tensor]), found(tensor), name=found.name)
+    return found

@@ -1,10 +1,14 @@
 """Which patches speak for a class."""
 
+import functools
+import itertools
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.backbone import calls, input_of, leading_to, outputs_of
 from keras_vit.explain import anatomy
 from keras_vit.gradients import gradients
 from keras_vit.layers import TokenPool
@@ -28,36 +32,57 @@ def attention_relevance(model, images, classes=None):
     Raises:
         ValueError: As `attention_maps`, and for a class that the model does not have.
     """
-    anatomy.blocks(model)
-    headless = isinstance(model.layers[-1], (TokenPool, keras.layers.LayerNormalization))
-    if headless or len(model.outputs) != 1 or len(model.outputs[0].shape) != 2:
-        shapes = [tuple(tensor.shape) for tensor in model.outputs]
-        raise ValueError(
-            f"Relevance needs a head with one logit a class. Received: {model.name!r}, which ends in "
-            f"{model.layers[-1].name!r} with outputs {shapes}"
-        )
-    images = checks.pixels(images, model.inputs[0].shape[1:])
+    check(model)
     if classes is None:
-        classes = anatomy.in_parts(_logits, model, images).argmax(-1)
+        classes = anatomy.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images).argmax(-1)
+    images = anatomy.checked(model, images)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, model.outputs[0].shape[-1], len(images), "classes")
-    return anatomy.in_parts(_relevance, model, images, classes).reshape(-1, *anatomy.grid(model))
+    return anatomy.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
+        -1, *anatomy.grid(model)
+    )
+
+
+def check(model):
+    """Raises ValueError if `attention_relevance` cannot be computed for a model."""
+    anatomy.blocks(model)
+    last, shapes = model.layers[-1], [tuple(tensor.shape) for tensor in outputs_of(model)]
+    while isinstance(last, keras.Model):
+        last = last.layers[-1]
+    headless = isinstance(last, (TokenPool, keras.layers.LayerNormalization))
+    if headless or len(shapes) != 1 or len(shapes[0]) != 2:
+        raise ValueError(
+            f"Relevance needs a head with one logit a class. Received: {model.name!r}, which ends in "
+            f"{last.name!r} with outputs {shapes}"
+        )
+    input_of(model, model.outputs)
+    for graph, call in calls(model):
+        beside = [node for node in leading_to(graph.outputs, call.outputs) if not node.input_tensors]
+        if beside or len(call.outputs) != 1:
+            raise ValueError(
+                f"Relevance needs logits that are computed from the ViT's output alone. Received: {graph.name!r}, with "
+                "a path beside it. Pass the ViT itself, keras_vit.backbone.backbone(model), if it has a head."
+            )
 
 
 def _logits(model, images):
     return ops.convert_to_numpy(anatomy.run(model, model.outputs, images)[0])
 
 
-def _relevance(model, images, classes):
-    blocks = anatomy.blocks(model)
-    tokens = anatomy.run(model, [block.input for block in blocks], images)
+def _relevance(vit, images, classes, model):
+    blocks = anatomy.blocks(vit)
+    tokens = anatomy.run(vit, [block.input for block in blocks], images)
     chosen = np.eye(model.outputs[0].shape[-1], dtype="float32")[classes]  # by what the logits are pulled
-    ends = [*(block.input for block in blocks[1:]), model.outputs[0]]
+    around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # of the ViT, inner first
+    ways = [[(block.output, after.input)] for block, after in itertools.pairwise(blocks)]
+    ways.append([(blocks[-1].output, vit.outputs[0]), *around])
     weighted = []
-    for block, x, end in reversed(list(zip(blocks, tokens, ends))):  # one at a time: all at once would fill the memory
+    for block, x, way in reversed(list(zip(blocks, tokens, ways))):  # one at a time: all at once would fill the memory
 
-        def pulled(values, block=block, end=end, by=chosen):
-            result = anatomy.between(block.output, end, _with_added_scores(block, *values))
+        def pulled(values, block=block, way=way, by=chosen):
+            result = _with_added_scores(block, *values)
+            for start, end in way:
+                result = anatomy.between(start, end, result)
             return ops.sum(ops.cast(result, "float32") * by)
 
         _, scores = block(x, return_attention_scores=True, training=False)
@@ -69,7 +94,7 @@ def _relevance(model, images, classes):
     for each in reversed(weighted):
         flow = flow + each @ flow
     # What a patch says by being read at its own place is the same for all patches that are pooled: left out.
-    return np.einsum("bt,bts->bs", anatomy.reading(model, images), flow - own_place)[:, anatomy.num_prefix(model) :]
+    return np.einsum("bt,bts->bs", anatomy.reading(vit, images), flow - own_place)[:, anatomy.num_prefix(vit) :]
 
 
 def _with_added_scores(block, x, extra):

@@ -28,8 +28,10 @@ def patch_filters(model, count=28):
     from sklearn.decomposition import PCA
 
     checks.positive(count=count)
-    kernel, size = anatomy.only(model, PatchEncoder).projection.kernel, anatomy.only(model, Patches).patch_size
-    before = model.layers[: model.layers.index(anatomy.only(model, Patches))]
+    kernel, patches = anatomy.only(model, PatchEncoder).projection.kernel, anatomy.only(model, Patches)
+    size, parts = patches.patch_size, model._flatten_layers()
+    layers = next(part.layers for part in parts if isinstance(part, keras.Model) and patches in part.layers)
+    before = layers[: layers.index(patches)]
     inside = [part for layer in before for part in layer._flatten_layers()]
     convolutions = [layer.kernel for layer in inside if isinstance(layer, keras.layers.Conv2D)]
     if convolutions:

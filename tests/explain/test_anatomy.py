@@ -76,7 +76,7 @@ def test_models_of_your_own():
         with pytest.raises(ValueError, match="called once, with tokens alone"):
             anatomy.blocks(model)
     sequence = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="dense")
-    with pytest.raises(ValueError, match="functional Keras model with one input. Received: <Sequential name=dense"):
+    with pytest.raises(ValueError, match="Received: 'dense', which has none"):
         anatomy.blocks(sequence)
     with pytest.raises(ValueError, match="'dense', which has none"):
         anatomy.blocks(keras.Model(sequence.inputs[0], sequence.outputs[0], name="dense"))
