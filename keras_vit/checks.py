@@ -1,6 +1,7 @@
 """Sentences for bad input, raised before any work is done."""
 
 import difflib
+import itertools
 import math
 import os
 import pathlib
@@ -134,39 +135,111 @@ def batch(values, shape=None, name="images"):
     return values
 
 
-def check_data(model, images, labels):
-    """Checks arrays before `model.fit(images, labels)`: under XLA a label outside the classes gives a silent NaN.
+BATCHES = 4  # of a dataset that are looked at
+
+
+def check_data(model, images, labels=None):
+    """Checks data before `model.fit`: under XLA a label outside the classes gives a silent NaN.
 
     Args:
-        model: A Keras model from pixels to logits.
-        images: Array, `(batch, height, width, channels)`, 0..255.
-        labels: Array, `(batch,)`, class indices.
+        model: A functional Keras model from pixels to one vector of logits an image.
+        images: Array, `(batch, height, width, channels)`, 0..255; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
+            a list of batches `(images, labels)`, with sample weights or without: the first four are checked.
+        labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
+            soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. None for a dataset.
 
     Raises:
+        TypeError: For something else than a model, or than arrays or a dataset.
         ValueError: For another shape, type or range than the model takes.
     """
-    class_indices(labels, model.output_shape[-1], len(pixels(images, model.input_shape[1:])))
+    try:
+        shape, outputs = model.input_shape, model.output_shape
+    except AttributeError:
+        raise TypeError(f"`model` is a functional Keras model, or a built Sequential. Received: {model!r}") from None
+    if not (isinstance(shape, tuple) and len(shape) == 4 and isinstance(outputs, tuple) and len(outputs) == 2):
+        raise ValueError(
+            "`model` takes images and returns one vector of logits an image. "
+            f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
+        )
+    if labels is not None:
+        targets(labels, outputs[-1], len(pixels(images, shape[1:])))
+        return
+    for one in _batches(images):
+        if not isinstance(one, (tuple, list)) or len(one) not in (2, 3):
+            raise TypeError(f"A dataset gives batches (images, labels). Received: a batch of type {_kind(one)}")
+        if np.ndim(one[0]) == 3:
+            raise ValueError(f"A dataset gives batches: call `.batch(size)`. Received: images of shape {one[0].shape}")
+        targets(one[1], outputs[-1], len(pixels(one[0], shape[1:])))
+
+
+def _batches(dataset):
+    """Returns the first batches of a dataset."""
+    if hasattr(dataset, "dtype") or isinstance(dataset, (str, bytes, dict)):
+        raise TypeError(f"`labels` are needed beside an array of images. Received: images of type {_kind(dataset)}")
+    if hasattr(dataset, "__next__"):
+        raise TypeError(f"A generator would lose the batches that are looked at. Received: {_kind(dataset)}")
+    if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
+        raise TypeError(f"`images` is an array or a dataset of batches. Received: {_kind(dataset)}")
+    count = getattr(dataset, "num_batches", None) or BATCHES  # Keras's PyDataset need not end by itself
+    found = list(itertools.islice(dataset, min(count, BATCHES)))
+    if not found:
+        raise ValueError(f"A dataset gives one batch or more. Received: {_kind(dataset)}, which gives none")
+    return found
+
+
+def _kind(value):
+    return type(value).__name__
+
+
+def targets(values, num_classes, count=None, name="labels"):
+    """Checks what a classifier is trained towards: class indices, or a number from 0 to 1 for each class.
+
+    Args:
+        values: Array; see `check_data`.
+        num_classes: Number of the model's logits.
+        count: The number of images, if known.
+        name: What they are called.
+
+    Returns:
+        `values` as a NumPy array.
+
+    Raises:
+        ValueError: For another shape, type or range.
+    """
+    array = np.asarray(values)
+    if num_classes > 1 and array.shape[1:] in ((), (1,)):
+        return class_indices(array, num_classes, count, name)
+    shapes = [(num_classes,)] if num_classes > 1 else [(), (1,)]
+    if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
+        wanted = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
+        raise ValueError(f"`{name}` has the shape {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
+    _as_many(array, count, name)
+    low, high = (float(array.min()), float(array.max())) if array.size else (0, 0)
+    if not (low >= 0 and high <= 1):  # written so that NaN fails too
+        raise ValueError(f"`{name}` are from 0 to 1 for each logit. Received: values from {low:g} to {high:g}")
+    return array
 
 
 def class_indices(values, num_classes, count=None, name="labels"):
     """Checks a vector of class indices. Under XLA an index outside the classes gives a silent NaN.
 
     Args:
-        values: Array, `(batch,)` of integers.
+        values: Array, `(batch,)` or `(batch, 1)`, of integers.
         num_classes: Number of classes of the model.
         count: The number of images, if known.
+        name: What they are called.
 
     Returns:
-        `values` as a NumPy array.
+        `values` as a NumPy array, `(batch,)`.
 
     Raises:
         ValueError: For another rank or dtype, another count, or an index outside the classes.
     """
     values = np.asarray(values)
-    if values.ndim != 1 or values.dtype.kind not in "ui":
+    if values.shape[1:] not in ((), (1,)) or not values.ndim or values.dtype.kind not in "ui":
         raise ValueError(f"`{name}` is a vector of integers. Received: shape={values.shape}, dtype={values.dtype}")
-    if count is not None and len(values) != count:
-        raise ValueError(f"Every image has one label. Received: {count} images and {len(values)} {name}")
+    values = values.reshape(-1)
+    _as_many(values, count, name)
     outside = values[(values < 0) | (values >= num_classes)]
     if len(outside):
         raise ValueError(
@@ -174,3 +247,8 @@ def class_indices(values, num_classes, count=None, name="labels"):
             f"such as {sorted(set(outside.tolist()))[:5]}"
         )
     return values
+
+
+def _as_many(values, count, name):
+    if count is not None and len(values) != count:
+        raise ValueError(f"Every image has one label. Received: {count} images and {len(values)} {name}")

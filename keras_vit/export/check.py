@@ -116,7 +116,7 @@ def report(path, model, images, run, operators, *, quantize=None, probabilities=
     accuracy = None
     if classes is not None:
         scores = {"of this file": found, "of the model": expected}
-        accuracy = {name: float((score.argmax(-1) == np.asarray(classes)).mean()) for name, score in scores.items()}
+        accuracy = {name: float((score.argmax(-1) == np.ravel(classes)).mean()) for name, score in scores.items()}
     return Report(
         path=str(path),
         quantize=quantize,
