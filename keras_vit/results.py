@@ -187,7 +187,7 @@ def load_whole(target, file=rundir.MODEL):
         raise ValueError(f"{str(target)!r} holds no run: it has no {rundir.RECIPE}.")
     recipe = load_recipe(target)
     labels = weights_path(recipe).with_suffix(".labels.txt")
-    return from_recipe(recipe, pretrained=True), recipe, tuple(labels.read_text().splitlines()), {}
+    return from_recipe(recipe, pretrained=True), recipe, rundir.read_labels(labels), {}
 
 
 def _probabilities(model, images):

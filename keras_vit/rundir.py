@@ -13,6 +13,7 @@ from keras_vit import config, files, machine, snapshots
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LOCK = ".lock"
+ABSENT = object()
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
 
 
@@ -30,6 +31,7 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
         OSError: If it cannot be made or written to.
     """
     folder = pathlib.Path(folder)
+    check_labels(class_names)
     if not writes:
         yield
         return
@@ -54,6 +56,8 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
 def claim(folder, recipe, data, class_names):
     """Writes what the run is into its directory, or raises ValueError if another run, or something else, is there.
 
+    The recipe comes first: with it, and without a state, a directory is one that may be claimed anew.
+
     Args:
         folder: The directory; made if it is not there.
         recipe: The `Recipe`.
@@ -61,18 +65,11 @@ def claim(folder, recipe, data, class_names):
         class_names: Names of the classes, in order.
     """
     folder = pathlib.Path(folder)
-    recipe = json.loads(json.dumps(config.to_dict(recipe)))
+    check_labels(class_names)
+    values = _plain(recipe)
     if is_run(folder) and snapshots.exists(folder):
-        for file, here in ((RECIPE, {k: recipe[k] for k in IDENTITY}), (DATA, data)):
-            there = _read(folder / file)
-            different = [f"{k}: {there.get(k)!r} there, {here[k]!r} here" for k in here if there.get(k) != here[k]]
-            if different:
-                kind = "the run of another recipe" if file == RECIPE else "a run on other data"
-                raise ValueError(
-                    f"{str(folder)!r} holds {kind}. Choose another directory, or remove that one. "
-                    f"Different: {'; '.join(different)}"
-                )
-        _write(folder / RECIPE, recipe)  # what is no part of the run's identity may differ
+        _same_run(folder, values, data)
+        _write(folder / RECIPE, values)  # what is no part of the run's identity may differ
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
@@ -83,15 +80,87 @@ def claim(folder, recipe, data, class_names):
             "Choose another directory, or remove them."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / LABELS).write_text("\n".join(class_names) + "\n")
+    _write(folder / RECIPE, values)
+    write_labels(folder / LABELS, class_names)
     _write(folder / DATA, data)
     _write(folder / MACHINE, machine.describe())
-    _write(folder / RECIPE, recipe)
 
 
 def _refuse_foreign(folder):
-    if not is_run(folder) and folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
+    if is_run(folder) or not folder.exists():
+        return
+    names = {path.name for path in folder.iterdir()}
+    begun = {f".part-{name}" for name in (RECIPE, LABELS, DATA, MACHINE)}
+    begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
+    if names - begun - {LOCK}:
         raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
+
+
+def _same_run(folder, recipe, data):
+    """Raises ValueError, with the settings that differ, unless a directory holds this run."""
+    default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer settings
+    only = lambda values: {k: v for k, v in values.items() if k in IDENTITY}  # noqa: E731
+    there, here = (_dotted(only(default)) | _dotted(only(values)) for values in (_read(folder / RECIPE), recipe))
+    different = _different(there, here)
+    if different:
+        longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
+        advice = (
+            f". To train longer, start a new run from its weights, with a schedule of its own: model.weights={folder} "
+            "and another directory (--workdir)."
+        )
+        raise ValueError(
+            f"{str(folder)!r} holds the run of another recipe. Choose another directory, or remove that one. "
+            f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
+        )
+    different = _different(_dotted(_read(folder / DATA)), _dotted(data))
+    if different:
+        raise ValueError(
+            f"{str(folder)!r} holds a run on other data. Choose another directory, or remove that one. "
+            f"Different: {'; '.join(different.values())}"
+        )
+
+
+def _different(there, here):
+    """Returns what to say of each dotted setting in which two dictionaries differ."""
+    both = {key: [values.get(key, ABSENT) for values in (there, here)] for key in {**there, **here}}
+    return {k: f"{k}: {_short(old)} there, {_short(new)} here" for k, (old, new) in both.items() if old != new}
+
+
+def _short(value):
+    text = "nothing" if value is ABSENT else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _dotted(values, prefix=""):
+    """Returns nested dictionaries as one, from dotted names to values."""
+    found = {}
+    for key, value in values.items():
+        found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
+
+
+def _plain(recipe):
+    return json.loads(json.dumps(config.to_dict(recipe)))
+
+
+def check_labels(names):
+    """Raises ValueError if a class has a name that a file of one name a line cannot hold."""
+    broken = [name for name in names if "\n" in name or "\r" in name]
+    if broken:
+        raise ValueError(f"A class name is one line: rename the folder or the class. Received: {broken[0]!r}")
+
+
+def write_labels(path, names):
+    """Writes the names of classes, one a line."""
+    check_labels(names)
+    with files.replacing(path) as temporary:
+        temporary.write_text("".join(f"{name}\n" for name in names), "utf-8", "surrogateescape", "\n")
+
+
+def read_labels(path):
+    """Returns the names of classes that `write_labels` wrote; a name may hold any character but line feeds."""
+    lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 
 def load(folder, file):
@@ -104,14 +173,22 @@ def load(folder, file):
     folder = pathlib.Path(folder)
     if not (folder / file).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet: call fit again, and it goes on.")
-    recipe = config.from_dict(_read(folder / RECIPE))
+    recipe, data = _recipe(folder / RECIPE), _read(folder / DATA)
+    if not (folder / LABELS).exists():
+        raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
+    names = read_labels(folder / LABELS)
     try:
         if not zipfile.is_zipfile(folder / file):
             raise ValueError("no zip archive")
         model = keras.models.load_model(folder / file)
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{str(folder / file)!r} is damaged: {str(error).splitlines()[0]}") from None
-    return model, recipe, tuple((folder / LABELS).read_text().splitlines()), _read(folder / DATA)
+    if len(names) != model.output_shape[-1]:
+        raise ValueError(
+            f"{str(folder / LABELS)!r} is damaged: it names {len(names)} classes, of a model with "
+            f"{model.output_shape[-1]}."
+        )
+    return model, recipe, names, data
 
 
 def trained_on(folder):
@@ -126,7 +203,19 @@ def _write(path, values):
 
 
 def _read(path):
+    """Returns the dictionary in a file of JSON."""
     try:
-        return json.loads(path.read_text())
+        values = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is damaged: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{str(path)!r} is damaged: it holds {type(values).__name__}, no dictionary")
+    return values
+
+
+def _recipe(path):
+    values = _read(path)
+    try:
+        return config.from_dict(values)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} is damaged, or of another version: {error}") from None

@@ -217,7 +217,17 @@ def save_trained(learner, model, path, writes=True):
 
 
 def read_history(workdir):
-    """Reads `history.csv`: a dictionary from names to lists, one value an epoch."""
-    with open(pathlib.Path(workdir) / HISTORY, newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {name: [float(row[name]) for row in rows] for name in rows[0]}
+    """Reads `history.csv`: a dictionary from names to lists, one value an epoch.
+
+    Raises:
+        ValueError: If it holds no epoch, or is damaged.
+    """
+    path = pathlib.Path(workdir) / HISTORY
+    try:
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {name: [float(row[name]) for row in rows] for name in rows[0]}
+    except IndexError:
+        raise ValueError(f"{str(path)!r} holds no epoch.") from None
+    except (TypeError, ValueError, csv.Error) as error:
+        raise ValueError(f"{str(path)!r} is damaged: {error}. `fit` writes it anew from the last state.") from None

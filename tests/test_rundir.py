@@ -1,3 +1,5 @@
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -37,13 +39,162 @@ def test_what_it_reached_is_no_part_of_what_it_is(run):
     "recipe, data, said",
     [
         (config.override(RECIPE, {"seed": 3}), DATA, "another recipe.*seed: 0 there, 3 here"),
-        (config.override(RECIPE, {"model.width": 9}), DATA, "another recipe.*'width': 9"),
+        (config.override(RECIPE, {"model.width": 9}), DATA, r"Different: model.width: 8 there, 9 here$"),
+        (
+            config.override(RECIPE, {"optim.epochs": 3, "model.depth": 2}),
+            DATA,
+            "Different: optim.epochs: 50 there, 3 here; model.depth: nothing there, 2 here$",
+        ),
         (RECIPE, {**DATA, "train": "3"}, "other data.*train: '1' there, '3' here"),
     ],
 )
 def test_another_run_is_refused(run, recipe, data, said):
     with pytest.raises(ValueError, match=said):
         rundir.claim(run, recipe, data, ("a", "b"))
+
+
+def test_a_finished_run_that_is_to_be_longer_is_a_source_of_weights(run):
+    longer = config.override(RECIPE, {"optim.epochs": 60})
+    with pytest.raises(ValueError, match=r"optim.epochs: 50 there, 60 here$"):
+        rundir.claim(run, longer, DATA, ("a", "b"))
+    (run / rundir.BEST).rename(run / rundir.MODEL)
+    with pytest.raises(ValueError, match=rf"60 here. To train longer, .* model.weights={run} and another directory"):
+        rundir.claim(run, longer, DATA, ("a", "b"))
+    for changes in ({"optim.epochs": 40}, {"optim.epochs": 60, "seed": 1}):
+        with pytest.raises(ValueError, match="here$"):
+            rundir.claim(run, config.override(RECIPE, changes), DATA, ("a", "b"))
+
+
+def test_a_run_of_an_earlier_version_is_the_same_run(run):
+    """A setting that was not there then had its default."""
+    values = json.loads((run / rundir.RECIPE).read_text())
+    del values["optim"]["remat"], values["data"]["antialias"], values["metrics"]
+    (run / rundir.RECIPE).write_text(json.dumps(values))
+    rundir.claim(run, RECIPE, DATA, ("a", "b"))
+    with pytest.raises(ValueError, match="Different: optim.remat: False there, True here$"):
+        rundir.claim(run, config.override(RECIPE, {"optim.remat": True}), DATA, ("a", "b"))
+
+
+def in_a_fork(function):
+    """Runs a function in a copy of this process; returns whether it came to its end."""
+    child = os.fork()
+    if not child:
+        try:
+            function()
+            os._exit(0)
+        finally:
+            os._exit(9)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def dies(monkeypatch, when):
+    """Lets this process die at one of the moments around each write: before, in the middle of, after."""
+    count = iter(range(1000))
+    write, replace = pathlib.Path.write_text, os.replace
+
+    def tick():
+        if next(count) == when:
+            os._exit(9)
+
+    def write_text(path, text, *settings):
+        tick()
+        write(path, text[: len(text) // 2], *settings)
+        tick()
+        write(path, text, *settings)
+
+    def rename(*paths):
+        tick()
+        replace(*paths)
+        tick()
+
+    monkeypatch.setattr(pathlib.Path, "write_text", write_text)
+    monkeypatch.setattr(rundir.files.os, "replace", rename)
+
+
+def claimed(folder, recipe=RECIPE):
+    with rundir.claimed(folder, recipe, DATA, ("a", "b")):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_killed_between_any_two_writes_the_directory_is_claimed_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(rundir.machine, "describe", lambda: {})  # asks the devices, which a fork cannot
+    for when in range(100):
+        folder = tmp_path / str(when)
+        with monkeypatch.context() as patch:
+
+            def killed(folder=folder, patch=patch, when=when):
+                dies(patch, when)
+                claimed(folder)
+
+            ended = in_a_fork(killed)
+        for recipe in (RECIPE, config.override(RECIPE, {"seed": 3})):
+            claimed(folder, recipe)
+        assert json.loads((folder / rundir.RECIPE).read_text())["seed"] == 3
+        assert rundir.read_labels(folder / rundir.LABELS) == ("a", "b")
+        left = {path.name for path in folder.iterdir()} - {rundir.LOCK}
+        assert left == {rundir.RECIPE, rundir.DATA, rundir.LABELS, rundir.MACHINE}
+        if ended:
+            break
+    assert when == 16  # four files, four moments each
+
+
+def test_what_an_earlier_version_left_when_it_was_killed_is_claimed(tmp_path):
+    (tmp_path / rundir.LABELS).write_text("of mine\n")
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        claimed(tmp_path)
+    assert (tmp_path / rundir.LABELS).read_text() == "of mine\n"
+    (tmp_path / rundir.LOCK).touch()
+    claimed(tmp_path)
+    assert rundir.read_labels(tmp_path / rundir.LABELS) == ("a", "b")
+
+
+NAMES = ("a", "", " b ", "c\u2028d", "e\x0bf\x0c\x1c\x85g", "h\u2029", "é", "\udce9", "")
+
+
+def test_names_of_classes_hold_any_character_of_a_line(tmp_path):
+    rundir.write_labels(tmp_path / "labels.txt", NAMES)
+    assert rundir.read_labels(tmp_path / "labels.txt") == NAMES
+    for text, names in (("a\nb", ("a", "b")), ("a\r\nb\r\n", ("a", "b")), ("", ())):
+        (tmp_path / "labels.txt").write_bytes(text.encode())
+        assert rundir.read_labels(tmp_path / "labels.txt") == names
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r", "\n"])
+def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, name):
+    for start in (rundir.claim, lambda *inputs: rundir.claimed(*inputs).__enter__()):
+        with pytest.raises(ValueError, match="A class name is one line.* Received: "):
+            start(tmp_path / "run", RECIPE, DATA, ("a", name))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "file, text, said",
+    [
+        (rundir.RECIPE, "[]", "it holds list, no dictionary"),
+        (rundir.RECIPE, '{"name": "x"}', "or of another version: .*'model'"),
+        (rundir.RECIPE, '{"name": "x", "model": {}, "colour": 3}', "or of another version: .*'colour'"),
+        (rundir.RECIPE, '{"name": "x", "model": {}, "optim": {"speed": 3}}', "or of another version: .*'speed'"),
+        (rundir.RECIPE, '{"name": "x", "model": {}, "optim": 3}', "or of another version"),
+        (rundir.RECIPE, '{"name": 3, "model": {}}', "or of another version: Recipe.name"),
+        (rundir.DATA, "3", "it holds int, no dictionary"),
+        (rundir.DATA, "", "Expecting value"),
+        (rundir.LABELS, "a\n", "it names 1 classes, of a model with 2"),
+        (rundir.LABELS, "a\nb\nc\n", "it names 3 classes, of a model with 2"),
+    ],
+)
+def test_files_of_something_else_are_named(run, file, text, said):
+    (run / file).write_text(text)
+    with pytest.raises(ValueError, match=f"{file}' is damaged.*{said}"):
+        rundir.load(run, rundir.BEST)
+
+
+@pytest.mark.parametrize("file", [rundir.RECIPE, rundir.DATA])
+def test_a_run_with_a_file_of_something_else_is_not_resumed(run, file):
+    (run / file).write_text("[]")
+    with pytest.raises(ValueError, match=f"{file}' is damaged: it holds list"):
+        rundir.claim(run, RECIPE, DATA, ("a", "b"))
 
 
 def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):

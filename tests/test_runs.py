@@ -38,7 +38,7 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
     model, history = runs.fit(small(), run, verbose=0)
     assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
     np.testing.assert_array_equal(model.get_weights()[0], results.load_run(run)[0].get_weights()[0])
-    with pytest.raises(ValueError, match=r"another recipe.*'learning_rate': 0.5"):
+    with pytest.raises(ValueError, match=r"another recipe.*Different: optim.learning_rate: 0.001 there, 0.5 here"):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
 
 

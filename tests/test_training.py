@@ -212,3 +212,19 @@ def test_accuracy_counts_every_image():
     logits = training.outputs(lambda images: np.eye(3)[SOURCE.labels[: len(images)]], RECIPE, SOURCE, (8, 8, 1))
     expected = np.mean([SOURCE.labels[i] == SOURCE.labels[i % 8] for i in range(40)])
     assert training.measure(("accuracy",), *logits) == {"accuracy": pytest.approx(expected)}
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "holds no epoch"),
+        ("epoch,loss\n", "holds no epoch"),
+        ("epoch,loss\n0,0.5\n1", "is damaged"),
+        ("epoch,loss\n0,0.5,3\n", "is damaged"),
+        ("epoch,loss\n0,what\n", "is damaged: could not convert string to float: 'what'. `fit` writes it anew"),
+    ],
+)
+def test_a_damaged_history_is_named(tmp_path, text, said):
+    (tmp_path / "history.csv").write_text(text)
+    with pytest.raises(ValueError, match=f"history.csv' {said}"):
+        training.read_history(tmp_path)
