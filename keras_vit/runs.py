@@ -58,7 +58,8 @@ def fit(
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
         teacher: Model to learn from, in place of the one that the recipe names, where it says `optim.distill`.
-        verbose: As in `keras.Model.fit`.
+        verbose: `"auto"` for one line that tells how far the whole run is, updated in place on a terminal and written
+            every ten seconds at most elsewhere; `1` or `2` for Keras's bars or lines, an epoch each; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between snapshots inside an epoch, in place of ten minutes.
 
@@ -73,6 +74,7 @@ def fit(
         KeyboardInterrupt: After Ctrl-C or a SIGTERM; the state was saved, and the same call goes on from there.
     """
     need_tensorflow("Training from a recipe")
+    checks.one_of("verbose", verbose, ("auto", 0, 1, 2))
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     from keras_vit import training
@@ -87,6 +89,7 @@ def fit(
         if model.output_shape != (None, len(sources[0].class_names)):
             raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
         teacher = _teacher(recipe, teacher, model, place)
+        model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
         with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
             history = training.fit(
                 model,

@@ -16,6 +16,7 @@ from keras_vit.distillation import Distiller
 from keras_vit.distribution import ALONE
 from keras_vit.losses import ClassLoss
 from keras_vit.metrics import measure
+from keras_vit.progress import Training, counted
 from keras_vit.rundir import HISTORY
 
 VISIBLE_SECONDS = 60  # in which a file is seen by all, on a directory of the network
@@ -64,7 +65,8 @@ def fit(
         train: A `Source` to train on.
         validation: A `Source` to measure on after each epoch.
         workdir: Directory; gets snapshots of the run's state, `best.keras` and `history.csv`.
-        verbose: As in `keras.Model.fit`.
+        verbose: `"auto"` for one line that tells how far the whole run is, `1` or `2` for Keras's bars or lines, an
+            epoch each, `0` for nothing.
         teacher: Model to learn from, for a recipe that says `optim.distill`.
         place: Where it trains; the model was built in its scope, in which this is called too.
         save_steps: Steps between snapshots inside an epoch; `None` for every ten minutes.
@@ -86,8 +88,11 @@ def fit(
         learner = Distiller(model, teacher, optim.distill, optim.distill_weight, optim.temperature)
     compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None, place.jit_compile)
     variables = snapshots.named(model=model.variables, optimizer=learner.optimizer.variables)
+    told = Training(optim.epochs, steps, recipe.data.batch_size) if verbose == "auto" and place.writes else None
+    quiet = told or not place.writes
     progress = {"epoch": 0, "step": 0, "history": [], "best": -1.0}
     validation_batches = _validation_batches(validation, recipe, size, place)
+    trained = False
     while True:
         metrics = _restore(workdir, variables, progress, place)
         if place.writes:
@@ -95,6 +100,7 @@ def fit(
         first, step = progress["epoch"], progress["step"]
         if first >= optim.epochs:
             break
+        trained = True
         keep = callbacks.Keep(
             workdir,
             variables,
@@ -105,7 +111,11 @@ def fit(
             save_steps=save_steps,
             place=place,
         )
-        averages = [callbacks.Average()] if optim.ema is not None else []
+        before = [callbacks.Average()] if optim.ema is not None else []
+        before.append(callbacks.Pace(recipe.data.batch_size, steps, optim.epochs))
+        if told:
+            told.done = first * steps + step
+            before.append(told)
         try:
             learner.fit(
                 pipeline.training_batches(train, recipe, size, first_epoch=first, first_step=step, share=place.share),
@@ -114,11 +124,22 @@ def fit(
                 epochs=first + 1 if step else optim.epochs,  # the rest of an epoch by itself: it has fewer steps
                 steps_per_epoch=steps - step,
                 shuffle=False,  # the pipeline does
-                callbacks=[*averages, callbacks.Pace(recipe.data.batch_size, steps, optim.epochs), keep, *extra],
-                verbose=verbose if place.writes else 0,
+                callbacks=[*before, keep, *extra],
+                verbose=0 if quiet else verbose,
             )
+        except BaseException:
+            if not quiet and verbose == 1:
+                print()  # Keras's bar ends its line only where an epoch ends
+            raise
         finally:
             keep.release()
+            if told:
+                told.line.end()
+    if not trained and verbose and place.writes:
+        print(
+            f"{workdir}: already finished, all {optim.epochs} epochs. To train longer, start a new run from its "
+            f"weights: model.weights={workdir} and another directory."
+        )
     learner.optimizer.finalize_variable_values(model.trainable_variables)  # the moving average, if there is one
     return read_history(workdir)
 
@@ -187,6 +208,7 @@ def evaluate(model, recipe, source):
 def outputs(run, recipe, source, size):
     """Runs a function from pixels to logits over a source; returns all logits, and the class of each image."""
     batches = pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator()
+    batches = counted(batches, len(source), "evaluating")
     logits, labels = zip(*((run(images), labels.argmax(-1)) for images, labels in batches))
     return np.concatenate(logits), np.concatenate(labels)
 

@@ -22,6 +22,7 @@ FLOORS = {
     "shapes": 0,
     "losses": 0,
     "metrics": 0,
+    "progress": 1,
     "snapshots": 1,
     "backbone": 2,
     "models": 2,

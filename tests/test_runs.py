@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 
 import keras
@@ -38,8 +39,63 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
     model, history = runs.fit(small(), run, verbose=0)
     assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
     np.testing.assert_array_equal(model.get_weights()[0], results.load_run(run)[0].get_weights()[0])
-    with pytest.raises(ValueError, match=r"another recipe.*Different: optim.learning_rate: 0.001 there, 0.5 here"):
+    with pytest.raises(ValueError, match=r"another recipe.*Different: optim.learning_rate: 0.002 there, 0.5 here"):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
+
+
+def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys):
+    recipe = config.override(small(), {"optim.epochs": 2})
+    runs.fit(recipe, tmp_path / "run")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  loss")[0] for line in lines] == ["epoch 1/2 100%", "epoch 2/2 100%"]
+    assert "accuracy" in lines[1] and "validation" in lines[1] and "images/s" in lines[1]
+    runs.fit(recipe, tmp_path / "run")
+    told = capsys.readouterr().out
+    assert told.startswith(f"{tmp_path / 'run'}: already finished, all 2 epochs.") and told.count("\n") == 1
+    runs.fit(recipe, tmp_path / "run", verbose=0)
+    runs.fit(recipe, tmp_path / "quiet", verbose=0)
+    assert capsys.readouterr().out == ""
+    runs.fit(recipe, tmp_path / "lines", verbose=2)
+    assert "Epoch 2/2" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="Received: verbose=3"):
+        runs.fit(recipe, tmp_path / "other", verbose=3)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("verbose", ["auto", 1])
+def test_an_error_leaves_the_terminal_on_a_fresh_line(tmp_path, capsys, monkeypatch, verbose):
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
+    recipe = config.override(small(), {"optim.learning_rate": 1e30, "data.limit": 80})
+    with pytest.raises(RuntimeError, match=r"loss became (nan|inf) in epoch 1, step 1?\d,"):
+        runs.fit(recipe, tmp_path, verbose=verbose)
+    assert capsys.readouterr().out.endswith("\n")
+
+
+def test_the_trained_model_knows_its_classes(run):
+    for file in ("model.keras", "best.keras"):
+        assert results.load_run(run, file)[0].get_layer("rescale").metadata["labels"] == list("0123456789")
+
+
+def test_labels_may_be_a_column(tmp_path):
+    """As keras.datasets.cifar10 has them."""
+    images, labels = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16)[:, None] % 10
+    _, history = runs.fit(small(), tmp_path, train=(images, labels), validation=(images, labels), verbose=0)
+    assert np.isfinite(history["loss"]).all()
+
+
+def test_a_class_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    from keras_vit.data import sources
+
+    load = sources.load
+
+    def renamed(*what):
+        source = load(*what)
+        return dataclasses.replace(source, class_names=("a\nb", *source.class_names[1:]))
+
+    monkeypatch.setattr(sources, "load", renamed)
+    with pytest.raises(ValueError, match=r"A class name is one line.* Received: 'a\\nb'"):
+        runs.fit(small(), tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run").exists()
 
 
 def test_other_data_is_refused(run, tmp_path):

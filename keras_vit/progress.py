@@ -1,0 +1,155 @@
+"""One line that tells how far a long piece of work is."""
+
+import math
+import shutil
+import sys
+import time
+
+import keras
+
+FEW = 20  # epochs that get a line each, where the output is no terminal
+
+
+class Line:
+    """A line of text: updated in place on a terminal, written now and then where the output is a file or a notebook.
+
+    Args:
+        after: Seconds before the first text is shown.
+        stream: Text stream; what `sys.stdout` is now if `None`.
+    """
+
+    def __init__(self, after=0.0, stream=None):
+        self.stream = sys.stdout if stream is None else stream
+        self.live = self.stream.isatty()
+        now = time.monotonic()
+        self.next, self.last, self.width = now + after, -math.inf if self.live else now, 0
+
+    def show(self, text, every=0.1, plain=10.0):
+        """Shows a text, unless it is too early.
+
+        Args:
+            text: One line; what is wider than the terminal is cut off.
+            every: Seconds since the last text, on a terminal.
+            plain: Seconds since the last text elsewhere, where each is a line of its own.
+        """
+        now = time.monotonic()
+        if now < self.next or now - self.last < (every if self.live else plain):
+            return
+        self.last = now
+        if self.live:
+            columns = max(shutil.get_terminal_size().columns - 1, 1)  # the last one would wrap on some
+            self.stream.write("\r" + text[:columns].ljust(min(self.width, columns)))
+            self.width = len(text[:columns])
+        else:
+            self.stream.write(f"{text}\n")
+        self.stream.flush()
+
+    def end(self):
+        """Leaves what is shown where it is, and begins a new line."""
+        self._leave("\n")
+
+    def clear(self):
+        """Takes away what is shown on a terminal."""
+        self._leave("\r" + " " * self.width + "\r")
+
+    def _leave(self, text):
+        if self.width:
+            self.stream.write(text)
+            self.stream.flush()
+        self.width = 0
+
+
+class Training(keras.callbacks.Callback):
+    """Tells on one line how far a whole training is, over all its epochs.
+
+    Args:
+        epochs: Epochs of the whole run.
+        steps: Steps an epoch.
+        images: Images a step.
+        line: A `Line`.
+
+    Attributes:
+        done: Steps of the whole run that are done; set it before a run resumes.
+    """
+
+    def __init__(self, epochs, steps, images, line=None):
+        super().__init__()
+        self.epochs, self.steps, self.images, self.line = epochs, steps, images, line or Line()
+        self.done, self.begun, self.validation = 0, None, None
+
+    def on_train_begin(self, logs=None):
+        if self.begun is None:
+            self.line.show(f"epoch {self.done // self.steps + 1}/{self.epochs}  compiling", plain=math.inf)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.done += 1
+        now = time.monotonic()
+        if self.begun is None:  # after the first step, which compiles
+            self.begun, self.before, self.measuring = now, self.done, 0.0
+        self.logs = logs or {}
+        self.line.show(self._text(now), plain=60.0)
+
+    def on_test_begin(self, logs=None):
+        self.test_begun = time.monotonic()
+
+    def on_test_batch_end(self, batch, logs=None):
+        self.line.show(self._text(self.test_begun, f"validating: batch {batch + 1:,}"), plain=math.inf)
+
+    def on_test_end(self, logs=None):
+        if self.begun is not None:
+            self.measuring += time.monotonic() - self.test_begun
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.logs = logs or {}
+        self.validation = self.logs.get("val_accuracy")
+        each = self.epochs <= FEW or self.done >= self.epochs * self.steps
+        self.line.show(self._text(time.monotonic()), every=0.0, plain=0.0 if each else 10.0)
+
+    def _text(self, now, more=""):
+        """Returns what is known, the most important first: a narrow terminal cuts the rest off."""
+        epoch = max(self.done - 1, 0) // self.steps
+        text = f"epoch {epoch + 1}/{self.epochs} {self.done / self.steps - epoch:.0%}"
+        numbers = {"loss": self.logs.get("loss"), "accuracy": self.logs.get("accuracy"), "validation": self.validation}
+        for name, value in numbers.items():
+            text += "" if value is None else f"  {name} {value:.4f}" if name == "loss" else f"  {name} {value:.2%}"
+        steps = self.done - self.before
+        if not steps or now <= self.begun:
+            return f"{text}  {more}".rstrip()
+        left = (self.epochs * self.steps - self.done) * (now - self.begun) / steps
+        speed = self.images * steps / max(now - self.begun - self.measuring, 1e-9)
+        return f"{text}  {duration(left)} left  {more or f'{speed:,.0f} images/s'}"
+
+
+def counted(batches, total, what="images", after=1.0):
+    """Yields batches, and tells on one line how many images are done of all, and the time left.
+
+    Nothing is shown of what is done within a second, or ten where the output is no terminal; the line is taken away at
+    the end.
+
+    Args:
+        batches: Iterable of batches, or of tuples that begin with one.
+        total: Number of all images.
+        what: What the line begins with.
+        after: Seconds before it is shown on a terminal.
+
+    Example:
+
+    >>> for images, labels in counted(dataset, 10_000, "evaluating"):
+    ...     model.predict_on_batch(images)
+    """
+    line, done, begun = Line(after), 0, time.monotonic()
+    try:
+        for batch in batches:
+            yield batch
+            done += len(batch[0] if isinstance(batch, (tuple, list)) else batch)
+            left = (time.monotonic() - begun) / max(done, 1) * (total - done)
+            line.show(f"{what}: {done:,} of {total:,}, {duration(left)} left")
+    finally:
+        line.clear()
+
+
+def duration(seconds):
+    """Returns a time such as `"0:07"` or `"2:03:09"`."""
+    minutes, seconds = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,186 @@
+import io
+import os
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import progress
+
+pytestmark = pytest.mark.backend
+
+
+class Stream(io.StringIO):
+    """What is written, as a terminal or as a file."""
+
+    def __init__(self, terminal):
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self):
+        return self.terminal
+
+    @property
+    def screen(self):
+        """The lines as a terminal shows them, where a carriage return begins the line anew."""
+        lines = []
+        for written in self.getvalue().split("\n"):
+            line = ""
+            for part in written.split("\r"):
+                line = part + line[len(part) :]
+            lines.append(line.rstrip())
+        return lines
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test moves."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def columns(monkeypatch):
+    def set_(count):
+        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((count, 24)))
+
+    set_(80)
+    return set_
+
+
+def test_a_line_on_a_terminal_is_updated_in_place_and_never_wraps(clock, columns):
+    stream = Stream(True)
+    line = progress.Line(stream=stream)
+    for text in ("a long line", "short", "x" * 200):
+        line.show(text)
+        clock[0] += 1
+        assert stream.screen == [text[:79]]
+    columns(10)
+    line.show("y" * 5)
+    assert all(len(part) < 10 for part in stream.getvalue().split("\r")[-1:]) and "\n" not in stream.getvalue()
+    line.show("too early")
+    assert "early" not in stream.getvalue()
+    line.end()
+    line.end()
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_line_is_taken_away(clock, columns):
+    stream = Stream(True)
+    line = progress.Line(stream=stream)
+    line.show("something")
+    line.clear()
+    assert stream.screen == [""]
+
+
+def test_elsewhere_a_line_is_written_every_ten_seconds(clock):
+    stream = Stream(False)
+    line = progress.Line(stream=stream)
+    for second in range(35):
+        clock[0] = 100.0 + second
+        line.show(str(second))
+    line.end()
+    assert stream.getvalue() == "10\n20\n30\n"
+
+
+def train(stream, clock, epochs, seconds=1.0, steps=4, done=0):
+    """A training of steps that take a second each, and validations that take two."""
+    told = progress.Training(epochs, steps, 50, progress.Line(stream=stream))
+    told.done = done
+    told.on_train_begin()
+    for epoch in range(done // steps, epochs):
+        for batch in range(steps - done % steps if epoch == done // steps else steps):
+            clock[0] += seconds
+            told.on_train_batch_end(batch, {"loss": 0.5, "accuracy": 0.25})
+        told.on_test_begin()
+        clock[0] += 2 * seconds
+        told.on_test_batch_end(0)
+        told.on_test_end()
+        told.on_epoch_end(epoch, {"loss": 0.25, "accuracy": 0.5, "val_accuracy": 0.75 + epoch / 100})
+    told.line.end()
+    return told
+
+
+def test_one_line_tells_how_far_a_whole_training_is(clock, columns):
+    stream = Stream(True)
+    train(stream, clock, epochs=3)
+    shown = stream.getvalue().split("\r")
+    assert shown[1].rstrip() == "epoch 1/3  compiling"
+    assert shown[2].rstrip() == "epoch 1/3 25%  loss 0.5000  accuracy 25.00%"  # its speed is not known
+    # Ten steps are left, of one second each: later the validations count too.
+    assert shown[3].rstrip() == "epoch 1/3 50%  loss 0.5000  accuracy 25.00%  0:10 left  50 images/s"
+    assert shown[6].rstrip().endswith("0:08 left  validating: batch 1")
+    assert "epoch 2/3 25%  loss 0.5000  accuracy 25.00%  validation 75.00%  0:10 left" in stream.getvalue()
+    expected = "epoch 3/3 100%  loss 0.2500  accuracy 50.00%  validation 77.00%  0:00 left  50 images/s"
+    assert stream.screen == [expected[:79].rstrip(), ""]
+
+
+def test_a_narrow_terminal_cuts_the_line(clock, columns):
+    columns(30)
+    stream = Stream(True)
+    train(stream, clock, epochs=2)
+    assert stream.screen == ["epoch 2/2 100%  loss 0.2500", ""]
+    assert max(len(part.rstrip("\n")) for part in stream.getvalue().split("\r")) < 30
+
+
+def test_a_resumed_training_begins_where_it_stopped(clock, columns):
+    stream = Stream(True)
+    told = train(stream, clock, epochs=3, done=6)
+    assert stream.getvalue().split("\r")[1].startswith("epoch 2/3  compiling")
+    assert "epoch 2/3 75%" in stream.getvalue() and told.done == 12
+
+
+def test_a_log_gets_a_line_an_epoch_or_one_in_ten_seconds(clock):
+    few, many, slow = Stream(False), Stream(False), Stream(False)
+    train(few, clock, epochs=20, seconds=0.01)
+    assert [line.split("%")[0] for line in few.getvalue().splitlines()] == [f"epoch {i}/20 100" for i in range(1, 21)]
+    train(many, clock, epochs=100)  # of six seconds each
+    assert [line.split("/")[0] for line in many.getvalue().splitlines()] == [f"epoch {i}" for i in range(2, 101, 2)]
+    train(slow, clock, epochs=1, seconds=25)
+    assert [line.split("%")[0] for line in slow.getvalue().splitlines()] == ["epoch 1/1 75", "epoch 1/1 100"]
+
+
+def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
+    stream = Stream(True)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    told = progress.Training(2, 3, 4, progress.Line(stream=stream))
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            raise RuntimeError
+
+    try:
+        with pytest.raises(RuntimeError):
+            model.fit(np.zeros((12, 2)), np.zeros(12), epochs=2, batch_size=4, verbose=0, callbacks=[told, Stop()])
+    finally:
+        told.line.end()
+    assert stream.getvalue().endswith("\n") and told.done == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_batches_are_counted(clock, columns, monkeypatch, terminal):
+    stream = Stream(terminal)
+    monkeypatch.setattr(progress.sys, "stdout", stream)
+    batches = [(np.zeros((10, 2)), np.zeros(10))] * 8
+    found = []
+    for batch in progress.counted(batches, 80, "evaluating"):
+        found.append(batch)
+        clock[0] += 3
+    assert found == batches
+    told = "evaluating: 40 of 80, 0:12 left"
+    if terminal:
+        assert f"\r{told}" in stream.getvalue() and stream.screen == [""]
+    else:
+        assert stream.getvalue().splitlines() == [told, "evaluating: 80 of 80, 0:00 left"]
+
+
+def test_what_is_quick_is_not_told(clock, monkeypatch):
+    stream = Stream(True)
+    monkeypatch.setattr(progress.sys, "stdout", stream)
+    assert len(list(progress.counted([np.zeros(3)] * 5, 15))) == 5 and not stream.getvalue()
+
+
+def test_times():
+    assert [progress.duration(t) for t in (-1, 0, 7.4, 83, 7389)] == ["0:00", "0:00", "0:07", "1:23", "2:03:09"]
