@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import math
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
@@ -28,6 +29,21 @@ class _Checked:
                 end = f"at most {most}" if most < math.inf else f"below {below}"
                 raise ValueError(f"{name} is at least {low} and {end}. Received: {value!r}")
 
+    def __repr__(self):
+        """Python that makes it again: a line for each setting that differs from its default."""
+        given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        default = {item.name: item.default for item in dataclasses.fields(self)}
+        shown = {name: _block("{}", value) if isinstance(value, dict) else repr(value) for name, value in given.items()}
+        lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
+        return type(self).__name__ + _block("()", lines)
+
+
+def _block(brackets, lines):
+    """Returns lines of code, each followed by a comma, in brackets of their own lines."""
+    lines = [f"{key!r}: {value!r}" for key, value in lines.items()] if isinstance(lines, dict) else lines
+    inside = textwrap.indent("".join(f"{line},\n" for line in lines), "    ")
+    return f"{brackets[0]}\n{inside}{brackets[1]}" if inside else brackets
+
 
 def _fits(value, hint):
     if isinstance(value, bool):  # to Python an int too
@@ -43,7 +59,7 @@ def _number(default, low=0, below=math.inf, most=math.inf):
     return field(default=default, metadata={"range": (low, below, most)})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Data(_Checked):
     """Where images come from, and how they are brought to the model's size.
 
@@ -65,7 +81,7 @@ class Data(_Checked):
     antialias: bool = True  # of all resizing, an "inception" crop by averaging areas; Google's own code has it off
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Augment(_Checked):
     """Random changes to training images, drawn anew for each; 0 turns one off. They come in the order below."""
 
@@ -109,7 +125,7 @@ LEVELS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Optim(_Checked):
     """How the weights are changed: by AdamW or SGD, with decay on kernels only."""
 
@@ -139,7 +155,7 @@ class Optim(_Checked):
     temperature: float = _number(3.0, low=1e-3)  # of soft distillation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Weights(_Checked):
     """Trained weights that ship with the package, in `saved_models`."""
 
@@ -147,7 +163,7 @@ class Weights(_Checked):
     sha256: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reached(_Checked):
     """What a real run of the recipe reached."""
 
@@ -159,7 +175,7 @@ class Reached(_Checked):
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe(_Checked):
     """A whole experiment. `model` holds the arguments of `keras_vit.vit`."""
 

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import inspect
 import json
+import re
 import runpy
 
 import keras
@@ -126,7 +127,8 @@ def from_recipe(name, changes=None, *, pretrained=False):
     keras.utils.set_random_seed(recipe.seed)
     scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
     with scope:
-        model = vit(**{k: v for k, v in check(recipe).model.items() if not path or k != "weights"})
+        name = {"name": re.sub(r"[^\w.-]+", "_", recipe.name)}  # Keras takes no slash
+        model = vit(**{k: v for k, v in {**name, **check(recipe).model}.items() if not path or k != "weights"})
     metadata = model.get_layer("rescale").metadata
     if path:
         trained = load_recipe(path.stem).model.get("num_classes")

@@ -3,6 +3,7 @@ import json
 import keras
 import pytest
 
+import keras_vit
 from keras_vit import config
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
 
@@ -120,3 +121,34 @@ def test_smoke_needs_no_weights_and_one_block():
     short = config.smoke(Recipe(name="x", model={"weights": "a.npz", "depth": 12}, optim=Optim(accumulate=8)))
     assert short.model["weights"] is None and short.model["depth"] == 1
     assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)
+
+
+def test_a_recipe_is_shown_a_line_a_setting():
+    recipe = config.Recipe(
+        name="x",
+        model={"variant": "Ti/4", "image_size": (4, 4)},
+        data=config.Data(source="digits", batch_size=8),
+        optim=config.Optim(learning_rate=3e-4, layer_decay=0.75),
+        metrics=("balanced_accuracy",),
+    )
+    assert (
+        repr(recipe)
+        == """Recipe(
+    name='x',
+    model={
+        'variant': 'Ti/4',
+        'image_size': (4, 4),
+    },
+    data=Data(
+        batch_size=8,
+    ),
+    optim=Optim(
+        learning_rate=0.0003,
+        layer_decay=0.75,
+    ),
+    metrics=('balanced_accuracy',),
+)"""
+    )
+    for name in keras_vit.list_recipes():
+        known = keras_vit.load_recipe(name)
+        assert eval(repr(known), vars(config)) == known

@@ -133,3 +133,11 @@ def test_same_seed_same_model():
 def test_bad_names_are_named(name, changes, said):
     with pytest.raises(ValueError, match=said):
         keras_vit.from_recipe(name, changes)
+
+
+def test_a_model_bears_the_name_of_its_recipe():
+    from tests.small import small
+
+    assert keras_vit.from_recipe(small()).name == "digits"
+    assert keras_vit.from_recipe(small(), {"name": "digits / mine, 2nd"}).name == "digits_mine_2nd"
+    assert keras_vit.from_recipe(small(), {"model.name": "own"}).name == "own"

@@ -24,6 +24,8 @@ def plot_history(history):
     Raises:
         ValueError: If there is no loss in it.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if not isinstance(history, dict):
         raise ValueError(f"A history is a dictionary of lists: of what `fit` gives, `.history`. Received: {history!r}")
     runs = history if history and all(isinstance(one, dict) for one in history.values()) else {"": history}
@@ -44,6 +46,9 @@ def plot_history(history):
             if validation in one:
                 _draw(axis, one[validation], "-", other, f"{name} validation".strip())
         axis.set(xlabel="epoch", ylabel=label)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        if panel == "learning_rate":
+            axis.yaxis.set_major_formatter(lambda value, _: _rate(value))
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(frameon=False, fontsize=8)
@@ -55,3 +60,9 @@ def plot_history(history):
 def _draw(axis, values, style, colour, label):
     epochs = range(1, len(values) + 1)
     axis.plot(epochs, values, style, marker="o" if len(values) < 3 else None, color=colour, label=label)
+
+
+def _rate(value):
+    """Returns a learning rate as it is written in code: `"3e-4"`, but `"0.05"`."""
+    number, exponent = f"{value:.2e}".split("e")
+    return f"{float(number):g}e{int(exponent)}" if 0 < abs(value) < 0.01 else f"{value:.3g}"
