@@ -33,6 +33,18 @@ def freeze(model, upto):
     >>> freeze(model, "all")  # train the head first
     >>> freeze(model, None)  # then everything
     """
+    check(model, upto)
+    below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
+    for layer in model._flatten_layers():  # each one: TensorFlow ignores `trainable = True` where it is True already
+        layer.trainable = False
+        layer.trainable = True
+    for layer in below:
+        layer.trainable = False
+    return model
+
+
+def check(model, upto, rank=None):
+    """Raises ValueError where `freeze(model, upto)`, or `add_lora(model, rank)` after it, would; changes nothing."""
     depth = len(_blocks(model))
     if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):
         raise ValueError(f"`upto` is None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
@@ -43,13 +55,8 @@ def freeze(model, upto):
         )
     if upto == "all" and not _head(model):
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
-    below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
-    for layer in model._flatten_layers():  # each one: TensorFlow ignores `trainable = True` where it is True already
-        layer.trainable = False
-        layer.trainable = True
-    for layer in below:
-        layer.trainable = False
-    return model
+    if rank is not None and upto in ("all", depth):
+        raise ValueError(f"LoRA trains blocks, and {upto!r} freezes them all. Received: freeze={upto!r}, lora={rank}")
 
 
 def add_lora(model, rank):

@@ -89,6 +89,7 @@ def fit(
         if model.output_shape != (None, len(sources[0].class_names)):
             raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
         teacher = _teacher(recipe, teacher, model, place)
+        finetuning.check(model, recipe.optim.freeze, recipe.optim.lora)
         model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
         with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
             history = training.fit(

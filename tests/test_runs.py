@@ -111,7 +111,8 @@ def test_other_data_is_refused(run, tmp_path):
 
 
 def test_a_failed_start_leaves_the_directory_free(tmp_path):
-    for changes in ({"model.patch_size": 3}, {"model.pooling": "none"}):
+    frozen = {"optim.freeze": "all", "optim.lora": 2}, {"optim.freeze": 1, "optim.lora": 2}, {"optim.freeze": 7}
+    for changes in ({"model.patch_size": 3}, {"model.pooling": "none"}, *frozen):
         with pytest.raises(ValueError):
             runs.fit(config.override(small(), changes), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
