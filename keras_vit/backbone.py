@@ -87,7 +87,7 @@ def input_of(model, tensors):
     if len(found) != 1:
         raise ValueError(
             f"What is read from {model.name!r} is computed from one input, the images. Received: {len(found)} inputs. "
-            "Pass its ViT itself, keras_vit.backbone.backbone(model)."
+            "Pass the part that takes the images alone, such as a nested ViT: keras_vit.backbone.backbone(model)."
         )
     return found[0]
 

@@ -168,7 +168,9 @@ def check_data(model, images, labels=None):
         if not isinstance(one, (tuple, list)) or len(one) not in (2, 3):
             raise TypeError(f"A dataset gives batches (images, labels). Received: a batch of type {_kind(one)}")
         if np.ndim(one[0]) == 3:
-            raise ValueError(f"A dataset gives batches: call `.batch(size)`. Received: images of shape {one[0].shape}")
+            raise ValueError(
+                f"A dataset gives batches: call `.batch(size)`. Received: images of shape {np.shape(one[0])}"
+            )
         targets(one[1], outputs[-1], len(pixels(one[0], shape[1:])))
 
 

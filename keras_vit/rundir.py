@@ -70,6 +70,7 @@ def claim(folder, recipe, data, class_names):
     if is_run(folder) and snapshots.exists(folder):
         _same_run(folder, values, data)
         _write(folder / RECIPE, values)  # what is no part of the run's identity may differ
+        write_labels(folder / LABELS, class_names)
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
@@ -186,7 +187,7 @@ def load(folder, file):
     if len(names) != model.output_shape[-1]:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it names {len(names)} classes, of a model with "
-            f"{model.output_shape[-1]}."
+            f"{model.output_shape[-1]}. The same call of fit writes it anew."
         )
     return model, recipe, names, data
 

@@ -109,12 +109,12 @@ def test_a_model_of_several_inputs(inside):
     np.testing.assert_allclose(attention_rollout(model, IMAGES), attention_rollout(inner, IMAGES), atol=1e-6)
     np.testing.assert_array_equal(*(np.asarray(features(m, [0])(IMAGES)["block_0"]) for m in (model, inner)))
     for look in (attention_relevance, lambda *given: plots.plot_worst(*given, [0, 1, 2])):
-        with pytest.raises(ValueError, match=r"one input, the images.*2 inputs. Pass its ViT itself"):
+        with pytest.raises(ValueError, match=r"one input, the images.*2 inputs. Pass the part"):
             look(model, IMAGES)
     if inside:  # the layer called "head" sees the images alone
         assert explain.embed(model, IMAGES).shape == (3, 32)
     else:
-        with pytest.raises(ValueError, match="2 inputs. Pass its ViT itself"):
+        with pytest.raises(ValueError, match="2 inputs. Pass the part"):
             explain.embed(model, IMAGES)
 
 
