@@ -1,11 +1,13 @@
 """Images of any size, prepared as the evaluation of a model's source did."""
 
 import math
-import pathlib
+import os
 
+import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.images import plain_pixels, read_pixels
 from keras_vit.layers import Rescale
 from keras_vit.positions import resize_matrix
 
@@ -23,14 +25,15 @@ def preprocess(model, images):
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
-        images: Image files, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0 to 255, of any
-            sizes; or one of either.
+        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0
+            to 255, of any sizes; or one of these. Files are decoded as training decodes them: see `keras_vit.images`.
 
     Returns:
         float32 array, `(batch, height, width, channels)`, pixels from 0 to 255.
 
     Raises:
-        ValueError: For a file that is no image, or an array that holds no pixels.
+        TypeError: For what is no model, or no image.
+        ValueError: For a file that is no image or too large, or an array that holds no pixels.
         FileNotFoundError: If a file is not there.
 
     Example:
@@ -38,13 +41,15 @@ def preprocess(model, images):
     >>> preprocess(model, ["cat.jpg", "dog.png"]).shape
     (2, 224, 224, 3)
     """
-    single = isinstance(images, (str, pathlib.Path)) or (hasattr(images, "ndim") and images.ndim < 4)
-    images = [images] if single else list(images)
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"`model` is a Keras model. Received: {type(model).__name__}")
+    images = _listed(images)
     if not images:
         raise ValueError("There is no image to prepare. Received: an empty list")
-    if len(model.input_shape) != 4 or None in model.input_shape[1:]:
-        raise ValueError(f"A model of images of a known size is needed. Received: input shape {model.input_shape}")
-    *size, channels = model.input_shape[1:]
+    shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
+    if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
+        raise ValueError(f"A model of images of a known size is needed. Received: input shape {shape}")
+    *size, channels = shape[1:]
     rule = {**DEFAULT, **stated_rule(model)}
     full = rule.get("full_size") or size
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
@@ -106,23 +111,35 @@ def _areas(source, target, _):
     return np.diff(covered, axis=0) * target / source
 
 
+def _listed(images):
+    """Returns a list of images, given any number of them or a single one."""
+    if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", 4) < 4:
+        return [images]
+    if isinstance(images, (bytes, dict)) or not hasattr(images, "__iter__"):
+        raise TypeError(f"`images` are image files or arrays, or a list of them. Received: {type(images).__name__}")
+    return list(images)
+
+
+def _is_pillow(image):
+    from PIL import Image
+
+    return isinstance(image, Image.Image)
+
+
 def _open(image, channels):
     """Returns the pixels of a file or an array, `(height, width, channels)`."""
-    if isinstance(image, (str, pathlib.Path)):
-        from PIL import Image, UnidentifiedImageError
-
+    if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
             raise ValueError(f"Image files have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}")
-        try:
-            with Image.open(image) as file:
-                pixels = np.asarray(file.convert("L" if channels == 1 else "RGB"))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"There is no image {str(image)!r}.") from None
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-            raise ValueError(f"{str(image)!r} is no image that can be read: {error}") from None
-        return pixels.reshape(*pixels.shape[:2], channels)
-    pixels = np.asarray(image)
+        return plain_pixels(image, channels) if _is_pillow(image) else read_pixels(image, channels)
+    try:
+        pixels = np.asarray(image)
+    except ValueError:  # a list of lists of different lengths
+        pixels = np.empty((), object)
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    if pixels.ndim != 3:
+        kind = f"an array of shape {pixels.shape}" if hasattr(image, "shape") else type(image).__name__
+        raise TypeError(f"An image is a file, or an array (height, width[, channels]). Received: {kind}")
     if not pixels.size:
         raise ValueError(f"An image has pixels. Received: an array of shape {pixels.shape}")
     return checks.pixels(pixels[None], (None, None, channels))[0]

@@ -14,6 +14,7 @@ FLOORS = {
     "checks": -1,  # sentences for bad input, which every floor may use
     "config": 0,
     "files": 0,
+    "images": 0,
     "gradients": 0,
     "machine": 0,
     "positions": 0,
@@ -53,7 +54,7 @@ NEEDS_TENSORFLOW = {"data", "distribution", "export", "gradients"}  # the only o
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib", "plotly",
-    "sklearn", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
+    "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
     Augment ConvStem Data Distiller HYBRIDS LayerScale MLP MultiHeadSelfAttention Optim PatchEncoder Patches Recipe

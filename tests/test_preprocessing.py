@@ -106,6 +106,49 @@ def test_bad_images_are_named(tmp_path):
         preprocess(model({**CROP, "resize": "pad"}), [PHOTO])
 
 
+@pytest.mark.parametrize(
+    "images, said",
+    [
+        (None, "Received: NoneType"),
+        (3, "Received: int"),
+        ({"a": PHOTO}, "Received: dict"),
+        (b"a.png", "Received: bytes"),
+        ([None], "Received: NoneType"),
+        ([PHOTO, 3.5], "Received: float"),
+        ([b"a.png"], "Received: bytes"),
+        ([{"a": 1}], "Received: dict"),
+        ([[[1, 2], [3]]], "Received: list"),
+        (np.float32(3), r"Received: an array of shape \(\)"),
+        ([PHOTO[None]], r"Received: an array of shape \(1, 37, 50, 3\)"),
+    ],
+)
+def test_other_things_than_images_are_named(images, said):
+    with pytest.raises(TypeError, match=said):
+        preprocess(model(), images)
+
+
+@pytest.mark.parametrize("other", [None, "model.keras", PHOTO, keras.layers.Dense(1)])
+def test_another_thing_than_a_model_is_named(other):
+    with pytest.raises(TypeError, match=f"`model` is a Keras model. Received: {type(other).__name__}"):
+        preprocess(other, PHOTO)
+
+
+def test_a_model_of_one_s_own_class_has_no_known_size():
+    class Mine(keras.Model):
+        pass
+
+    with pytest.raises(ValueError, match="Received: input shape None"):
+        preprocess(Mine(), PHOTO)
+
+
+def test_pillow_s_images_are_taken():
+    image = Image.fromarray(PHOTO)
+    np.testing.assert_array_equal(preprocess(model(), image), preprocess(model(), PHOTO))
+    np.testing.assert_array_equal(
+        preprocess(model(), [image.convert("P")]), preprocess(model(), image.convert("P").convert("RGB"))
+    )
+
+
 @pytest.mark.skipif(not os.environ.get("KERAS_VIT_IMAGES"), reason="KERAS_VIT_IMAGES names no folder of photographs")
 def test_photographs():
     files = sorted(pathlib.Path(os.environ["KERAS_VIT_IMAGES"]).rglob("*.[jJ][pP]*"))

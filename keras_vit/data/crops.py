@@ -52,14 +52,37 @@ def evaluation_image(item, size, data):
 def decode(item, channels):
     """Decodes a JPEG, PNG, BMP, GIF (first frame) or WebP to uint8 `(height, width, channels)`.
 
-    Palettes, CMYK, alpha (dropped) and 16 bits (the upper eight) are brought to plain pixels. A rotation
-    noted in EXIF is not applied. Pixels are returned as they are.
+    Palettes, CMYK, alpha (dropped) and 16 bits (the upper eight) are brought to plain pixels. A rotation noted in EXIF
+    is not applied. Pixels are returned as they are. `keras_vit.images` does the same without TensorFlow.
     """
     if item.dtype != tf.string:
         return item
-    image = tf.io.decode_image(item, channels=3, expand_animations=False)
+    head = tf.strings.substr(tf.strings.join([tf.strings.substr(item, 0, 32), b"\0" * 32]), 0, 32)
+    is_webp = (tf.strings.substr(head, 0, 4) == b"RIFF") & (tf.strings.substr(head, 8, 4) == b"WEBP")
+    image = tf.cond(is_webp, lambda: _decode_webp(item, head), lambda: _decode_image(item, 3))
     image.set_shape((None, None, 3))
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
+
+
+def _decode_image(item, channels):
+    return tf.io.decode_image(item, channels=channels, expand_animations=False)
+
+
+def _decode_webp(item, head):
+    """Decodes a WebP, of which TensorFlow wants to be told whether it has alpha, and animations only if they have."""
+    flags, kind = tf.cast(tf.io.decode_raw(head, "uint8"), "int32"), tf.strings.substr(head, 12, 4)
+    extended, lossless = kind == b"VP8X", kind == b"VP8L"
+    alpha = (extended & (flags[20] & 0x10 > 0)) | (lossless & (flags[24] & 0x10 > 0))
+
+    def animation():
+        flag = tf.gather([bytes([number]) for number in range(256)], flags[20] | 0x10)
+        rest = tf.strings.substr(item, 21, tf.strings.length(item) - 21)
+        return _decode_image(tf.strings.join([tf.strings.substr(item, 0, 20), flag, rest]), 4)[..., :3]
+
+    def still():
+        return tf.cond(alpha, lambda: _decode_image(item, 4)[..., :3], lambda: _decode_image(item, 3))
+
+    return tf.cond(extended & (flags[20] & 2 > 0), animation, still)
 
 
 def resize(image, size, method="bilinear", antialias=True):

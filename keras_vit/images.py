@@ -1,0 +1,145 @@
+"""Image files that anybody may give: which are read, how large they may be, and their pixels as TensorFlow has them."""
+
+import contextlib
+import io
+import math
+import os
+import pathlib
+import stat
+import struct
+import threading
+import warnings
+
+import numpy as np
+
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # that TensorFlow reads
+MOST_PIXELS = 128_000_000  # of all frames, since a GIF is decoded whole
+MOST_BYTES = 2**29
+GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
+LOCK = threading.Lock()  # the filters of warnings are those of all threads
+
+
+def encoded(path):
+    """Returns the bytes of an image file, without decoding it.
+
+    Args:
+        path: A regular file, or a link to one.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: For anything but a regular file, and for a file whose header is of no image that is read: of another
+            format, too large, or of a kind that TensorFlow reads wrongly.
+    """
+    name = os.fsdecode(path)
+    try:
+        status = os.stat(name)  # before it is opened: a pipe would wait for its writer
+        if not stat.S_ISREG(status.st_mode):
+            reason = "is no regular file"
+        elif status.st_size > MOST_BYTES:
+            reason = f"is too large: it has more than {MOST_BYTES // 2**20} MiB"
+        else:
+            data = pathlib.Path(name).read_bytes()
+            reason = _fault(data)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {name!r}.") from None
+    except (OSError, ValueError) as error:  # a name may hold what no name holds
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    if reason:
+        raise ValueError(f"{name!r} {reason}.")
+    return data
+
+
+def read_pixels(path, channels):
+    """Returns the pixels of an image file; raises as `encoded` does, and returns as `plain_pixels` does."""
+    data = encoded(path)
+    try:
+        with opened(data) as image:
+            return plain_pixels(image, channels)
+    except Exception as error:  # whatever the decoder finds is this file's fault
+        raise ValueError(f"{os.fsdecode(path)!r} cannot be read as an image: {error}.") from None
+
+
+def plain_pixels(image, channels):
+    """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
+
+    Alpha is dropped, but what is transparent in a GIF is black. Of 16 bits the upper eight are kept. A rotation noted
+    in EXIF is not applied.
+
+    Args:
+        image: The image. Of several frames the present one is taken.
+        channels: 1 (grey) or 3 (red, green and blue).
+
+    Returns:
+        uint8 array, `(height, width, channels)`.
+    """
+    if image.mode in ("F", "I"):
+        raise ValueError(f"A Pillow image holds bytes or 16 bits a channel. Received: one of mode {image.mode!r}")
+    if image.mode.startswith("I;16"):
+        found = (np.asarray(image) >> 8).astype("uint8")[..., None]
+        return np.repeat(found, channels, axis=2)
+    colours = np.asarray(image.convert("RGBA" if image.has_transparency_data else "RGB"))
+    if image.format == "GIF" and colours.shape[2] == 4:
+        colours = colours * (colours[..., 3:] > 0)
+    colours = colours[..., :3]
+    if channels == 3:
+        return colours
+    grey = (colours * np.float32(1 / 255)) @ GREY
+    return (grey * np.float32(255.5)).astype("uint8")[..., None]
+
+
+def shown(path):
+    """Returns a path that can be printed: bytes that are no UTF-8 are written as `\\xff`."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def opened(data):
+    """Returns what `encoded` does as a `PIL.Image.Image`, not decoded yet; of no other format than `FORMATS`."""
+    from PIL import Image
+
+    with LOCK, warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+
+
+def _fault(data):
+    """Returns why an encoded image is not to be decoded, or `None`. Reads its header alone."""
+    from PIL import Image
+
+    kind = None
+    try:
+        with opened(data) as image:
+            kind, area, tiles = image.format, image.width * image.height, image.tile
+    except Image.DecompressionBombError:
+        area = math.inf
+    except Exception:  # Pillow's readers of headers raise whatever they run into
+        return f"is no image of a kind that is read: {', '.join(FORMATS)}"
+    canvas, frames = _gif(data) if kind == "GIF" else (None, [])
+    area = max(area, sum(width * height for _, _, width, height in frames))
+    if area > MOST_PIXELS:
+        where = " in its frames" if frames else ""
+        return f"is too large: it has more than {MOST_PIXELS // 10**6} million pixels{where}"
+    if kind == "GIF" and (frames[:1] != [(0, 0, *canvas)] or np.max(frames, axis=0)[2:].tolist() != [*canvas]):
+        return "is a GIF whose first frame does not fill its canvas, which TensorFlow reads wrongly"
+    if kind == "BMP" and (tiles[0][0] != "raw" or tiles[0][3][0] not in ("L", "BGR", "BGRX", "BGRA")):
+        return "is a BMP with a palette, masks or compression, which TensorFlow reads wrongly"
+    return None
+
+
+def _gif(data):
+    """Returns the size of a GIF, `(width, height)`, and its frames, `(left, top, width, height)`, undecoded."""
+    frames, at = [], 13 + _palette(data[10])
+    with contextlib.suppress(IndexError, struct.error):  # it is cut off, and so no decoder finds more
+        while data[at] in b"!,":
+            if data[at] == ord(","):
+                frames.append(struct.unpack_from("<4H", data, at + 1))
+                at += 11 + _palette(data[at + 9])
+            else:
+                at += 2
+            while data[at]:
+                at += data[at] + 1
+            at += 1
+    return struct.unpack_from("<2H", data, 6), frames
+
+
+def _palette(flags):
+    """Returns the bytes of a GIF's palette."""
+    return 6 << (flags & 7) if flags & 0x80 else 0

@@ -1,0 +1,133 @@
+"""Image files of every kind, encoded, and files that are none or too much."""
+
+import io
+import os
+import pathlib
+import socket
+import struct
+import zlib
+
+import numpy as np
+from PIL import Image
+
+HEIGHT, WIDTH = 12, 20
+RNG = np.random.default_rng(0)
+GREY = np.add.outer(np.arange(HEIGHT) * 9, np.arange(WIDTH) * 7).astype("uint8")
+COLOUR = np.stack([GREY, GREY[::-1], 255 - GREY], axis=-1)
+ALPHA = RNG.integers(0, 256, (HEIGHT, WIDTH)).astype("uint8")
+FIRST = Image.fromarray(COLOUR)
+LATER = [Image.fromarray(np.roll(COLOUR, 5 * i, 1)) for i in (1, 2)]
+SEEN = Image.fromarray(np.dstack([COLOUR, ALPHA]))
+PALETTE = FIRST.convert("P")
+TURNED = Image.Exif()
+TURNED[0x0112] = 6  # by 90 degrees
+
+
+def saved(image, kind, **settings):
+    file = io.BytesIO()
+    image.save(file, kind, **settings)
+    return file.getvalue()
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(rows, bits, colours, width, height, *more):
+    """Returns a PNG of any sort: `rows` are its bytes, `(height, bytes)`, `colours` its type of colour."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colours, 0, 0, 0))
+    body = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows), 9)
+    return b"\x89PNG\r\n\x1a\n" + head + b"".join(more) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def sixteen(channels, colours, *more):
+    values = RNG.integers(0, 2**16, (HEIGHT, WIDTH * channels)).astype(">u2")
+    return png(values, 16, colours, WIDTH, HEIGHT, *more)
+
+
+def bomb(side):
+    """Returns a black PNG with two colours, of few bytes."""
+    return png(np.zeros((side, side // 8 + 1), "uint8"), 1, 0, side, side)
+
+
+def gif(canvas, *frames):
+    """Returns a GIF of a canvas `(width, height)` and frames `(left, top, width, height)`."""
+    found = b"GIF89a" + struct.pack("<HHBBB", *canvas, 0xF7, 5, 0) + bytes(range(256)) * 3
+    for frame in frames:
+        plain = saved(Image.new("P", frame[2:], 77), "GIF")
+        at = 13 + (6 << (plain[10] & 7))
+        while plain[at] != ord(","):
+            at += 2
+            while plain[at]:
+                at += plain[at] + 1
+            at += 1
+        flags = plain[at + 9]
+        local = plain[13 : 13 + (6 << (plain[10] & 7))] if not flags & 0x80 else b""
+        kind = flags | 0x80 | (plain[10] & 7)
+        found += b"," + struct.pack("<4HB", *frame, kind) + local + plain[at + 10 : -1]
+    return found + b";"
+
+
+moving = {"save_all": True, "append_images": LATER}
+EXACT = {
+    "grey.png": saved(Image.fromarray(GREY), "PNG"),
+    "colour.png": saved(FIRST, "PNG"),
+    "two.png": saved(Image.fromarray(GREY).convert("1"), "PNG"),
+    "grey16.png": sixteen(1, 0),
+    "grey16_transparent.png": sixteen(1, 0, chunk(b"tRNS", b"\1\2")),
+    "grey16_alpha.png": sixteen(2, 4),
+    "colour16.png": sixteen(3, 2),
+    "colour16_alpha.png": sixteen(4, 6),
+    "palette.png": saved(PALETTE, "PNG"),
+    "palette_transparent.png": saved(PALETTE, "PNG", transparency=3),
+    "palette_alpha.png": saved(PALETTE, "PNG", transparency=bytes(range(256))),
+    "grey_alpha.png": saved(Image.merge("LA", [Image.fromarray(GREY), Image.fromarray(ALPHA)]), "PNG"),
+    "alpha.png": saved(SEEN, "PNG"),
+    "alpha.webp": saved(SEEN, "WEBP", lossless=True, exact=True),
+    "alpha_lossy.webp": saved(SEEN, "WEBP"),
+    "colour.webp": saved(FIRST, "WEBP", lossless=True),
+    "lossy.webp": saved(FIRST, "WEBP"),
+    "moving.gif": saved(FIRST, "GIF", **moving),
+    "moving_transparent.gif": saved(SEEN, "GIF", save_all=True, append_images=[SEEN.rotate(180)]),
+    "moving.webp": saved(FIRST, "WEBP", lossless=True, **moving),
+    "moving_alpha.webp": saved(SEEN, "WEBP", lossless=True, save_all=True, append_images=[SEEN.rotate(180)]),
+    "moving.png": saved(FIRST, "PNG", **moving),
+    "still.gif": saved(Image.fromarray(GREY), "GIF"),
+    "colour.bmp": saved(FIRST, "BMP"),
+    "grey.bmp": saved(Image.fromarray(GREY), "BMP"),
+    "alpha.bmp": saved(SEEN, "BMP"),
+    "turned.png": saved(FIRST, "PNG", exif=TURNED),
+    "turned.webp": saved(FIRST, "WEBP", lossless=True, exif=TURNED),
+}
+JPEGS = {
+    "colour.jpg": saved(FIRST, "JPEG", quality=90),
+    "grey.jpg": saved(Image.fromarray(GREY), "JPEG", quality=90),
+    "progressive.jpg": saved(FIRST, "JPEG", quality=90, progressive=True),
+    "cmyk.jpg": saved(FIRST.convert("CMYK"), "JPEG", quality=90),
+    "turned.jpg": saved(FIRST, "JPEG", quality=90, exif=TURNED),
+}
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 12\n%%EndComments\nshowpage\n%%EOF\n"
+REFUSED = {  # name: (bytes, what is said of it)
+    "text.png": (b"no image", "is no image of a kind that is read: PNG, JPEG, BMP, GIF, WEBP"),
+    "eps.png": (EPS, "is no image of a kind that is read"),
+    "tiff.png": (saved(FIRST, "TIFF"), "is no image of a kind that is read"),
+    "side.png": (bomb(20_000), "is too large: it has more than 128 million pixels"),
+    "lies.png": (png(GREY[:, :3], 8, 2, 2**30, 2**30), "is too large: it has more than 128 million pixels"),
+    "area.png": (png(GREY[:1], 8, 0, 12_000, 12_000), "is too large: it has more than 128 million pixels"),
+    "frames.gif": (gif((3000, 3000), *[(0, 0, 3000, 3000)] * 20), "is too large: .* 128 million pixels in"),
+    "later.gif": (gif((8, 8), (0, 0, 8, 8), (0, 0, 15_000, 15_000)), "is too large: .* 128 million pixels in"),
+    "first.gif": (gif((8, 8), (2, 2, 4, 4)), "a GIF whose first frame does not fill its canvas"),
+    "outside.gif": (gif((8, 8), (0, 0, 8, 8), (0, 0, 20, 4)), "a GIF whose first frame does not fill its canvas"),
+    "palette.bmp": (saved(PALETTE, "BMP"), "a BMP with a palette, masks or compression"),
+    "two.bmp": (saved(Image.fromarray(GREY).convert("1"), "BMP"), "a BMP with a palette, masks or compression"),
+}  # fmt: skip
+
+
+def irregular(folder):
+    """Makes what is no regular file; returns the paths."""
+    os.mkfifo(folder / "pipe.png")
+    (folder / "folder.png").mkdir()
+    os.symlink("/dev/zero", folder / "device.png")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(folder / "socket.png"))  # a name of at most 107 bytes
+    return [pathlib.Path(folder / f"{name}.png") for name in ("pipe", "folder", "device", "socket")]

@@ -1,0 +1,140 @@
+import os
+import warnings
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from keras_vit import images, preprocess, vit
+from tests import picturefiles
+
+pytestmark = pytest.mark.backend
+KINDS = picturefiles.EXACT | picturefiles.JPEGS
+
+
+def model(channels, size=(picturefiles.HEIGHT, picturefiles.WIDTH)):
+    return vit("mu/4", image_size=size, channels=channels)  # resizes as TensorFlow does, here not at all
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("name", KINDS)
+def test_both_readers_find_the_same_pixels(name, channels, tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    from keras_vit.data import crops, pipeline
+
+    (tmp_path / name).write_bytes(KINDS[name])
+    with warnings.catch_warnings(action="error"):
+        here = images.read_pixels(tmp_path / name, channels)
+    there = crops.decode(tf.constant(images.encoded(tmp_path / name)), channels).numpy()
+    assert here.shape == there.shape == (picturefiles.HEIGHT, picturefiles.WIDTH, channels)
+    # TensorFlow decodes a JPEG by a quicker cosine transform than Pillow, and its training by the box too.
+    most = 3 if name in picturefiles.JPEGS else 0
+    assert np.abs(here.astype(int) - there).max() <= most
+    ours, theirs = preprocess(model(channels), tmp_path / name), pipeline.read_files([tmp_path / name], there.shape)
+    np.testing.assert_allclose(ours, theirs, atol=most + 0.01)
+    np.testing.assert_array_equal(ours[0], here)
+
+
+@pytest.mark.parametrize("name", ["colour.jpg", "grey.jpg", "progressive.jpg", "turned.jpg"])
+def test_only_the_cosine_transform_differs(name, tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    (tmp_path / name).write_bytes(KINDS[name])
+    exact = tf.io.decode_jpeg(KINDS[name], channels=3, dct_method="INTEGER_ACCURATE").numpy()
+    np.testing.assert_array_equal(images.read_pixels(tmp_path / name, 3), exact)
+
+
+def test_pixels_are_what_was_saved(tmp_path):
+    for name, expected in {
+        "grey.png": picturefiles.GREY[..., None],
+        "alpha.png": picturefiles.COLOUR,
+        "alpha.webp": picturefiles.COLOUR,
+        "moving.webp": picturefiles.COLOUR,
+        "moving.png": picturefiles.COLOUR,
+        "turned.png": picturefiles.COLOUR,
+    }.items():
+        (tmp_path / name).write_bytes(KINDS[name])
+        np.testing.assert_array_equal(images.read_pixels(tmp_path / name, expected.shape[-1]), expected)
+    values = np.arange(0, 2**16, 97).astype(">u2")[:600].reshape(20, 30)
+    (tmp_path / "deep.png").write_bytes(picturefiles.png(values, 16, 0, 30, 20))
+    for channels in (1, 3):
+        found = images.read_pixels(tmp_path / "deep.png", channels)
+        np.testing.assert_array_equal(found, np.repeat((values // 256)[..., None], channels, axis=2))
+
+
+def test_grey_is_tensorflow_s_for_every_colour():
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    steps = np.append(np.arange(0, 255, 4), 255)
+    colours = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 65, 3).astype("uint8")
+    found = images.plain_pixels(Image.fromarray(colours), 1)
+    np.testing.assert_array_equal(found, tf.image.rgb_to_grayscale(colours).numpy())
+
+
+@pytest.mark.parametrize("name", picturefiles.REFUSED)
+def test_what_is_not_read_is_refused_before_it_is_decoded(name, tmp_path, monkeypatch):
+    data, said = picturefiles.REFUSED[name]
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda *_: pytest.fail("decodes"))
+    with warnings.catch_warnings(action="error"), pytest.raises(ValueError, match=f"{name}' .*{said}") as refused:
+        images.encoded(tmp_path / name)
+    assert "\n" not in str(refused.value) and str(refused.value).endswith(".")
+    with pytest.raises(ValueError) as again:
+        preprocess(model(3), tmp_path / name)
+    assert str(again.value) == str(refused.value)
+
+
+def test_only_regular_files_areopened(tmp_path, monkeypatch):
+    paths = picturefiles.irregular(tmp_path)
+    monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail(f"opens {path}"))
+    for path in paths:
+        with pytest.raises(ValueError, match=rf"{path.name}' is no regular file\.$"):
+            images.encoded(path)
+
+
+def test_a_link_to_a_file_is_read(tmp_path):
+    (tmp_path / "a.png").write_bytes(KINDS["grey.png"])
+    os.symlink("a.png", tmp_path / "b.png")
+    assert images.encoded(tmp_path / "b.png") == images.encoded(str(tmp_path / "a.png")) == KINDS["grey.png"]
+
+
+def test_a_file_of_too_many_bytes_is_notopened(tmp_path, monkeypatch):
+    with open(tmp_path / "sparse.png", "wb") as file:
+        file.truncate(images.MOST_BYTES + 1)
+    monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail(f"opens {path}"))
+    with pytest.raises(ValueError, match="sparse.png' is too large: it has more than 512 MiB"):
+        images.encoded(tmp_path / "sparse.png")
+
+
+def test_names_that_no_file_has(tmp_path):
+    for path in (tmp_path / "none.png", tmp_path / "none" / "a.png"):
+        with pytest.raises(FileNotFoundError, match=rf"^There is no file '{path}'\.$"):
+            images.encoded(path)
+    os.symlink("loop.png", tmp_path / "loop.png")
+    for name in ("a\0b.png", str(tmp_path / "loop.png"), "n" * 300 + ".png"):
+        with pytest.raises(ValueError, match="cannot be read: "):
+            images.encoded(name)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "cut.png").write_bytes(KINDS["alpha.png"][:-200])
+    with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image: [^\n]*\.$"):
+        images.read_pixels(tmp_path / "cut.png", 3)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
+def test_a_name_may_be_no_utf_8(tmp_path):
+    name = os.fsencode(tmp_path) + b"/\xff.png"
+    with open(name, "wb") as file:
+        file.write(KINDS["grey.png"])
+    path = os.fsdecode(name)
+    assert images.encoded(path) == KINDS["grey.png"] and images.read_pixels(path, 1).shape[2] == 1
+    assert images.shown(path) == f"{tmp_path}/\\xff.png"
+
+
+def test_pillow_s_images_are_read_as_files_are(tmp_path):
+    for name in ("palette_alpha.png", "grey16.png", "moving.gif", "cmyk.jpg"):
+        (tmp_path / name).write_bytes(KINDS[name])
+        with Image.open(tmp_path / name) as image:
+            np.testing.assert_array_equal(images.plain_pixels(image, 3), images.read_pixels(tmp_path / name, 3))
+    for mode in ("F", "I"):
+        with pytest.raises(ValueError, match=f"Received: one of mode '{mode}'"):
+            images.plain_pixels(Image.new(mode, (4, 4)), 3)
