@@ -110,13 +110,14 @@ def predict(target: Target, images: Positional[tuple[str, ...]], *, top: int = 3
         top: How many classes to name.
     """
     from keras_vit import results
+    from keras_vit.images import shown
 
     if not images:
         raise ValueError("No image file was given.")
     if top < 1:
         raise ValueError(f"At least one class is named. Received: top={top}")
     for file, classes in zip(images, results.predict(target, images, top)):
-        print(f"{file}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
+        print(f"{shown(file)}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes))
 
 
 def export(

@@ -210,7 +210,7 @@ def some_images(model, recipe, split, count):
     from keras_vit.data import pipeline, sources
 
     source = sources.load(recipe.data, split).take(slice(count))
-    batches = list(pipeline.evaluation_batches(source, recipe, model.input_shape[1:]).as_numpy_iterator())
+    batches = pipeline.evaluation_arrays(source, recipe, model.input_shape[1:])
     images, labels = (np.concatenate(parts) for parts in zip(*batches))
     return images, labels.argmax(-1)
 

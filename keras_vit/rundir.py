@@ -14,6 +14,7 @@ RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machi
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LOCK = ".lock"
 ABSENT = object()
+CONTENTS = ("train_contents", "validation_contents")  # what `data.json` of older runs does not have
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
 
 
@@ -113,7 +114,10 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} holds the run of another recipe. Choose another directory, or remove that one. "
             f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
         )
-    different = _different(_dotted(_read(folder / DATA)), _dotted(data))
+    there = _read(folder / DATA)
+    unknown = [name for name in CONTENTS if name not in there or name not in data]
+    there, here = ({k: v for k, v in values.items() if k not in unknown} for values in (there, data))
+    different = _different(_dotted(there), _dotted(here))
     if different:
         raise ValueError(
             f"{str(folder)!r} holds a run on other data. Choose another directory, or remove that one. "

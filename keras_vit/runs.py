@@ -78,13 +78,15 @@ def fit(
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     from keras_vit import training
+    from keras_vit.data import inspection
 
     recipe, _, sources = _sources(recipe, train, validation)
     workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
     data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
+    data |= inspection.contents(train=sources[0], validation=sources[1])
     place = distribution.start(recipe)
     extra = [_tensorboard(workdir)] if tensorboard and place.writes else []
-    with place.scope():
+    with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
         if model.output_shape != (None, len(sources[0].class_names)):
             raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")

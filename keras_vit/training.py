@@ -207,8 +207,7 @@ def evaluate(model, recipe, source):
 
 def outputs(run, recipe, source, size):
     """Runs a function from pixels to logits over a source; returns all logits, and the class of each image."""
-    batches = pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator()
-    batches = counted(batches, len(source), "evaluating")
+    batches = counted(pipeline.evaluation_arrays(source, recipe, size), len(source), "evaluating")
     logits, labels = zip(*((run(images), labels.argmax(-1)) for images, labels in batches))
     return np.concatenate(logits), np.concatenate(labels)
 

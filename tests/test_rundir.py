@@ -200,6 +200,18 @@ def test_a_run_with_a_file_of_something_else_is_not_resumed(run, file):
         rundir.claim(run, RECIPE, DATA, ("a", "b"))
 
 
+def test_contents_are_compared_where_both_have_them(run):
+    rundir.claim(run, RECIPE, {**DATA, "train_contents": "1"}, ("a", "b"))  # an older run has none
+    assert rundir.load(run, rundir.BEST)[3] == DATA
+    (run / rundir.DATA).write_text(json.dumps({**DATA, "train_contents": "2", "validation_contents": "3"}))
+    with pytest.raises(ValueError, match="other data. .*train_contents: '2' there, '1' here"):
+        rundir.claim(run, RECIPE, {**DATA, "train_contents": "1", "validation_contents": "3"}, ("a", "b"))
+    rundir.claim(run, RECIPE, {**DATA, "train_contents": "2", "validation_contents": "3"}, ("a", "b"))
+    (run / rundir.DATA).write_text("{}")
+    with pytest.raises(ValueError, match="other data"):
+        rundir.claim(run, RECIPE, DATA, ("a", "b"))
+
+
 def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):
     rundir.claim(tmp_path, RECIPE, DATA, ("a", "b"))
     rundir.claim(tmp_path, config.override(RECIPE, {"seed": 3}), DATA, ("a", "b"))

@@ -1,4 +1,6 @@
 import dataclasses
+import json
+import os
 import sys
 
 import keras
@@ -108,6 +110,53 @@ def test_other_data_is_refused(run, tmp_path):
     assert 0 <= results.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1]["accuracy"] <= 1
     with pytest.raises(ValueError, match="a pair, .*Received: ndarray"):
         results.evaluate(tmp_path / "arrays", arrays=arrays[0])
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Forty grey pictures of two classes, and the recipe of a run on them."""
+    for i in range(40):
+        path = tmp_path / "pictures" / "ab"[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        keras.utils.save_img(path, np.full((8, 8, 1), i), scale=False)
+    splits = {"data.train": "all[:50%]", "data.validation": "all[50%:]", "data.limit": None}
+    splits |= {"data.source": f"folder:{tmp_path / 'pictures'}", "model.num_classes": 2, "optim.epochs": 1}
+    return sorted((tmp_path / "pictures").rglob("*.png")), config.override(small(), splits)
+
+
+def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path):
+    files, recipe = pictures
+    _, history = runs.fit(recipe, tmp_path / "run", verbose=0)
+    for path in files:
+        os.utime(path, (1, 1))  # the same pictures, copied anew
+    assert runs.fit(recipe, tmp_path / "run", verbose=0)[1] == history
+    data = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert set(data) == {"arrays", "train", "validation", "train_contents", "validation_contents"}
+    keras.utils.save_img(files[3], np.full((8, 8, 1), 200), scale=False)
+    with pytest.raises(ValueError, match="a run on other data.*_contents: "):
+        runs.fit(recipe, tmp_path / "run", verbose=0)
+    older = {name: value for name, value in data.items() if not name.endswith("_contents")}
+    (tmp_path / "run" / "data.json").write_text(json.dumps(older))
+    assert runs.fit(recipe, tmp_path / "run", verbose=0)[1] == history
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_a_picture_that_goes_bad_is_named(share, pictures, tmp_path, monkeypatch):
+    from keras_vit.data import memory
+
+    files, recipe = pictures
+    claim = runs.rundir.claim
+
+    def spoil(*given):
+        for path in files[1::2]:
+            path.unlink() if share else path.write_text("no image")
+        return claim(*given)
+
+    monkeypatch.setattr(memory, "SHARE", share)
+    monkeypatch.setattr(runs.rundir, "claim", spoil)
+    with pytest.raises(ValueError, match=r"\d.png' was an image when it was checked, and is none now: ") as told:
+        runs.fit(recipe, tmp_path / "run", verbose=0)
+    assert "\n" not in str(told.value) and told.value.__suppress_context__
 
 
 def test_a_failed_start_leaves_the_directory_free(tmp_path):

@@ -45,6 +45,7 @@ class Source:
     labels: np.ndarray
     class_names: tuple[str, ...]
     files: bool = False  # whether `images` are paths
+    digests: np.ndarray | None = None  # of what the files held when they were checked, one `inspection.inspect` each
 
     def __len__(self):
         return len(self.labels)
@@ -72,7 +73,8 @@ class Source:
 
     def take(self, index):
         """Returns the source of the images at `index`, in that order."""
-        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index])
+        digests = None if self.digests is None else self.digests[index]
+        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index], digests=digests)
 
     def in_order(self, count):
         """Returns a `tf.data.Dataset` of vectors of so many keys, which `reader` takes; the last may be shorter."""
@@ -103,7 +105,8 @@ class Source:
     @functools.cached_property
     def _tensors(self):
         """Images and labels, and whether the images are still paths: files that fit are read here, once."""
-        images = tf.constant(self.images)
+        # As bytes, since a name may be no UTF-8.
+        images = tf.constant(list(map(os.fsencode, self.images)) if self.files else self.images)
         paths = self.files and not fits(sum(map(os.path.getsize, self.images)))
         if self.files and not paths:
             files = tf.data.Dataset.from_tensor_slices(images).map(tf.io.read_file, num_parallel_calls=os.cpu_count())

@@ -7,11 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit.config import Data
-from keras_vit.data import crops
+from keras_vit.data import crops, inspection
 from keras_vit.data.augment import augment
 from keras_vit.data.draws import draws
 from keras_vit.data.keras_layers import layers_function
 from keras_vit.data.mixing import mix
+from keras_vit.images import encoded
 
 CHUNK = 2**21  # pixel values that are made in one piece
 
@@ -83,6 +84,12 @@ def evaluation_batches(source, recipe, size, batch=None):
     return _ahead(batches, -(-len(source) // batch))
 
 
+def evaluation_arrays(source, recipe, size):
+    """Yields `evaluation_batches` as NumPy arrays; a file that can no longer be read is a ValueError with its name."""
+    with inspection.named(source):
+        yield from evaluation_batches(source, recipe, size).as_numpy_iterator()
+
+
 def steps_per_epoch(source, recipe):
     """Returns the number of full batches."""
     if len(source) < recipe.data.batch_size:
@@ -98,15 +105,14 @@ def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
     Raises:
         FileNotFoundError, ValueError: For a file that is not there or cannot be read, with its name.
     """
-    images = []
+    found = []
     for path in paths:
+        item = tf.constant(encoded(path))
         try:
-            images.append(crops.evaluation_image(tf.io.read_file(str(path)), size, data).numpy())
-        except tf.errors.NotFoundError:
-            raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
+            found.append(crops.evaluation_image(item, size, data).numpy())
         except tf.errors.OpError as error:
             raise ValueError(f"{str(path)!r} cannot be read as an image: {crops.reason(error)}") from None
-    return np.stack(images)
+    return np.stack(found)
 
 
 def _chunk(batch, size):

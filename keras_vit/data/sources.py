@@ -1,11 +1,9 @@
 """Where labelled images come from: one reader a kind of source."""
 
-import functools
 import math
 import os
 import pathlib
 import re
-from concurrent.futures import ThreadPoolExecutor
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -13,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
-from keras_vit.data import crops, memory, records
+from keras_vit.data import crops, inspection, memory, records
 from keras_vit.data.memory import Source
+from keras_vit.images import shown
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 
@@ -35,6 +34,11 @@ def load(data, split):
         FileNotFoundError: For a folder that is not there, or data that is neither prepared nor downloadable.
     """
     kind, _, rest = data.source.partition(":")
+    if kind not in READERS and _is_path(data.source):
+        raise ValueError(
+            f"A folder of images is 'folder:PATH'. Received: data.source={data.source!r}; did you mean "
+            f"{'folder:' + data.source!r}?"
+        )
     checks.one_of("data.source", kind, tuple(READERS))
     if (kind == "digits") == bool(rest):
         raise ValueError(f"A source is 'digits', 'tfds:NAME' or 'folder:PATH'. Received: data.source={data.source!r}")
@@ -42,6 +46,10 @@ def load(data, split):
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
     return source if data.limit is None else source.take(slice(data.limit))
+
+
+def _is_path(text):
+    return "/" in text or os.sep in text or text.startswith(("~", ".")) or os.path.isdir(text)
 
 
 def from_arrays(images, labels, shape, num_classes):
@@ -170,16 +178,20 @@ def _folder(path, split, data):
             "splits of 'all', such as 'all[:80%]'."
         )
     classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    for name in classes:
+        if shown(name).splitlines() != [name]:  # they are written to a file, one a line
+            raise ValueError(f"The name of a class folder is one line of UTF-8. Received: {name!r} in {str(folder)!r}")
     every = [
-        (f, label) for label, name in enumerate(classes) for f in sorted((folder / name).rglob("*")) if f.is_file()
+        (f, label) for label, name in enumerate(classes) for f in sorted((folder / name).rglob("*")) if not f.is_dir()
     ]
     files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
     if len(files) < len(every):
         others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
         print(
-            f"Passed over {len(every) - len(files)} files that are no images by their ending: {', '.join(others[:10])}"
+            f"Passed over {len(every) - len(files)} files that are no images by their ending: "
+            f"{', '.join(map(shown, others[:10]))}"
         )
-    files = _readable(files, data.bad_images)
+    files, digests = _readable(files, data.bad_images)
     filled = len({label for _, label in files})
     if filled < 2:
         raise ValueError(
@@ -190,16 +202,14 @@ def _folder(path, split, data):
         empty = [name for label, name in enumerate(classes) if label not in {known for _, known in files}]
         raise ValueError(f"{str(folder)!r} has class folders without images: {', '.join(empty[:10])}.")
     paths, labels = zip(*files)
-    everything = Source(np.array(paths), np.array(labels, "int32"), tuple(classes), files=True)
+    everything = Source(np.array(paths), np.array(labels, "int32"), tuple(classes), files=True, digests=digests)
     return _slice(everything, split, (base,))
 
 
 def _readable(files, on_bad):
-    """Decodes every image once and returns those that can be read; the others are an error, or listed."""
-    stats = [os.stat(path) for path, _ in files]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        reasons = list(pool.map(lambda item, s: _fault(item[0], s.st_size, s.st_mtime_ns), files, stats))
-    bad = [f"{path} ({reason})" for (path, _), reason in zip(files, reasons) if reason]
+    """Decodes every image once and returns those that can be read, and their hashes; others are an error, or listed."""
+    found = inspection.inspect_all(path for path, _ in files)
+    bad = [f"{shown(path)} ({reason})" for (path, _), (reason, _) in zip(files, found) if reason]
     if bad:
         listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
         if on_bad == "raise" or len(bad) == len(files):
@@ -208,18 +218,8 @@ def _readable(files, on_bad):
                 f"data.bad_images=skip:\n  {listed}"
             )
         print(f"Left out {len(bad)} of {len(files)} images, which cannot be read:\n  {listed}")
-    return [item for item, reason in zip(files, reasons) if not reason]
-
-
-@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
-def _fault(path, size, _modified):
-    try:
-        if not size:
-            return "empty file"
-        crops.decode(tf.constant(pathlib.Path(path).read_bytes()), 3)
-    except Exception as error:  # whatever the decoder finds is this file's fault, to be told with its name
-        return crops.reason(error)
-    return None
+    digests = np.array([list(digest) for reason, digest in found if not reason], "uint8")
+    return [item for item, (reason, _) in zip(files, found) if not reason], digests
 
 
 def _slice(source, split, known):

@@ -96,7 +96,7 @@ def _images(source, recipe, size, count):
     """Yields `(index, pixels)` of a source's first images, as evaluation sees them."""
     from keras_vit.data import pipeline
 
-    batches = pipeline.evaluation_batches(source, recipe, size).as_numpy_iterator()
+    batches = pipeline.evaluation_arrays(source, recipe, size)
     return itertools.islice(enumerate(image for images, _ in batches for image in images), count)
 
 

@@ -107,3 +107,13 @@ def test_channels_and_labels():
         Source(PIXELS, np.where(np.arange(20) == 3, 2, LABELS), NAMES).check_labels()
     with pytest.raises(ValueError, match="20 images and 19 labels"):
         Source(PIXELS, LABELS[1:], NAMES).check_labels()
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_names_may_be_no_utf_8(share, paths, monkeypatch):
+    monkeypatch.setattr(memory, "SHARE", share)
+    other = os.fsdecode(os.fsencode(paths[3])[:-4] + b"\xff.png")
+    os.rename(paths[3], other)
+    source = Source(np.array([*paths[:3], other, *paths[4:]]), LABELS, NAMES, files=True)
+    np.testing.assert_array_equal(images(source), PIXELS)
+    assert source.fingerprint() != Source(np.array(paths), LABELS, NAMES, files=True).fingerprint()

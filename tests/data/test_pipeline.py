@@ -1,5 +1,6 @@
 import dataclasses
 import itertools
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,6 +14,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
+from tests import picturefiles  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
@@ -160,7 +162,39 @@ def test_data_that_does_not_fit_is_named():
 
 def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "text.png").write_text("no image")
-    with pytest.raises(ValueError, match=r"text.png' cannot be read as an image"):
+    with pytest.raises(ValueError, match=r"text.png' is no image of a kind that is read"):
         pipeline.read_files([tmp_path / "text.png"], (3, 3, 3))
+    (tmp_path / "cut.png").write_bytes(picturefiles.EXACT["grey.png"][:-30])
+    with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image"):
+        pipeline.read_files([tmp_path / "cut.png"], (3, 3, 3))
     with pytest.raises(FileNotFoundError, match="nothing.png"):
         pipeline.read_files([tmp_path / "nothing.png"], (3, 3, 3))
+
+
+def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline.crops, "evaluation_image", lambda *_: pytest.fail("decodes"))
+    for name, (data, said) in picturefiles.REFUSED.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ValueError, match=said):
+            pipeline.read_files([tmp_path / name], (3, 3, 3))
+    for path in picturefiles.irregular(tmp_path):
+        with pytest.raises(ValueError, match="is no regular file"):
+            pipeline.read_files([path], (3, 3, 3))
+
+
+def test_a_name_may_be_no_utf_8(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
+    pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
+    assert pipeline.read_files([path], (3, 3, 1)).shape == (1, 3, 3, 1)
+
+
+def test_a_file_that_went_bad_is_named(tmp_path):
+    paths = [tmp_path / f"{i}.png" for i in range(3)]
+    for path in paths:
+        path.write_bytes(picturefiles.EXACT["grey.png"])
+    source = Source(np.array(list(map(str, paths))), np.arange(3, dtype="int32"), tuple("abc"), files=True)
+    assert len(list(pipeline.evaluation_arrays(source, RECIPE, SIZE))) == 1
+    paths[1].write_text("no image")
+    source = Source(source.images, source.labels, source.class_names, files=True)
+    with pytest.raises(ValueError, match=r"1.png' was an image when it was checked, and is none now: is no image"):
+        list(pipeline.evaluation_arrays(source, RECIPE, SIZE))

@@ -12,6 +12,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.data import memory, pipeline, records, sources
+from tests import picturefiles
 
 
 def picture(path, value, mode="RGB", size=(9, 7)):
@@ -101,11 +102,57 @@ def test_unreadable_images_are_named_or_left_out(folder, capsys):
         ("digits", "all[:150%]", ValueError, "ends at 100 %"),
         ("folder:/no/such/place", "all", FileNotFoundError, "/no/such/place"),
         ("tfds:mnits", "train", ValueError, "Did you mean 'mnist'"),
+        ("my/pictures", "all", ValueError, "data.source='my/pictures'; did you mean 'folder:my/pictures'"),
+        ("~pictures", "all", ValueError, "did you mean 'folder:~pictures'"),
+        ("/tmp", "all", ValueError, "did you mean 'folder:/tmp'"),
     ],
 )
 def test_bad_sources_are_named(source, split, error, said):
     with pytest.raises(error, match=said):
         sources.load(Data(source=source), split)
+
+
+def test_a_folder_here_is_known_by_its_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(ValueError, match="did you mean 'folder:cat'"):
+        sources.load(Data(source="cat"), "all")
+
+
+def test_what_is_no_image_of_a_stranger_is_named_or_left_out(folder, capsys):
+    for name, (data, _) in picturefiles.REFUSED.items():
+        (folder / "cat" / name).write_bytes(data)
+    picturefiles.irregular(folder / "cat")  # four, one of them a folder
+    os.symlink("nothing.png", folder / "dog" / "broken.png")
+    os.symlink("0.jpg", folder / "dog" / "link.jpg")
+    count = len(picturefiles.REFUSED) + 3 + 1
+    with pytest.raises(ValueError, match=f"{count} of {count + 9} images cannot be read") as told:
+        sources.load(Data(source=f"folder:{folder}"), "all")
+    assert f"and {count - 10} more" in str(told.value)
+    source = sources.load(Data(source=f"folder:{folder}", bad_images="skip"), "all")
+    assert len(source) == 9 and str(folder / "dog" / "link.jpg") in source.images
+    assert f"Left out {count} of {count + 9} images" in capsys.readouterr().out
+
+
+def test_names_that_are_no_utf_8(folder, capsys):
+    files = [
+        os.fsencode(folder / "cat") + b"/" + name for name in (b"\xff.png", b"\xfe.txt", b"x.\xfd", b"bad\xfc.png")
+    ]
+    for file in files:
+        with open(file, "wb") as opened:
+            opened.write((folder / "cat" / "0.png").read_bytes() if file == files[0] else b"")
+    source = sources.load(Data(source=f"folder:{folder}", bad_images="skip"), "all")
+    assert len(source) == 9 and os.fsdecode(files[0]) in source.images and source.fingerprint()
+    said = capsys.readouterr().out
+    assert r"x.\xfd" not in said and r".\xfd" in said and r"bad\xfc.png (empty file)" in said
+    said.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"two\nlines", "a\u2028b".encode()])
+def test_names_of_classes_are_lines_of_utf_8(name, folder):
+    os.mkdir(os.fsencode(folder) + b"/" + name)
+    with pytest.raises(ValueError, match="one line of UTF-8. Received: ") as told:
+        sources.load(Data(source=f"folder:{folder}"), "all")
+    assert repr(os.fsdecode(name)) in str(told.value)
 
 
 def test_classes_are_counted_after_leaving_out(folder):

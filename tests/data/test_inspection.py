@@ -1,0 +1,94 @@
+import dataclasses
+import hashlib
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.config import Data  # noqa: E402
+from keras_vit.data import crops, inspection, sources  # noqa: E402
+from keras_vit.data.memory import Source  # noqa: E402
+from tests import picturefiles  # noqa: E402
+
+DATA = picturefiles.EXACT["grey.png"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    paths = [tmp_path / f"{i}.png" for i in range(4)]
+    for path in paths:
+        path.write_bytes(DATA)
+    return Source(np.array(list(map(str, paths))), np.zeros(4, "int32"), ("a",), files=True)
+
+
+def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
+    path, decoded, decode = tmp_path / "a.png", [], crops.decode
+    monkeypatch.setattr(crops, "decode", lambda *given: decoded.append(1) or decode(*given))
+    path.write_bytes(DATA)
+    first = inspection.inspect(path)
+    assert first[0] is None and first == inspection.inspect(str(path)) and len(decoded) == 1
+    os.utime(path, (1, 1))
+    assert inspection.inspect(path) == first and len(decoded) == 2  # the same bytes
+    path.write_bytes(picturefiles.EXACT["colour.png"])
+    assert inspection.inspect(path)[0] is None and inspection.inspect(path) != first
+    path.write_bytes(DATA[:-30])
+    assert inspection.inspect(path)[0]
+
+
+def test_faults_are_told_without_the_name(tmp_path):
+    (tmp_path / "empty.png").touch()
+    assert inspection.inspect(tmp_path / "empty.png")[0] == "empty file"
+    assert inspection.inspect(tmp_path / "none.png")[0] == "No such file or directory"
+    for name, (data, said) in picturefiles.REFUSED.items():
+        (tmp_path / name).write_bytes(data)
+        assert said.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
+    for path in picturefiles.irregular(tmp_path):
+        assert inspection.inspect(path)[0] == "is no regular file"
+
+
+def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
+    def contents(source):
+        digests = np.array([list(digest) for _, digest in inspection.inspect_all(source.images)], "uint8")
+        return inspection.contents(train=dataclasses.replace(source, digests=digests))
+
+    assert inspection.contents(train=source, validation=None) == {}  # pixels, say, or a stream
+    found = contents(source)
+    assert set(found) == {"train_contents"}
+    (tmp_path / "2.png").write_bytes(DATA + b"\0")
+    assert contents(source) != found
+    (tmp_path / "2.png").write_bytes(DATA)
+    assert contents(source) == found != contents(source.take(slice(3)))
+
+
+def test_a_folder_s_hashes_are_those_of_its_files(tmp_path):
+    for i in range(8):
+        path = tmp_path / "ab"[i % 2] / f"{i}.png"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(list(picturefiles.EXACT.values())[i])
+    for split, part in (("all[:50%]", slice(None)), ("all[50%:]", slice(None)), ("all", slice(1, 3))):
+        found = sources.load(Data(source=f"folder:{tmp_path}"), split).take(part)
+        expected = [hashlib.blake2b(pathlib.Path(path).read_bytes(), digest_size=16).digest() for path in found.images]
+        assert found.digests.tobytes() == b"".join(expected) and len(expected) > 1
+
+
+def test_what_went_bad_is_named(source, tmp_path):
+    (tmp_path / "2.png").write_bytes(DATA[:-30])
+    said = r"2.png' was an image when it was checked, and is none now: "
+    with pytest.raises(ValueError, match=said) as told, inspection.named(source):
+        raise tf.errors.InvalidArgumentError(None, None, "a trace\nof many lines")
+    assert "\n" not in str(told.value) and told.value.__suppress_context__
+    (tmp_path / "2.png").unlink()
+    with pytest.raises(ValueError, match=r"2.png' was .* now: No such file or directory\.$"), inspection.named(source):
+        raise tf.errors.NotFoundError(None, None, "no file")
+
+
+def test_other_errors_are_left_alone(source):
+    error = tf.errors.ResourceExhaustedError(None, None, "no memory")
+    with pytest.raises(tf.errors.ResourceExhaustedError) as told, inspection.named(source):
+        raise error
+    assert told.value is error
+    with pytest.raises(KeyError), inspection.named(source):
+        raise KeyError
