@@ -1,0 +1,54 @@
+"""From a drawing to an image as a data set has it."""
+
+import numpy as np
+
+SKETCHED = 64  # pixels a side up to which a grey image can be drawn by hand
+PAD, BRUSH = 280, 11  # sides of the pad, and the brush's radius, in pixels
+# Where data sets have a thing in its image: side of the image, longer side of the thing, what of it lies in the middle,
+# and where that is. LeCun et al. 1998, section III.A, Xiao et al. 2017 (arXiv:1708.07747), section 2, and measured.
+PLACES = {"tfds:mnist": (28, 20, "mass", 14.5), "tfds:fashion_mnist": (28, 28, "box", 14), "digits": (8, 8, "box", 4)}
+
+
+def from_drawing(drawing, size, source):
+    """Returns a drawing as a data set has its images: of their size, and in their place if that is known.
+
+    Args:
+        drawing: uint8 array, `(rows, columns, 4)`, RGBA, white on black.
+        size: `(height, width, 1)`.
+        source: `source` of a recipe's data, such as `"tfds:mnist"`.
+
+    Returns:
+        float32 array of `size`, 0..255, white on black; or `None` if nothing is drawn.
+    """
+    from PIL import Image
+
+    ink = (drawing[..., :3].max(axis=-1) * (drawing[..., 3] / 255)).astype("uint8")
+    rows, columns = (np.flatnonzero(ink.max(axis=axis) > 127) for axis in (1, 0))
+    if not len(rows):
+        return None
+    side, longer, by, middle = PLACES.get(source, (None,) * 4)
+    if size[:2] != (side, side):
+        return np.asarray(Image.fromarray(ink).resize(size[1::-1], Image.Resampling.BILINEAR), "float32")[..., None]
+    ink = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    height, width = (max(round(longer * n / max(ink.shape)), 1) for n in ink.shape)
+    ink = np.asarray(Image.fromarray(ink).resize((width, height), Image.Resampling.BILINEAR), "float32")
+    weight = ink if by == "mass" else np.ones_like(ink)
+    centre = [np.average(np.arange(n) + 0.5, weights=weight.sum(axis)) for axis, n in ((1, height), (0, width))]
+    top, left = (round(np.clip(middle - at, 0, side - n)) for at, n in zip(centre, (height, width)))
+    pixels = np.zeros(size, "float32")
+    pixels[top : top + height, left : left + width, 0] = ink
+    return pixels
+
+
+def about_pad(size, source):
+    """Returns what the page says below the pad; arguments as in `from_drawing`."""
+    if PLACES.get(source, (None,))[0] != size[0]:
+        return (
+            f"The whole pad is scaled to {size[0]} x {size[1]} pixels, white on black. If the model learnt from images "
+            "that look otherwise, its answer says little."
+        )
+    side, longer, by, _ = PLACES[source]
+    return (
+        f"White on black, as the images that it learnt from. The drawing is cut out, scaled to {longer} of {side} "
+        f"pixels and put in the middle by its {by}, as they were; a mouse still draws unlike a pen."
+    )

@@ -1,0 +1,136 @@
+"""The page: give or draw an image, and see what a trained model answers and what it looks at."""
+
+import html
+import importlib.util
+import pathlib
+
+import keras
+import numpy as np
+
+from keras_vit import images, rundir
+from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
+from keras_vit.plots import canvas
+from keras_vit.plots.attention import METHODS
+from keras_vit.results import load_run
+from keras_vit.runs import need_tensorflow
+
+VIEW = 336  # pixels of a picture's longer side
+EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}
+
+
+def page(target):
+    """Returns the page of a trained model, a `gradio.Blocks`; `target` as in `launch`."""
+    need_gradio()
+    need_tensorflow("Reading image files")
+    import gradio as gr
+
+    model, recipe, class_names = load_run(target)
+    size, source = model.input_shape[1:], recipe.data.source
+    if size[2] not in (1, 3):
+        raise ValueError(f"The page shows images of 1 or 3 channels. Received: {str(target)!r}, of {size[2]}")
+
+    def answer(pixels, method):
+        if pixels is None:
+            return None, None, None, ""
+        logits = model(pixels[None], training=False)
+        probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0].tolist()
+        look, heading = METHODS[method]
+        laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
+        return dict(zip(class_names, probabilities)), canvas.painted(pixels, side=VIEW), laid, heading
+
+    def from_file(file, method):
+        pixels, refusal = None, ""
+        try:
+            pixels = read_image(file["path"], size, recipe.data)
+        except ValueError as error:
+            refusal = f'<p role="alert">{html.escape(str(error))}</p>'
+        return None, pixels, gr.update(value=refusal, visible=bool(refusal)), *answer(pixels, method)
+
+    def from_pad(drawing, method):
+        if drawing["composite"] is None:  # the pad has got ready, and nothing was drawn
+            return [gr.skip()] * 6
+        with images.opened(images.encoded(drawing["composite"]["path"])) as image:
+            pixels = from_drawing(np.asarray(image.convert("RGBA")), size, source)
+        return pixels, gr.update(visible=False), *answer(pixels, method)
+
+    def emptied():
+        return EMPTY, None, gr.update(visible=False), *answer(None, None)
+
+    grey, reached = size[2] == 1, None if rundir.is_run(target) else recipe.reached  # a run's own is not known
+    facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}, {len(class_names)} classes"
+    facts += f", test accuracy {reached.test_accuracy:.2%}" if reached else ""
+    drawn = grey and max(size) <= SKETCHED
+    shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
+    with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:
+        gr.Markdown(f"# {recipe.name}\n{facts}")
+        given = gr.State()
+        with gr.Row():
+            with gr.Column():
+                if drawn:
+                    pad = gr.Sketchpad(
+                        EMPTY,
+                        label="A drawing",
+                        height=PAD + 80,
+                        canvas_size=(PAD, PAD),
+                        fixed_canvas=True,
+                        layers=False,
+                        transforms=(),
+                        buttons=[],
+                        format="png",
+                        brush=gr.Brush(default_size=BRUSH, colors=["#FFFFFF"], color_mode="fixed"),
+                    )
+                    gr.Markdown(about_pad(size, source))
+                file = gr.File(label="An image file", file_types=["image"], height=160)
+                refusal = gr.HTML(visible=False, padding=False)
+            with gr.Column():
+                label = gr.Label(label="Answer", num_top_classes=10 if len(class_names) <= 10 else 5)
+                method = gr.Radio([(name.capitalize(), name) for name in METHODS], value="rollout", label="Attention")
+                with gr.Row():
+                    with gr.Column(min_width=120):
+                        seen = gr.Image(**shown)
+                        gr.Markdown("What the model is given")
+                    with gr.Column(min_width=120):
+                        laid = gr.Image(**shown)
+                        heading = gr.Markdown()
+        answers = [label, seen, laid, heading]
+        once = {"concurrency_limit": 1, "concurrency_id": "model", "api_visibility": "private"}
+        file.upload(from_file, [file, method], [file, given, refusal, *answers], preprocess=False, **once)
+        method.change(answer, [given, method], answers, **once)
+        if drawn:
+            pad.input(
+                from_pad,
+                [pad, method],
+                [given, refusal, *answers],
+                preprocess=False,
+                trigger_mode="always_last",
+                **once,
+            )
+            pad.clear(emptied, None, [pad, given, refusal, *answers], **once)
+    return blocks.queue(api_open=False)  # nothing passes by the queue
+
+
+def read_image(path, size, data):
+    """Returns an image file as the recipe's evaluation sees it.
+
+    Args:
+        path: The file.
+        size: `(height, width, channels)`.
+        data: A `keras_vit.config.Data`.
+
+    Returns:
+        float32 array of `size`, 0..255.
+
+    Raises:
+        ValueError: For a file that is no image, is damaged or too large.
+    """
+    from keras_vit.data import pipeline
+
+    try:
+        return pipeline.read_files([path], size, data)[0]
+    except ValueError as error:
+        raise ValueError(str(error).replace(repr(str(path)), repr(pathlib.Path(path).name))) from None
+
+
+def need_gradio():
+    if importlib.util.find_spec("gradio") is None:
+        raise ImportError("The page needs gradio: pip install 'keras-vit[demo]'.")

@@ -1,0 +1,166 @@
+import json
+import urllib.error
+import urllib.request
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import demo, rundir
+from keras_vit.demo import serving
+from keras_vit.demo.drawing import from_drawing
+from keras_vit.demo.page import page as make_page
+from keras_vit.demo.page import read_image
+from tests import picturefiles
+from tests.browser import chromium, watched
+from tests.demo.pages import drawn, request, served, upload
+
+WAIT = 120_000  # milliseconds
+
+
+def png(tmp_path):
+    keras.utils.save_img(tmp_path / "whole.png", np.random.default_rng(0).uniform(0, 255, (40, 30, 3)), scale=False)
+    return (tmp_path / "whole.png").read_bytes()
+
+
+BAD = {
+    "text.png": (lambda _: b"no image at all", "'text.png' is no image of a kind that is read: PNG, JPEG"),
+    "empty.png": (lambda _: b"", "'empty.png' is no image of a kind that is read"),
+    "drawing.svg": (lambda _: b'<svg xmlns="http://www.w3.org/2000/svg"/>', "'drawing.svg' is no image of a kind"),
+    "cut.png": (lambda folder: png(folder)[:1500], "'cut.png' cannot be read as an image"),
+    "head.png": (lambda folder: png(folder)[:40], "'head.png' is no image of a kind that is read"),
+    "bomb.png": (lambda _: picturefiles.bomb(20_000), "'bomb.png' is too large: it has more than 128 million pixels"),
+    "smaller.png": (lambda _: picturefiles.bomb(12_000), "'smaller.png' is too large"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.filterwarnings("error")
+def test_what_is_no_image_is_refused_in_one_sentence(name, tmp_path):
+    make, sentence = BAD[name]
+    (tmp_path / name).write_bytes(make(tmp_path))
+    with pytest.raises(ValueError) as refused:
+        read_image(tmp_path / name, (28, 28, 1), keras_vit.Data())
+    assert str(refused.value).startswith(sentence) and "\n" not in str(refused.value)
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_too_large_an_image_is_not_decoded(tmp_path, monkeypatch):
+    from keras_vit.data import crops
+
+    read = []
+    monkeypatch.setattr(crops, "evaluation_image", lambda *given: read.append(given))
+    (tmp_path / "bomb.png").write_bytes(picturefiles.bomb(20_000))
+    with pytest.raises(ValueError, match="too large"):
+        read_image(tmp_path / "bomb.png", (28, 28, 1), keras_vit.Data())
+    assert not read and (tmp_path / "bomb.png").stat().st_size < 100_000
+
+
+def test_an_image_file_is_read_as_evaluation_does(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (28, 28, 1))
+    keras.utils.save_img(tmp_path / "a.png", pixels, scale=False)
+    np.testing.assert_array_equal(read_image(tmp_path / "a.png", (28, 28, 1), keras_vit.Data()), pixels)
+
+
+def test_without_gradio(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for function in (make_page, demo.launch):
+        with pytest.raises(ImportError, match=r"pip install 'keras-vit\[demo\]'"):
+            function("mnist")
+
+
+@pytest.fixture(scope="module")
+def address():
+    pytest.importorskip("gradio", reason="gradio is not installed")
+    with served(lambda: make_page("mnist")) as (port, _):
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_in_a_browser(address, digits, tmp_path):
+    image = from_drawing(drawn(digits[0][3]), (28, 28, 1), "tfds:mnist")
+    keras.utils.save_img(tmp_path / "three.png", image, scale=False)
+    (tmp_path / "text.png").write_text("no image at all")
+    with chromium() as browser:
+        page, wrong = watched(browser)
+        page.set_default_timeout(WAIT)
+        page.goto(address)
+        answer, files = page.get_by_test_id("label-output-value"), page.locator("input[type=file]").last
+
+        def expect(*texts):
+            page.wait_for_function("texts => texts.every(text => document.body.innerText.includes(text))", arg=texts)
+
+        page.locator(".pixi-target canvas").wait_for()
+        expect("mnist", "28 x 28 pixels, grey, 10 classes, test accuracy 99.51%", "scaled to 20 of 28 pixels")
+        files.set_input_files(tmp_path / "three.png")
+        expect("Attention rollout: bright patches flow most into the answer")
+        assert answer.inner_text() == "3" and page.locator("img[src*='/gradio_api/file=']").count() == 2
+        page.get_by_label("Relevance").click()
+        expect("Relevance: bright patches speak for the answer")
+        assert answer.inner_text() == "3"
+
+        files.set_input_files(tmp_path / "text.png")
+        page.get_by_role("alert").wait_for()
+        assert page.get_by_role("alert").inner_text().startswith("'text.png' is no image of a kind that is read")
+        assert not answer.count()
+
+        page.locator(".pixi-target").scroll_into_view_if_needed()
+        pad = page.locator(".pixi-target").bounding_box()
+        x, y = pad["x"] + pad["width"] / 2, pad["y"] + pad["height"] / 2
+        page.mouse.move(x, y - 80)
+        page.mouse.down()
+        page.mouse.move(x, y + 80, steps=4)
+        page.mouse.up()
+        answer.wait_for()
+        assert answer.inner_text() == "1" and not page.get_by_role("alert").count()
+        page.get_by_label("Clear").click()
+        answer.wait_for(state="detached")
+    assert not wrong
+
+
+def test_only_what_was_given_to_the_page_is_opened(address, tmp_path):
+    def ask(path, **body):
+        headers = {"Content-Type": "application/json"}
+        data = json.dumps(body).encode() if body else None  # POST, else GET
+        return urllib.request.urlopen(urllib.request.Request(f"{address}/gradio_api/{path}", data, headers))
+
+    keras.utils.save_img(tmp_path / "mine.png", np.zeros((8, 8, 3)))
+    file = {"path": str(tmp_path / "mine.png"), "meta": {"_type": "gradio.FileData"}}
+    ask("queue/join", data=[file, "rollout"], fn_index=0, session_hash="a")
+    with urllib.request.urlopen(f"{address}/gradio_api/queue/data?session_hash=a") as lines:
+        told = next(line for line in lines if b"process_completed" in line)
+    assert b"was not uploaded by a user" in told and b'"success":false' in told
+    for path, body in {
+        f"file={tmp_path / 'mine.png'}": {},
+        "docs": {},
+        "run/predict": {"data": [None], "fn_index": 1},
+    }.items():
+        with pytest.raises(urllib.error.HTTPError, match="40[34]"):
+            ask(path, **body)
+
+
+def test_a_drawing_that_is_no_drawing_is_not_opened(address):
+    port = int(address.rpartition(":")[2])
+    _, (path,) = upload(port, data=picturefiles.EPS)
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    drawing = {"background": None, "layers": [], "composite": file}
+    body = json.dumps({"data": [drawing, "rollout"], "fn_index": 2, "session_hash": "b"})
+    assert request(port, "POST", "/gradio_api/queue/join", body, Content_Type="application/json")[0] == 200
+    with urllib.request.urlopen(f"{address}/gradio_api/queue/data?session_hash=b") as lines:
+        told = next(line for line in lines if b"process_completed" in line)
+    assert b"is no image of a kind that is read: PNG" in told and b'"success":false' in told
+
+
+def test_the_page_of_a_run_claims_no_accuracy(tmp_path):
+    gradio = pytest.importorskip("gradio", reason="gradio is not installed")
+    recipe = keras_vit.load_recipe("digits")  # which reached something; this run, which was never trained, did not
+    rundir.claim(tmp_path, recipe, {}, list("0123456789"))
+    keras_vit.from_recipe(recipe).save(tmp_path / rundir.MODEL)
+    with serving.private_folder():
+        blocks = make_page(tmp_path)
+    texts = [part.value for part in blocks.blocks.values() if isinstance(part, gradio.Markdown)]
+    assert texts[0] == "# digits\n8 x 8 pixels, grey, 10 classes" and "scaled to 8 of 8 pixels" in texts[1]
+    assert {function.concurrency_id for function in blocks.fns.values()} == {"model"}
+    assert {function.concurrency_limit for function in blocks.fns.values()} == {1}

@@ -1,0 +1,76 @@
+import os
+import signal
+import threading
+import time
+import urllib.request
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.demo import launch, serving
+from tests.demo.pages import kept, upload
+
+
+def test_the_port_is_named_before_any_work():
+    with serving.listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(OSError, match=rf"^Port {port} of 127.0.0.1 is taken. Choose another port\.$"):
+            serving.listening("127.0.0.1", port)
+    for host, port, sentence in (
+        ("127.0.0.1", 80_000, "from 0 to 65535. Received: port=80000"),
+        ("", 0, "`host` is an address or a name"),
+        ("no host", 0, "not possible to listen on port 0 of 'no host': "),
+    ):
+        with pytest.raises((ValueError, OSError), match=sentence):
+            serving.listening(host, port)
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_is_ended_in_order(number, capsys, monkeypatch):
+    gradio = pytest.importorskip("gradio", reason="gradio is not installed")
+    if number != signal.SIGINT:
+
+        def small(_):
+            with gradio.Blocks(analytics_enabled=False) as blocks:
+                gradio.Markdown("hello")
+            return blocks.queue(api_open=False)
+
+        monkeypatch.setattr(serving, "page", small)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    with serving.listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    told, folders = [], []
+
+    def use():
+        try:
+            while "http" not in "".join(told):
+                time.sleep(0.1)
+                told.append(capsys.readouterr().out)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}") as answer:
+                told.append(answer.status)
+            folders.append(os.environ["GRADIO_TEMP_DIR"])
+            upload(port, 1000)
+            told.append(len(kept(folders[0])))
+        finally:
+            os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    launch("mnist", port=port)
+    thread.join()
+    assert "".join(told[:-2]) == f"http://127.0.0.1:{port} (Ctrl-C ends it)\n" and told[-2] == 200
+    assert told[-1] >= 1 and not os.path.exists(folders[0])
+    assert capsys.readouterr() == ("", "")
+    assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with serving.ended_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
