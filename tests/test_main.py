@@ -1,3 +1,4 @@
+import os
 import pathlib
 import re
 
@@ -7,6 +8,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit.__main__ import COMMANDS, main
+from tests import picturefiles
 
 SMALL = [
     "optim.epochs=1",
@@ -117,3 +119,10 @@ def test_convert(tmp_path, capsys):
     assert "--format timm" in capsys.readouterr().err
     run("convert", str(tmp_path / "none.npz"), str(tmp_path / "c.keras"), status=2)
     assert "none.npz" in capsys.readouterr().err
+
+
+def test_a_name_that_is_no_utf_8_is_printed(tmp_path, capsys):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
+    pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
+    run("predict", "mnist", path)
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/\\xff.png: ")

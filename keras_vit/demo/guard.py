@@ -88,6 +88,9 @@ class Guard:
             if excess <= 0:
                 break
             pathlib.Path(path).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it holds other files
+                if os.path.dirname(path) != os.fspath(self.folder):
+                    os.rmdir(os.path.dirname(path))
             excess -= size
 
 

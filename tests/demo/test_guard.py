@@ -103,6 +103,7 @@ def test_the_oldest_files_make_room(monkeypatch):
         for _ in range(30):  # small ones count too
             assert upload(port, 1)[0] == 200
         assert len(kept(folder)) <= 1_000_000 // guard.LEAST
+        assert all(kept(path) for path in folder.iterdir() if path.is_dir())
 
 
 def test_what_was_there_from_the_start_stays(tmp_path, monkeypatch):
