@@ -20,7 +20,7 @@ class Line:
 
     def __init__(self, after=0.0, stream=None):
         self.stream = sys.stdout if stream is None else stream
-        self.live = self.stream.isatty()
+        self.live = getattr(self.stream, "isatty", bool)()  # what replaces stdout may have none
         now = time.monotonic()
         self.next, self.last, self.width = now + after, -math.inf if self.live else now, 0
 

@@ -116,6 +116,17 @@ def test_one_line_tells_how_far_a_whole_training_is(clock, columns):
     assert stream.screen == [expected[:79].rstrip(), ""]
 
 
+def test_what_replaces_stdout_may_not_know_terminals(clock):
+    class Log:
+        def __init__(self):
+            self.lines = []
+            self.write, self.flush = self.lines.append, lambda: None
+
+    log = Log()
+    train(log, clock, epochs=1)
+    assert len(log.lines) == 1
+
+
 def test_a_narrow_terminal_cuts_the_line(clock, columns):
     columns(30)
     stream = Stream(True)
