@@ -135,7 +135,7 @@ def batch(values, shape=None, name="images"):
     return values
 
 
-BATCHES = 4  # of a dataset that are looked at
+BATCHES = 4  # of a dataset that are checked
 
 
 def check_data(model, images, labels=None):
@@ -177,9 +177,11 @@ def check_data(model, images, labels=None):
 def _batches(dataset):
     """Returns the first batches of a dataset."""
     if hasattr(dataset, "dtype") or isinstance(dataset, (str, bytes, dict)):
-        raise TypeError(f"`labels` are needed beside an array of images. Received: images of type {_kind(dataset)}")
+        raise TypeError(f"`labels` are needed with an array of images. Received: images of type {_kind(dataset)}")
     if hasattr(dataset, "__next__"):
-        raise TypeError(f"A generator would lose the batches that are looked at. Received: {_kind(dataset)}")
+        raise TypeError(
+            f"A generator would lose the batches that are checked: pass a dataset. Received: {_kind(dataset)}"
+        )
     if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
         raise TypeError(f"`images` is an array or a dataset of batches. Received: {_kind(dataset)}")
     count = getattr(dataset, "num_batches", None) or BATCHES  # Keras's PyDataset need not end by itself

@@ -1,4 +1,4 @@
-"""One line that tells how far a long piece of work is."""
+"""Progress of long work, on one line."""
 
 import math
 import shutil
@@ -60,7 +60,7 @@ class Line:
 
 
 class Training(keras.callbacks.Callback):
-    """Tells on one line how far a whole training is, over all its epochs.
+    """Shows the progress of a whole training on one line, over all its epochs.
 
     Args:
         epochs: Epochs of the whole run.
@@ -121,10 +121,10 @@ class Training(keras.callbacks.Callback):
 
 
 def counted(batches, total, what="images", after=1.0):
-    """Yields batches, and tells on one line how many images are done of all, and the time left.
+    """Yields batches, and shows on one line the number of images done and the time left.
 
-    Nothing is shown of what is done within a second, or ten where the output is no terminal; the line is taken away at
-    the end.
+    Nothing is shown within the first second, or the first ten where the output is no terminal. The line is
+    removed at the end.
 
     Args:
         batches: Iterable of batches, or of tuples that begin with one.

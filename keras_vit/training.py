@@ -65,7 +65,7 @@ def fit(
         train: A `Source` to train on.
         validation: A `Source` to measure on after each epoch.
         workdir: Directory; gets snapshots of the run's state, `best.keras` and `history.csv`.
-        verbose: `"auto"` for one line that tells how far the whole run is, `1` or `2` for Keras's bars or lines, an
+        verbose: `"auto"` for one progress line for the whole run, `1` or `2` for Keras's bars or lines, an
             epoch each, `0` for nothing.
         teacher: Model to learn from, for a recipe that says `optim.distill`.
         place: Where it trains; the model was built in its scope, in which this is called too.

@@ -155,7 +155,7 @@ def test_a_dataset_of_tensorflow():
     [
         (("mine", PIXELS, [0, 1]), "functional Keras model.*Received: 'mine'"),
         ((keras.Sequential([keras.layers.Dense(3)]), PIXELS, [0, 1]), "a built Sequential. Received: <Sequential"),
-        ((classifier(3), PIXELS), "`labels` are needed beside an array of images. Received: images of type ndarray"),
+        ((classifier(3), PIXELS), "`labels` are needed with an array of images. Received: images of type ndarray"),
         ((classifier(3), 3), "an array or a dataset of batches. Received: int"),
         ((classifier(3), "folder"), "Received: images of type str"),
         ((classifier(3), [PIXELS, PIXELS]), r"batches \(images, labels\). Received: a batch of type ndarray"),

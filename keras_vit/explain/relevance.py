@@ -57,11 +57,11 @@ def check(model):
         )
     input_of(model, model.outputs)
     for graph, call in calls(model):
-        beside = [node for node in leading_to(graph.outputs, call.outputs) if not node.input_tensors]
-        if beside or len(call.outputs) != 1:
+        around = [node for node in leading_to(graph.outputs, call.outputs) if not node.input_tensors]
+        if around or len(call.outputs) != 1:
             raise ValueError(
                 f"Relevance needs logits that are computed from the ViT's output alone. Received: {graph.name!r}, with "
-                "a path beside it. Pass the ViT itself, keras_vit.backbone.backbone(model), if it has a head."
+                "a path around it. Pass the ViT itself, keras_vit.backbone.backbone(model), if it has a head."
             )
 
 

@@ -136,7 +136,7 @@ def test_what_cannot_be_followed_is_said():
     inner, images = tiny(), keras.Input((12, 8, 3))
     beside = keras.Model(images, inner(images) + keras.layers.Dense(5)(keras.layers.Flatten()(images)), name="beside")
     assert attention_maps(beside, IMAGES).shape == (3, 3, 2, 7, 7)
-    with pytest.raises(ValueError, match="Received: 'beside', with a path beside it. Pass the ViT itself"):
+    with pytest.raises(ValueError, match="Received: 'beside', with a path around it. Pass the ViT itself"):
         attention_relevance(beside, IMAGES)
     frames = keras.Input((2, 12, 8, 3))
     film = keras.Model(frames, keras.layers.TimeDistributed(inner)(frames), name="film")
