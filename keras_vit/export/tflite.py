@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from keras_vit import checks
-from keras_vit.export import check, prepare, runtimes, saved_model
+from keras_vit.export import check, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import twin
 
@@ -77,6 +77,7 @@ def export_tflite(
         _convert(plain, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
         if quantize == "int8" and target == "cpu":
             formats.products_in_int8(temporary, calibration.astype(input_dtype))
+        ranks.align(temporary)
         run, operators = runtimes.tflite(temporary)
         report = check.report(
             temporary,

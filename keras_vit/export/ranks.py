@@ -1,0 +1,164 @@
+"""TFLite graphs in the forms that LiteRT's GPU accelerator computes right.
+
+Four forms that TensorFlow's converter writes are right on the CPU, and on the GPU (ai-edge-litert 2.3) they are not:
+
+- A table is added to tokens, or multiplied with them, and one of the two has fewer axes, or both have two. The
+  converter makes it so when it drops the RESHAPE between a dense layer and the positions. The GPU aligns axes on the
+  left, and reads the first row of the table for every token.
+- The same with integers, whatever the operands.
+- A dense layer with weights of 8 bits takes a tensor of more than two axes: wrong, or the file does not compile.
+- A matrix product takes one tensor twice: the process ends.
+
+A RESHAPE before and after mends each. It moves no number, and XNNPACK runs it.
+"""
+
+import copy
+import math
+
+import numpy as np
+
+ELEMENTWISE = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "SQUARED_DIFFERENCE")
+
+
+def align(path):
+    """Rewrites a TFLite file where it has such forms."""
+    from ai_edge_litert.tools import flatbuffer_utils
+
+    model = flatbuffer_utils.read_model(str(path))
+    if sum([_Graph(model, graph).align() for graph in model.subgraphs]):
+        flatbuffer_utils.write_model(model, str(path))
+
+
+class _Graph:
+    """A graph whose operators are written down again, one after the other."""
+
+    def __init__(self, model, graph):
+        from ai_edge_litert import schema_py_generated as schema
+
+        self.schema, self.model, self.graph = schema, model, graph
+        self.types = {code: name for name, code in vars(schema.TensorType).items()}
+        self.operators, graph.operators = graph.operators, []
+        self.makers = {int(index): op for op in self.operators for index in op.outputs}
+
+    def align(self):
+        """Returns whether anything was changed."""
+        for op in self.operators:
+            kind = self._kind(op)
+            if kind in ELEMENTWISE:
+                self._elementwise(op)
+            elif kind == "FULLY_CONNECTED":
+                self._dense(op)
+            elif kind == "BATCH_MATMUL" and op.inputs[0] == op.inputs[1]:
+                op.inputs = [op.inputs[0], self._reshaped(op.inputs[1], self._shape(op.inputs[1]))]
+                self.graph.operators.append(op)
+            else:
+                self.graph.operators.append(op)
+        changed = len(self.graph.operators) > len(self.operators)
+        used = {int(index) for op in self.graph.operators for index in op.inputs} | set(map(int, self.graph.outputs))
+        self.graph.operators = [op for op in self.graph.operators if used & set(map(int, op.outputs))]
+        return changed
+
+    def _elementwise(self, op):
+        shapes = [self._shape(index) for index in op.inputs]
+        table = any(self._constant(index) and math.prod(shape[:-1]) > 1 for index, shape in zip(op.inputs, shapes))
+        rank = max(3 if table else 0, *map(len, shapes))
+        integers = any(self._type(index) != "FLOAT32" for index in op.inputs)
+        if not (table or integers) or {len(shape) for shape in shapes if shape} <= {rank}:
+            self.graph.operators.append(op)
+            return
+        given = zip(op.inputs, shapes)
+        op.inputs = [self._reshaped(i, _padded(s, rank)) if 0 < len(s) < rank else i for i, s in given]
+        self._append(op, _padded(self._shape(op.outputs[0]), rank))
+
+    def _dense(self, op):
+        *rows, width = self._shape(op.inputs[0])
+        if len(rows) < 2 or self._type(op.inputs[1]) == "FLOAT32":
+            self.graph.operators.append(op)
+            return
+        matrix = self._reshaped(op.inputs[0], [math.prod(rows), width])
+        op.inputs, op.builtinOptions.keepNumDims = [matrix, *op.inputs[1:]], False
+        self._append(op, [math.prod(rows), self._shape(op.outputs[0])[-1]])
+
+    def _append(self, op, shape):
+        """Appends an operator that gives another shape now, and where it does the way back to its own."""
+        own = op.outputs[0]
+        if shape != self._shape(own):
+            op.outputs = [self._like(own, shape)]
+        self.graph.operators.append(op)
+        if op.outputs[0] != own:
+            self._reshape(op.outputs[0], own)
+
+    def _reshaped(self, index, shape):
+        """Returns the index of a tensor in another shape; for one that is in the file without an operator."""
+        new = self._like(index, shape)
+        if self._half(index):
+            op = copy.copy(self.makers[int(index)])
+            op.inputs, op.outputs = [self._reshaped(op.inputs[0], shape)], [new]
+            self.graph.operators.append(op)
+        elif self._constant(index):
+            self.graph.tensors[new].buffer = self.graph.tensors[index].buffer
+        else:
+            self._reshape(index, new)
+        return new
+
+    def _like(self, index, shape):
+        tensor = copy.copy(self.graph.tensors[index])
+        tensor.shape, tensor.shapeSignature, tensor.buffer = np.array(shape, "int32"), None, 0
+        return self._add(tensor, tensor.name + b"/" + "x".join(map(str, shape)).encode())
+
+    def _add(self, tensor, name):
+        tensor.name = name
+        self.graph.tensors.append(tensor)
+        return len(self.graph.tensors) - 1
+
+    def _reshape(self, source, target):
+        schema, shape = self.schema, np.array(self._shape(target), "int32")
+        buffer, sizes, op = schema.BufferT(), schema.TensorT(), schema.OperatorT()
+        buffer.data = shape.view("uint8")
+        sizes.shape, sizes.type, sizes.buffer = np.array([len(shape)], "int32"), schema.TensorType.INT32, len(
+            self.model.buffers
+        )
+        self.model.buffers.append(buffer)
+        op.opcodeIndex, op.outputs = self._code(), [target]
+        op.inputs = [source, self._add(sizes, self.graph.tensors[target].name + b"/sizes")]
+        op.builtinOptionsType, op.builtinOptions = schema.BuiltinOptions.ReshapeOptions, schema.ReshapeOptionsT()
+        op.builtinOptions.newShape = shape
+        self.graph.operators.append(op)
+
+    def _code(self):
+        """Returns the number of RESHAPE in the file's list of operators."""
+        codes, wanted = self.model.operatorCodes, self.schema.BuiltinOperator.RESHAPE
+        found = [i for i, code in enumerate(codes) if _builtin(code) == wanted]
+        if not found:
+            code = self.schema.OperatorCodeT()
+            code.builtinCode, code.deprecatedBuiltinCode, code.version = wanted, wanted, 1
+            codes.append(code)
+        return found[0] if found else len(codes) - 1
+
+    def _kind(self, op):
+        names = {code: name for name, code in vars(self.schema.BuiltinOperator).items()}
+        return names[_builtin(self.model.operatorCodes[op.opcodeIndex])]
+
+    def _shape(self, index):
+        shape = self.graph.tensors[index].shape
+        return [] if shape is None else [int(side) for side in shape]
+
+    def _type(self, index):
+        return self.types[self.graph.tensors[index].type]
+
+    def _constant(self, index):
+        data = self.model.buffers[self.graph.tensors[index].buffer].data
+        return (data is not None and len(data) > 0) or self._half(index)
+
+    def _half(self, index):
+        """Whether a tensor is in the file in float16, from which it is brought to float32."""
+        maker = self.makers.get(int(index))
+        return maker is not None and self._kind(maker) == "DEQUANTIZE" and self._constant(maker.inputs[0])
+
+
+def _padded(shape, rank):
+    return [1] * (rank - len(shape)) + shape
+
+
+def _builtin(code):
+    return max(code.builtinCode, code.deprecatedBuiltinCode)
