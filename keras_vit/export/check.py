@@ -35,6 +35,11 @@ class Report:
     outside: dict[str, int] | None = None  # operators that it left to slower code
     outside_time: float | None = None  # their share of the time on one thread, each measured without the others
     memory_mb: float | None = None  # by which a process grows that loads and runs it
+    gpu: str | None = None  # how much of it LiteRT's GPU accelerator computes: "all" or "part"; or "not run"
+    gpu_note: str | None = None  # the GPU, or why it was not run
+    gpu_images: int | None = None
+    gpu_max_abs_diff: float | None = None  # of logits (or probabilities), from this file's on the CPU
+    gpu_agreement: float | None = None  # share of these images with the same top-1 class
 
     def __str__(self):
         kinds = [f"{name} {count}" for name, count in self.operators.items()]
@@ -56,6 +61,13 @@ class Report:
             lines.append(
                 f"  XNNPACK runs it in {self.partitions} part{'s' * (self.partitions != 1)}; operators outside: {left} "
                 f"({self.outside_time:.0%} of the time){memory}"
+            )
+        if self.gpu == "not run":
+            lines.append(f"  GPU: not run, {self.gpu_note}")
+        elif self.gpu:
+            lines.append(
+                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} images: "
+                f"largest difference {self.gpu_max_abs_diff:.1e}; same top-1 class {self.gpu_agreement:.2%}"
             )
         return "\n".join(lines)
 

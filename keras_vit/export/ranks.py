@@ -115,8 +115,10 @@ class _Graph:
         schema, shape = self.schema, np.array(self._shape(target), "int32")
         buffer, sizes, op = schema.BufferT(), schema.TensorT(), schema.OperatorT()
         buffer.data = shape.view("uint8")
-        sizes.shape, sizes.type, sizes.buffer = np.array([len(shape)], "int32"), schema.TensorType.INT32, len(
-            self.model.buffers
+        sizes.shape, sizes.type, sizes.buffer = (
+            np.array([len(shape)], "int32"),
+            schema.TensorType.INT32,
+            len(self.model.buffers),
         )
         self.model.buffers.append(buffer)
         op.opcodeIndex, op.outputs = self._code(), [target]

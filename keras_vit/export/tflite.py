@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from keras_vit import checks
-from keras_vit.export import check, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import twin
 
@@ -90,7 +90,8 @@ def export_tflite(
             classes=classes,
             cost=runtimes.profile(temporary),
         )
-    report = dataclasses.replace(report, path=str(path))
+        on_gpu = gpu.check(temporary, plain, images, run, report, batch_size)
+    report = dataclasses.replace(report, path=str(path), **on_gpu)
     facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
     check.write_json(f"{path}.json", report, **facts)
     return report

@@ -1,0 +1,146 @@
+"""LiteRT's GPU accelerator: whether it computes an exported file as the CPU does.
+
+It runs in a process of its own, because a driver may crash or hang. A file that does not compile there fails on a phone
+in the open, so the report says it; a file that computes something else fails nowhere, so the export does.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from keras_vit.counting import count_macs
+
+IMAGES = 4
+MACS = 5e9  # multiply-adds of a check: a quarter of a minute on SwiftShader, a driver that computes on two CPU cores
+SECONDS = 300
+FOLDERS = (
+    "/usr/share/vulkan/icd.d",
+    "/usr/local/share/vulkan/icd.d",
+    "/etc/vulkan/icd.d",
+    "~/.local/share/vulkan/icd.d",
+)
+# Largest difference from the CPU that is let through, of the range. Both compute the first two in floats, and were 1e-6
+# apart. Of the others the CPU rounds activations to 8 bits and the GPU does not: they may be as far apart as the CPU is
+# from the model, and this.
+LARGEST, BESIDE = {None: 1e-3, "float16": 1e-3}, 0.05
+_RUN = """
+import ctypes, os, sys
+import numpy as np
+folder, path, *loaders = sys.argv[1:]
+for loader in loaders:
+    try:
+        ctypes.CDLL(loader, mode=ctypes.RTLD_GLOBAL)
+        break
+    except OSError:
+        pass
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.gpu_options import GpuOptions
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator as Hardware
+from ai_edge_litert.options import Options
+options = Options(hardware_accelerators=Hardware.GPU | Hardware.CPU, gpu_options=GpuOptions(enforce_f32=True))
+model = CompiledModel.from_file(path, options=options)
+given, gives = model.get_input_tensor_details("serve"), model.get_output_tensor_details("serve")
+(given,), (gives,) = given.values(), gives.values()
+images, found = np.load(folder + "/images.npy"), []
+for i in range(0, len(images), given["shape"][0]):
+    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)  # used again, they repeat outputs
+    inputs[0].write(np.resize(images[i : i + given["shape"][0]], given["shape"]).astype(given["dtype"]))
+    model.run_by_index(0, inputs, outputs)
+    found.append(np.array(outputs[0].read(int(np.prod(gives["shape"])), np.float32)).reshape(gives["shape"]))
+np.savez(folder + "/found.npz", found=np.concatenate(found)[: len(images)], whole=model.is_fully_accelerated())
+os._exit(0)  # past what a driver may do at the end
+"""
+
+
+def drivers():
+    """Returns the files that name a Vulkan driver on this machine: those of the environment, or of Vulkan's folders."""
+    named = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES")
+    places = [pathlib.Path(place).expanduser() for place in (named.split(os.pathsep) if named else FOLDERS)]
+    return [file for place in places for file in (sorted(place.glob("*.json")) if place.is_dir() else [place])
+            if file.is_file()]  # fmt: skip
+
+
+def check(path, model, images, run, report, batch_size=1):
+    """Runs a TFLite file on the GPU accelerator, where there is a Vulkan driver, and compares it with the CPU.
+
+    Args:
+        path: The file.
+        model: The Keras model that it came from.
+        images: Pixels, of which it takes the first few.
+        run: Function from images to outputs, on the CPU.
+        report: The `Report` of the CPU.
+        batch_size: Images of one call.
+
+    Returns:
+        Fields of the report, as a dictionary.
+
+    Raises:
+        RuntimeError: If the GPU computes something else.
+    """
+    macs, found = count_macs(model), drivers()
+    calls = min(-(-IMAGES // batch_size), int(MACS // max(macs * batch_size, 1)))
+    if not sys.platform.startswith("linux"):
+        return _not_run("it is tried on Linux alone")
+    if not found:
+        return _not_run("no Vulkan driver was found")
+    if not calls:
+        return _not_run(
+            f"a call takes {macs * batch_size / 1e9:.3g} billion multiply-adds, and at most {MACS / 1e9:.3g} are tried"
+        )
+    images = images[: min(calls * batch_size, IMAGES)]
+    try:
+        outputs, whole, device = _outputs(path, images, found)
+    except OSError as error:
+        return _not_run(str(error))
+    expected, span = run(images), max(report.range, 1e-3)
+    value = float(np.abs(outputs - expected).max()) / span
+    allowed = LARGEST.get(report.quantize, BESIDE + report.max_abs_diff / span)
+    if not value <= allowed:  # written so that NaN fails too
+        raise RuntimeError(
+            f"{str(path)!r} gives something else on the GPU ({device}) than on the CPU: largest difference {value:.3g} "
+            f"of the range, and at most {allowed:.3g} is let through. Nothing was kept. For a file that no GPU will "
+            "run, set VK_DRIVER_FILES=none."
+        )
+    return {
+        "gpu": "all" if whole else "part",
+        "gpu_note": device,
+        "gpu_images": len(images),
+        "gpu_max_abs_diff": value * span,
+        "gpu_agreement": float((outputs.argmax(-1) == expected.argmax(-1)).mean()),
+    }
+
+
+def _not_run(why):
+    return {"gpu": "not run", "gpu_note": why}
+
+
+def _outputs(path, images, found):
+    """Returns what the accelerator gives, whether it took all of the file, and the GPU; OSError if it gives nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder) / "images.npy", images)
+        # Chromium has its loader of drivers beside its driver.
+        loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in found)]
+        command = [sys.executable, "-c", _RUN, folder, str(path), *loaders]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise OSError(f"no answer in {SECONDS} seconds") from None
+        if not (pathlib.Path(folder) / "found.npz").exists():
+            raise OSError(_reason(done))
+        device = re.search(r"Selected adapter: (.*?), arch", done.stderr)
+        with np.load(pathlib.Path(folder) / "found.npz") as arrays:
+            return arrays["found"], bool(arrays["whole"]), device[1] if device else "unknown device"
+
+
+def _reason(done):
+    """Returns why a process gave nothing, from what it said."""
+    if re.search("Failed to initialize WebGPU environment", done.stderr):
+        return "no driver here has a device that LiteRT takes"
+    said = re.findall(r"^[EF]\d{4} .*?\] (.+)", done.stderr, re.MULTILINE) or done.stderr.strip().splitlines()[-1:]
+    how = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
+    return f"LiteRT {how}: {said[0][:200] if said else 'without a word'}"
