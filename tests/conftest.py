@@ -1,12 +1,19 @@
 """What every test shares: one seed, and the switch that hides TensorFlow from a run on JAX."""
 
 import os
+import pathlib
 import sys
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Compiling takes longer than running here.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
+# Debian's chromium has SwiftShader. On it an export takes seconds more: only tests that ask for it find a driver.
+os.environ.setdefault(
+    "KERAS_VIT_VULKAN", os.environ.get("VK_DRIVER_FILES", "/usr/lib/chromium/vk_swiftshader_icd.json")
+)
+os.environ["VK_DRIVER_FILES"] = "none"
 
 
 class _NoTensorFlow:
@@ -39,6 +46,16 @@ def run(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("runs") / "small"
     runs.fit(small(), workdir, verbose=0)
     return workdir
+
+
+@pytest.fixture
+def vulkan(monkeypatch):
+    """A Vulkan driver, by which exports are tried on LiteRT's GPU accelerator."""
+    driver = os.environ["KERAS_VIT_VULKAN"]
+    if not pathlib.Path(driver).is_file():
+        pytest.skip(f"there is no Vulkan driver {driver}: apt-get install chromium, or set VK_DRIVER_FILES")
+    monkeypatch.setenv("VK_DRIVER_FILES", driver)
+    return driver
 
 
 @pytest.fixture(autouse=True)
