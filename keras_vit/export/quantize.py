@@ -17,7 +17,10 @@ fast code for them.
 
 import contextlib
 import io
+import itertools
 import warnings
+
+import numpy as np
 
 from keras_vit import checks
 from keras_vit.export.prepare import need
@@ -25,7 +28,7 @@ from keras_vit.export.prepare import need
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
 CALIBRATED = ("int8", "int16x8")
-FEW = 32  # images of calibration
+FEW, MANY = 32, 256  # images of calibration: of a dataset no more are taken
 
 
 def check(quantize, target, calibration, shape):
@@ -42,10 +45,34 @@ def check(quantize, target, calibration, shape):
             "set will do. Received: None"
         )
     need([quantize] if target == "cpu" else ())
-    images = checks.pixels(calibration, shape).astype("float32")
+    images = checks.pixels(_images(calibration), shape, "calibration").astype("float32")
     if len(images) < FEW:
         warnings.warn(f"Calibration on few images is rough: {len(images)}, and {FEW} are few.", stacklevel=3)
     return images
+
+
+def _images(calibration):
+    """Returns the images of an array, or the first of a `tf.data.Dataset`."""
+    import tensorflow as tf
+
+    wanted = "`calibration` is an array of images, or a tf.data.Dataset of images or of (images, labels)."
+    if not isinstance(calibration, tf.data.Dataset):
+        with contextlib.suppress(ValueError, TypeError):  # of images of several sizes
+            if hasattr(calibration, "__array__") or isinstance(calibration, (list, tuple)):
+                return np.asarray(calibration)
+        raise ValueError(f"{wanted} Received: {type(calibration).__name__}")
+    spec = calibration.element_spec
+    first = spec[0] if isinstance(spec, tuple) else spec
+    rank = first.shape.rank if isinstance(first, tf.TensorSpec) else None
+    if rank not in (3, 4):
+        raise ValueError(f"{wanted} Received: a dataset of {spec}")
+    images = calibration.map(lambda *element: element[0])
+    images = images.unbatch() if rank == 4 else images
+    found = list(itertools.islice(images.as_numpy_iterator(), MANY))
+    shapes = sorted({image.shape for image in found})
+    if len(shapes) != 1:
+        raise ValueError(f"{wanted} Received: {f'images of shapes {shapes[:3]}' if found else 'an empty dataset'}")
+    return np.stack(found)
 
 
 def tell(converter, quantize, target, calibration):

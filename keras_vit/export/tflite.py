@@ -26,6 +26,8 @@ def export_tflite(
 ):
     """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
 
+    It is tried on LiteRT's GPU accelerator too, where there is a Vulkan driver; the report says how that went.
+
     With LiteRT's own operators only and static shapes. Its signature `serve` goes from `images` (0..255) to `logits`,
     or `probabilities`. Beside it `PATH.json` holds the report, the labels and how images are brought to size.
 
@@ -35,14 +37,15 @@ def export_tflite(
         quantize: `None` for float32; `"float16"`, half the size; `"dynamic"`, a quarter of the size and twice as fast;
             `"int8"`, likewise with scales from calibration; `"int16x8"`. See `docs/export.md` for which to choose.
         calibration: For `"int8"` and `"int16x8"`: pixels such as the model will see, `(images, height, width,
-            channels)`, 0..255, a hundred or more.
+            channels)`, 0..255, a hundred or more; or a `tf.data.Dataset` of such images, or of `(images, labels)`, in
+            batches or one by one, of which the first 256 images are taken.
         target: `"cpu"`; or `"integer"` for `"int8"`, for chips that have no floats: slower on a CPU, less exact.
         batch_size: Number of images of one call; 1 for `"int8"` and `"int16x8"`.
         input_dtype: `"float32"` or `"uint8"`, of the pixels that the file takes.
         probabilities: Whether it gives the soft-max of the logits.
         labels: Names of the classes in order, for the JSON.
-        images: Pixels to compare on, as `calibration`. If `None`: those of calibration for the formats that use it,
-            random ones for the others.
+        images: Pixels to compare on, an array as `calibration`. If `None`: those of calibration for the formats that
+            use it, random ones for the others.
         classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
         overwrite: Whether to replace what is at `path`.
 
@@ -55,7 +58,8 @@ def export_tflite(
             another shape, a number of labels that is not the model's, or a model of 2 GB and more.
         ImportError: If a format's converter is not installed.
         RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the written
-            model gives something else; nothing is kept then.
+            model gives something else, on the CPU or, where a Vulkan driver is found, on LiteRT's GPU accelerator;
+            nothing is kept then.
     """
     prepare.need_tensorflow_backend("A TFLite file")
     if not str(path).endswith(".tflite"):

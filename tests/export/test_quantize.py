@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 
-from keras_vit import export_tflite
-from keras_vit.export import prepare, quantize
-from tests.export.test_saved_model import tiny
+from keras_vit import export_tflite  # noqa: E402
+from keras_vit.export import prepare, quantize  # noqa: E402
+from tests.export.test_saved_model import tiny  # noqa: E402
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 3)).astype("uint8")
 WEIGHTS = ("FULLY_CONNECTED", "CONV_2D")
@@ -76,3 +76,50 @@ def test_a_model_of_plain_keras_is_quantized_too(tmp_path):
     layers = [keras.layers.Conv2D(8, 3), keras.layers.ReLU(), keras.layers.Flatten(), keras.layers.Dense(4)]
     model = keras.Sequential([keras.Input((12, 8, 3)), keras.layers.Rescaling(1 / 255), *layers])
     assert export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=IMAGES).partitions == 1
+
+
+def labelled():
+    return tf.data.Dataset.from_tensor_slices((IMAGES, np.zeros(len(IMAGES), "int32")))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: labelled().map(lambda image, label: image),
+        lambda: labelled(),
+        lambda: labelled().batch(7),
+        lambda: labelled().batch(7).map(lambda image, label: tf.cast(image, "float32")).repeat(),
+    ],
+    ids=["images", "labelled", "batches", "for ever"],
+)
+def test_a_dataset_calibrates_as_its_images_do(make, monkeypatch):
+    monkeypatch.setattr(quantize, "MANY", 33)
+    found = quantize.check("int8", "cpu", make(), (12, 8, 3))
+    np.testing.assert_array_equal(found, IMAGES[:33].astype("float32"))
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: (image for image in IMAGES), "tf.data.Dataset of images.*Received: generator"),
+        (lambda: [IMAGES[0], IMAGES[0, :8]], "tf.data.Dataset of images.*Received: list"),
+        (lambda: labelled().map(lambda image, label: {"image": image}), "Received: a dataset of {'image': TensorSpec"),
+        (lambda: labelled().map(lambda image, label: label), r"Received: a dataset of TensorSpec\(shape=\(\)"),
+        (lambda: labelled().take(0), "Received: an empty dataset"),
+        (lambda: labelled().map(lambda image, label: image[:8]), r"`calibration` has another.*\(40, 8, 8, 3\)"),
+        (lambda: labelled().map(lambda image, label: tf.cast(image, "float32") / 255), "multiply by 255"),
+        (
+            lambda: tf.data.Dataset.range(8, 10).map(lambda side: tf.zeros((side, 8, 3))),
+            r"images of shapes \[\(8, 8, 3\), \(9, 8, 3\)\]",
+        ),
+    ],
+)
+def test_what_does_not_calibrate_is_named(make, said, tmp_path):
+    with pytest.raises(ValueError, match=said):
+        export_tflite(tiny(), tmp_path / "m.tflite", quantize="int8", calibration=make())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dataset_makes_a_file(tmp_path):
+    report = export_tflite(tiny(), tmp_path / "m.tflite", quantize="int8", calibration=labelled().batch(8))
+    assert report.images == 40 and report.agreement > 0.5
