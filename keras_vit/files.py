@@ -3,6 +3,11 @@
 import contextlib
 import os
 import pathlib
+import shutil
+import time
+
+UNFINISHED = ".keras_vit-"  # begins the names of files and folders that are not whole yet
+_DAY = 24 * 60 * 60
 
 _PACKAGE = pathlib.Path(__file__).parent
 
@@ -20,7 +25,8 @@ def replacing(path):
         OSError: If it cannot be written; `path` is then as it was, and nothing new lies beside it.
     """
     path = pathlib.Path(path)
-    temporary = path.with_name(f".part-{path.name}")
+    temporary = path.with_name(f"{UNFINISHED}{path.name}")
+    sweep(path.parent)
     try:
         yield temporary
         commit(temporary, path)
@@ -28,6 +34,14 @@ def replacing(path):
         raise OSError(f"{str(path)!r} could not be written, and is as it was: {error}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(folder, prefix=UNFINISHED):
+    """Removes what killed processes left: files and folders of this prefix in which nothing was written for a day."""
+    for path in pathlib.Path(folder).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):  # another process may sweep at the same time
+            if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) < time.time() - _DAY:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def commit(temporary, path):

@@ -227,7 +227,7 @@ def save_trained(learner, model, path, writes=True):
         return
     copy = finetuning.plain_copy(model, values)
     with files.replacing(path) as temporary:
-        plain = temporary.with_name(f"plain-{temporary.name}")
+        plain = temporary.with_name(f"{temporary.stem}-plain.keras")
         try:
             copy.save(plain)
             with zipfile.ZipFile(plain) as old, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as new:

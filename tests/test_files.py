@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from keras_vit import files
@@ -26,3 +30,26 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     with pytest.raises(OSError, match="no space left"):
         fail()
     assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
+    script = (
+        "import os, sys, signal; from keras_vit import files\n"
+        "with files.replacing(sys.argv[1]) as temporary:\n"
+        "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.json")], env={**os.environ})
+    (left,) = tmp_path.iterdir()
+    folder = tmp_path / f"{files.UNFINISHED}x"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "inside" / "file").write_text("still being written")
+    yours = tmp_path / ".settings"
+    yours.mkdir()
+    for path in (left, folder, folder / "inside", yours):
+        os.utime(path, (0, 0))
+    with files.replacing(tmp_path / "b.json") as temporary:
+        temporary.write_text("whole")
+    assert not left.exists() and (folder / "inside" / "file").exists() and yours.exists()
+    os.utime(folder / "inside" / "file", (0, 0))
+    files.sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".settings", "b.json"}

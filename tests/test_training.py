@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import callbacks, config, snapshots, training, vit
+from keras_vit import callbacks, config, files, snapshots, training, vit
 from keras_vit.data.sources import Source
 from keras_vit.distribution import ALONE, Place
 
@@ -107,6 +107,21 @@ def test_what_is_returned_is_the_moving_average(whole):
     for variable, average in zip(model.trainable_variables, averages):
         np.testing.assert_array_equal(variable.numpy(), average)
     assert not np.array_equal(raw["block_0/mlp/fc1/kernel"], model.get_layer("block_0").mlp.fc1.kernel.numpy())
+
+
+def test_what_is_not_whole_yet_has_a_name_that_is_swept(whole, tmp_path, monkeypatch):
+    model, *_ = whole
+
+    class Killed:
+        def save(self, path):
+            path.with_name(path.name + ".left").write_text("half")
+            raise OSError("killed")
+
+    monkeypatch.setattr(training.finetuning, "plain_copy", lambda model, values: Killed())
+    with pytest.raises(OSError, match="killed"):
+        training.save_trained(model, model, tmp_path / "best.keras")
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(files.UNFINISHED)
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):

@@ -9,13 +9,13 @@ import pathlib
 import re
 import shutil
 import tempfile
-import time
 import urllib.parse
 
 import keras
 
+from keras_vit import files
+
 _PART = ".part-"  # begins the name of a folder whose download is not whole yet
-_DAY = 24 * 60 * 60
 _SETTINGS = ["config.json", "preprocessor_config.json"]
 _WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*"]  # the first that there are, with the index of several files
 
@@ -81,7 +81,7 @@ def _from_url(url, sha256, cache):
         with contextlib.suppress(ValueError):
             return _verified(kept, sha256, kept)
     cache.mkdir(parents=True, exist_ok=True)  # without it, `get_file` goes to a shared temporary folder
-    _sweep(cache)
+    files.sweep(cache, _PART)
     with tempfile.TemporaryDirectory(prefix=_PART, dir=cache, ignore_cleanup_errors=True) as folder:
         try:
             part = keras.utils.get_file(kept.name, url, cache_dir=folder, cache_subdir="")
@@ -102,14 +102,6 @@ def _file_name(url):
     if not name.strip("./") or not re.fullmatch("[!-~]+", url):
         raise ValueError(f"A URL ends with the name of a file, in ASCII without spaces. Received: {url!r}")
     return re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-128:]
-
-
-def _sweep(cache):
-    """Removes what killed processes left: folders in which nothing was written for a day."""
-    for folder in cache.glob(f"{_PART}*"):
-        with contextlib.suppress(OSError):  # another process may sweep at the same time
-            if max(path.stat().st_mtime for path in (folder, *folder.iterdir())) < time.time() - _DAY:
-                shutil.rmtree(folder)
 
 
 def _sentence(error, source, folder):

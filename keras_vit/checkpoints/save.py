@@ -20,6 +20,7 @@ from keras_vit.checkpoints.load import Options
 from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
+from keras_vit.files import UNFINISHED, sweep
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
@@ -99,7 +100,8 @@ def _beside(folder, path):
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".checkpoint-") as temporary:
+        sweep(folder)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as temporary:
             yield pathlib.Path(temporary)
     except (OSError, safetensors.SafetensorError) as error:
         raise OSError(f"{str(path)!r} could not be written: {error}") from None

@@ -7,6 +7,7 @@ import tempfile
 
 import keras
 
+from keras_vit import files
 from keras_vit.preprocessing import stated_rule
 
 EXTRAS = {"quantize": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}
@@ -94,7 +95,8 @@ def destination(path, overwrite):
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FileExistsError(f"{str(path)!r} is a folder and no SavedModel: it is not overwritten.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export-") as folder:
+    files.sweep(path.parent)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=files.UNFINISHED) as folder:
         temporary = pathlib.Path(folder) / path.name
         yield temporary
         old = pathlib.Path(folder) / "old"

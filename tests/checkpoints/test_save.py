@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 
 import numpy as np
@@ -223,6 +224,21 @@ def test_what_is_written_is_compared(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="not what was to be written"):
         save_checkpoint(vit(**SMALL, gelu="exact"), tmp_path / "file.safetensors", format="timm")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_goes_after_a_day(tmp_path, monkeypatch):
+    def killed(arrays, path, metadata):
+        (tmp_path / path.parent.name).with_suffix(".left").mkdir()
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr("safetensors.numpy.save_file", killed)
+        with pytest.raises(SystemExit):
+            save_checkpoint(vit(**SMALL, gelu="exact"), tmp_path / "a.safetensors", format="timm")
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    save_checkpoint(vit(**SMALL, gelu="exact"), tmp_path / "a.safetensors", format="timm")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
 
 
 @pytest.mark.parametrize("form, name", [("google", "a.npz"), ("timm", "a.safetensors"), ("huggingface", "new")])

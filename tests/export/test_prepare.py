@@ -1,3 +1,5 @@
+import os
+
 import keras
 import pytest
 
@@ -25,6 +27,21 @@ def test_an_existing_path_is_kept(tmp_path):
     with prepare.destination(path, True) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_export_left_goes_after_a_day_and_a_running_one_stays(tmp_path):
+    with prepare.destination(tmp_path / "running", False) as running:
+        running.write_text("half")
+        with prepare.destination(tmp_path / "killed", False) as killed:
+            killed.write_text("half")
+            for path in (killed, killed.parent):
+                os.utime(path, (0, 0))
+            with prepare.destination(tmp_path / "whole", False) as whole:
+                whole.write_text("whole")
+            assert running.exists() and not killed.parent.exists()
+            killed.parent.mkdir()
+            killed.write_text("whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"running", "killed", "whole"}
 
 
 def test_a_folder_of_yours_is_never_overwritten(tmp_path):
