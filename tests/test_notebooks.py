@@ -67,6 +67,15 @@ def test_runs_from_top_to_bottom(name, tmp_path, kernel):
 
 
 @pytest.mark.parametrize("name", SMALL)
+def test_a_cell_that_writes_can_run_again(name):
+    lines = [line.rstrip() for cell in cells(name) if cell["cell_type"] == "code" for line in cell["source"]]
+    for node in ast.walk(ast.parse("\n".join(line for line in lines if not line.startswith(("%", "!"))))):
+        called = getattr(getattr(node, "func", None), "attr", "")
+        if called.startswith("export_") or called == "save_checkpoint":
+            assert "overwrite" in {keyword.arg for keyword in node.keywords}, ast.unparse(node)
+
+
+@pytest.mark.parametrize("name", SMALL)
 def test_what_is_committed_is_a_whole_run(name):
     code = [cell for cell in cells(name) if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))

@@ -25,7 +25,8 @@ def test_python_blocks_run(tmp_path, monkeypatch):
 def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "export.md").read_text(), re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "export.md").read_text(), re.DOTALL)
+    for block in [*blocks, *blocks]:  # as somebody does who runs a cell again
         exec(compile(block, "export.md", "exec"), names)
     told = capsys.readouterr().out
     assert "mnist.tflite: dynamic" in told and len(re.findall(r"^\d+\.\d%  \w+  .*block_", told, re.MULTILINE)) >= 3

@@ -28,6 +28,7 @@ FOLDERS = (
 # apart. Of the others the CPU rounds activations to 8 bits and the GPU does not: they may be as far apart as the CPU is
 # from the model, and this.
 LARGEST, BESIDE = {None: 1e-3, "float16": 1e-3}, 0.05
+_ERRORS = (r"F\d{4} .*?\] ", r"E\d{4} .*?\] ", "ERROR: ")  # how LiteRT's begin, the worst first
 _RUN = """
 import ctypes, os, sys
 import numpy as np
@@ -139,8 +140,9 @@ def _outputs(path, images, found):
 
 def _reason(done):
     """Returns why a process gave nothing, from what it said."""
-    if re.search("Failed to initialize WebGPU environment", done.stderr):
+    if "Failed to initialize WebGPU environment" in done.stderr:
         return "no driver here has a device that LiteRT takes"
-    said = re.findall(r"^[EF]\d{4} .*?\] (.+)", done.stderr, re.MULTILINE) or done.stderr.strip().splitlines()[-1:]
+    found = [re.search(rf"^{begin}(.{{9,}}:\n.+|.{{9,}})", done.stderr, re.MULTILINE) for begin in _ERRORS]
+    said = [match[1] for match in found if match] + done.stderr.strip().splitlines()[-1:] + ["without a word"]
     how = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
-    return f"LiteRT {how}: {said[0][:200] if said else 'without a word'}"
+    return f"LiteRT {how}: {' '.join(said[0].split())[:200]}"
