@@ -1,53 +1,34 @@
 """Vision Transformers for Keras 3."""
 
-from keras_vit.checkpoints import from_checkpoint as from_checkpoint
-from keras_vit.checkpoints import list_checkpoints as list_checkpoints
-from keras_vit.checkpoints import load_weights as load_weights
-from keras_vit.checkpoints import save_checkpoint as save_checkpoint
-from keras_vit.checks import check_data as check_data
-from keras_vit.config import Augment as Augment
-from keras_vit.config import Data as Data
-from keras_vit.config import Optim as Optim
-from keras_vit.config import Recipe as Recipe
-from keras_vit.cookbook import from_recipe as from_recipe
-from keras_vit.cookbook import list_recipes as list_recipes
-from keras_vit.cookbook import load_recipe as load_recipe
-from keras_vit.counting import count_macs as count_macs
-from keras_vit.counting import list_variants as list_variants
-from keras_vit.distillation import Distiller as Distiller
-from keras_vit.explain import attention_maps as attention_maps
-from keras_vit.explain import attention_relevance as attention_relevance
-from keras_vit.explain import attention_rollout as attention_rollout
-from keras_vit.explain import features as features
-from keras_vit.export import compare_layers as compare_layers
-from keras_vit.export import export_onnx as export_onnx
-from keras_vit.export import export_saved_model as export_saved_model
-from keras_vit.export import export_tflite as export_tflite
-from keras_vit.finetuning import add_lora as add_lora
-from keras_vit.finetuning import freeze as freeze
-from keras_vit.finetuning import merge_lora as merge_lora
-from keras_vit.layers import MLP as MLP
-from keras_vit.layers import ConvStem as ConvStem
-from keras_vit.layers import LayerScale as LayerScale
-from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
-from keras_vit.layers import PatchEncoder as PatchEncoder
-from keras_vit.layers import Patches as Patches
-from keras_vit.layers import Rescale as Rescale
-from keras_vit.layers import ResNetStem as ResNetStem
-from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
-from keras_vit.layers import StochasticDepth as StochasticDepth
-from keras_vit.layers import TokenPool as TokenPool
-from keras_vit.layers import TransformerBlock as TransformerBlock
-from keras_vit.plots import plot_attention as plot_attention
-from keras_vit.plots import plot_history as plot_history
-from keras_vit.preprocessing import preprocess as preprocess
-from keras_vit.pretrained import from_pretrained as from_pretrained
-from keras_vit.pretrained import vit as vit
-from keras_vit.results import evaluate as evaluate
-from keras_vit.results import load_run as load_run
-from keras_vit.runs import datasets as datasets
-from keras_vit.runs import fit as fit
-from keras_vit.variants import HYBRIDS as HYBRIDS
-from keras_vit.variants import VARIANTS as VARIANTS
+import sys
+import typing
 
 __version__ = "0.1.0"
+
+# While Python looks for the module of `python -m keras_vit`, argv[0] is "-m". There, Keras is imported with the first
+# name that is asked for, since its import takes seconds and help needs none. Programs get all names, and the layers
+# that Keras loads by name, at once.
+_command_line = sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv) :][:1] == [__name__]
+
+if typing.TYPE_CHECKING or not _command_line:
+    from keras_vit.public import *  # noqa: F403
+else:
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
+        globals().update({key: value for key, value in public.items() if not key.startswith("_")})
+        try:
+            return globals()[name]
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__():
+    from keras_vit import public
+
+    return sorted({*vars(public), *(name for name in globals() if name.startswith("__"))})
+
+
+del sys, typing

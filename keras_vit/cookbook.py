@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import runpy
+import traceback
 
 import keras
 
@@ -29,12 +30,17 @@ def recipe_path(name):
     """Returns the file of a recipe: one that comes with the package, or a path to your own.
 
     Raises:
-        ValueError: For an unknown name, with those spelled like it.
+        ValueError: For an unknown name, with those spelled like it, or a path to something else.
+        FileNotFoundError: For a path to nothing.
     """
     path = checks.path("recipe", name)
     if path.suffix == ".py" and path.is_file():
         return path
     if str(name) not in list_recipes():
+        if path.exists():
+            raise ValueError(f"A recipe is a name or a Python file. Received: {str(name)!r}")
+        if path.suffix == ".py" or path.name != str(name):
+            raise FileNotFoundError(f"There is no file {str(name)!r}.")
         raise ValueError(f"There is no recipe {str(name)!r}. {checks.near(name, list_recipes())}")
     return folder("recipes") / f"{name}.py"
 
@@ -50,11 +56,17 @@ def load_recipe(name, changes=None):
         A `keras_vit.config.Recipe`.
 
     Raises:
-        ValueError: For an unknown recipe or name, or a value outside its range.
+        ValueError: For an unknown recipe or name, a value outside its range, or a file that cannot be run.
+        FileNotFoundError: For a path to nothing.
         TypeError: For a value of the wrong type.
     """
     path = recipe_path(name)
-    recipe = runpy.run_path(str(path)).get("recipe")
+    try:
+        recipe = runpy.run_path(str(path)).get("recipe")
+    except Exception as error:
+        where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
+        raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} does not define `recipe`, a keras_vit.config.Recipe. Received: {recipe!r}")
     return check(config.override(recipe, changes or {}))

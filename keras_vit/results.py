@@ -1,33 +1,21 @@
 """What is done with a trained model: measure, export, look, predict."""
 
+import math
 import pathlib
 
 import keras
 import numpy as np
 
 from keras_vit import checks, rundir
-from keras_vit.cookbook import from_recipe, list_recipes, load_recipe, weights_path
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
+from keras_vit.preprocessing import preprocess
 from keras_vit.runs import need_tensorflow, pair_of
+from keras_vit.trained import find
+from keras_vit.trained import load_run as load_run
 
-
-def load_run(target, file=rundir.MODEL):
-    """Loads what was trained: a run of yours, or a recipe's weights that ship with the package.
-
-    Args:
-        target: Directory of a run, or the name of a recipe with trained weights.
-        file: `"model.keras"` (the last epoch) or `"best.keras"`; of a run only.
-
-    Returns:
-        The model, its `Recipe` and the tuple of class names.
-
-    Raises:
-        ValueError: If `target` is neither, or a file is damaged.
-        FileNotFoundError: If the run has not come to its end.
-    """
-    return load_whole(target, file)[:3]
+IMAGES, VALUES = 64, 2**24  # of files that are classified at a time, and values of their pixels, at most
 
 
 def evaluate(target, split=None, *, arrays=None):
@@ -36,7 +24,8 @@ def evaluate(target, split=None, *, arrays=None):
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)` to measure on in place of the recipe's data; needed for a run on arrays.
+        arrays: `(images, labels)` to measure on in place of the recipe's data; needed for a run on arrays, and for a
+            `.keras` file outside of a run.
 
     Returns:
         A dictionary from files to dictionaries from the recipe's `metrics`, such as `"accuracy"`, to numbers; the
@@ -48,19 +37,18 @@ def evaluate(target, split=None, *, arrays=None):
     need_tensorflow("Evaluation of a recipe")
     from keras_vit import training
 
-    loaded = model, recipe, *_ = load_whole(target)
-    shape = model.input_shape[1:]
-    source = source_of(target, split, arrays, loaded)
-    folder = pathlib.Path(home(target, recipe))
-    own = folder / rundir.MODEL if rundir.is_run(target) else recipe.weights.file
-    found = {str(own): training.evaluate(model, recipe, source)}
-    artifacts = dict.fromkeys(folder.glob(rundir.SAVED_MODEL), runtimes.saved_model)
-    artifacts |= dict.fromkeys(sorted(folder.glob("model*.tflite")), runtimes.tflite)
-    artifacts |= dict.fromkeys(folder.glob("model.onnx"), runtimes.onnx)
+    found = find(target)
+    model, recipe = found.trained.model, found.recipe
+    source = source_of(found, split, arrays)
+    measured = {found.file: training.evaluate(model, recipe, source)}
+    artifacts = dict.fromkeys(found.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
+    artifacts |= dict.fromkeys(sorted(found.home.glob("model*.tflite")), runtimes.tflite)
+    artifacts |= dict.fromkeys(found.home.glob("model.onnx"), runtimes.onnx)
     for path, load in artifacts.items():
         run, _ = load(path)
-        found[str(path)] = training.measure(recipe.metrics, *training.outputs(run, recipe, source, shape))
-    return found
+        outputs = training.outputs(run, recipe, source, model.input_shape[1:])
+        measured[str(path)] = training.measure(recipe.metrics, *outputs)
+    return measured
 
 
 def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
@@ -81,12 +69,14 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
         A list of reports; see `export_tflite`.
 
     Raises:
-        ValueError: For an unknown format, or calibration for a run on arrays: call `export_tflite` for that one.
+        ValueError: As `load_run`; for an unknown format, or calibration for a run on arrays or a `.keras` file outside
+            of a run: call `export_tflite` for that one.
     """
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
-    model, recipe, class_names, data = load_whole(target)
-    folder = pathlib.Path(folder or home(target, recipe))
+    found = find(target)
+    (model, _, class_names), recipe = found.trained, found.recipe
+    folder = pathlib.Path(folder or found.home)
     more = {"labels": class_names, "overwrite": overwrite}
     planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
     if (quantize or onnx) and not overwrite:
@@ -98,10 +88,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     need(quantize, onnx)
     calibration = None
     if set(quantize) & set(CALIBRATED):
-        if data.get("arrays"):
-            raise ValueError(
-                f"The run in {str(target)!r} was made on arrays. Pass its model, and `calibration`, to export_tflite."
-            )
+        _need_data(found, "its model, and `calibration`, to export_tflite")
         calibration, _ = some_images(model, recipe, recipe.data.train, 256)
         more["images"], more["classes"] = some_images(model, recipe, recipe.data.test, 1000)
     reports = []
@@ -122,86 +109,148 @@ def explain(target, files=(), folder=None):
     Returns:
         The paths of the pictures.
     """
-    model, recipe, class_names, data = load_whole(target)
-    if data.get("arrays") and not files:
-        raise ValueError(f"The run in {str(target)!r} was made on arrays. Pass image files to look at.")
-    images = _images(model, recipe, files)
+    found = find(target)
+    model, _, class_names = found.trained
+    if not files:
+        _need_data(found, "image files to look at")
+    images = _read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
     from keras_vit import plots, training
 
     titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
-    folder = pathlib.Path(folder or home(target, recipe))
+    folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
-    if (pathlib.Path(target) / rundir.HISTORY).exists():
-        figures["curves.png"] = plots.plot_history(training.read_history(target))
+    if found.run and (found.run / rundir.HISTORY).exists():
+        figures["curves.png"] = plots.plot_history(training.read_history(found.run))
     for name, figure in figures.items():
         figure.savefig(folder / name)
     return [folder / name for name in figures]
 
 
 def predict(target, files, top=3):
-    """Classifies image files.
+    """Classifies image files, in batches.
 
     Args:
         target: As in `load_run`.
-        files: Paths of images.
+        files: Paths of images, and of folders that are searched for images, down to the lowest.
         top: How many classes to name.
 
     Returns:
-        For each file a list of `(class name, probability)`, likeliest first.
+        For each image a list of `(class name, probability)`, likeliest first.
+
+    Raises:
+        ValueError: As `load_run`, and for a file that cannot be read or a folder without images.
+        FileNotFoundError: As `load_run`, and for a file that is not there.
     """
-    model, recipe, class_names = load_run(target)
-    found = _probabilities(model, _images(model, recipe, files))
-    return [[(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]] for p in found]
+    found = []
+    for _, classes, error in predictions(target, image_files(files), top):
+        if error:
+            raise error
+        found.append(classes)
+    return found
 
 
-def source_of(target, split, arrays, loaded):
-    """Returns the images that a target is measured on, found to fit it.
+def predictions(target, files, top=3):
+    """Yields what `predict` returns for one image after another; one that cannot be read ends nothing.
 
     Args:
         target: As in `load_run`.
+        files: Paths of images, any number of them.
+        top: As in `predict`.
+
+    Yields:
+        The path, its list of `(class name, probability)`, and `None`; or the path, `None` and the error of reading it.
+    """
+    checks.positive(top=top)
+    found = find(target)
+    model, _, class_names = found.trained
+    count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
+    for first in range(0, len(files), count):
+        images, errors = {}, {}
+        for path in files[first : first + count]:
+            try:
+                images[path] = _read(found, [path])[0]
+            except (ValueError, OSError) as error:
+                errors[path] = error
+        answers = dict(zip(images, _probabilities(model, np.stack([*images.values()])))) if images else {}
+        for path in files[first : first + count]:
+            p = answers.get(path)
+            classes = None if p is None else [(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]]
+            yield path, classes, errors.get(path)
+
+
+def image_files(paths):
+    """Returns the files among some paths, and the images in the folders among them, in order.
+
+    Raises:
+        FileNotFoundError: For a path that is not there.
+        ValueError: For a folder without images, or no path.
+    """
+    files = []
+    for path in map(pathlib.Path, paths):
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        files += _in_folder(path) if path.is_dir() else [path]
+    if not files:
+        raise ValueError("No image file was given.")
+    return files
+
+
+def _in_folder(folder):
+    need_tensorflow("Reading folders of images")
+    from keras_vit.data.sources import IMAGE_ENDINGS
+
+    parts = lambda path: path.relative_to(folder).parts  # noqa: E731
+    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
+    images = sorted(path for path in images if not any(part.startswith(".") for part in parts(path)))
+    if not images:
+        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
+    return images
+
+
+def source_of(found, split, arrays):
+    """Returns the images that a trained model is measured on, found to fit it.
+
+    Args:
+        found: What `trained.find` returned.
         split: As in `evaluate`.
         arrays: As in `evaluate`.
-        loaded: What `load_whole` returns for it.
     """
     from keras_vit.data import sources
 
-    model, recipe, class_names, data = loaded
+    (model, _, class_names), recipe = found.trained, found.recipe
     shape = model.input_shape[1:]
     if arrays is not None:
         return sources.from_arrays(*pair_of(arrays), shape, len(class_names))
-    if data.get("arrays"):
-        raise ValueError(
-            f"The run in {str(target)!r} was made on arrays. Pass `arrays`, (images, labels), to measure on."
-        )
+    _need_data(found, "`arrays`, (images, labels), to measure on")
     source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
     sources.same_classes(class_names, source.class_names)
     return source
 
 
-def load_whole(target, file=rundir.MODEL):
-    """Returns what `load_run` does, and the data's dictionary of a run."""
-    if rundir.is_run(target):
-        return rundir.load(target, file)
-    if pathlib.Path(target).exists() and str(target) not in list_recipes():
-        raise ValueError(f"{str(target)!r} holds no run: it has no {rundir.RECIPE}.")
-    recipe = load_recipe(target)
-    labels = weights_path(recipe).with_suffix(".labels.txt")
-    return from_recipe(recipe, pretrained=True), recipe, rundir.read_labels(labels), {}
+def _need_data(found, instead):
+    """Raises ValueError, with what to pass instead, unless the data of a model's recipe can be read."""
+    if found.alone:
+        raise ValueError(
+            f"{found.file!r} is outside the directory of a run, without data. Pass that directory, or {instead}."
+        )
+    if found.on_arrays:
+        raise ValueError(f"The run in {str(found.run)!r} was made on arrays. Pass {instead}.")
 
 
 def _probabilities(model, images):
     return keras.ops.convert_to_numpy(keras.ops.softmax(model(images, training=False)))
 
 
-def _images(model, recipe, files):
-    """Returns the pixels of image files, or of the first eight test images."""
+def _read(found, files):
+    """Returns the pixels of image files as evaluation sees them."""
+    model = found.trained.model
+    if found.alone:
+        return preprocess(model, files)
     need_tensorflow("Reading image files")
     from keras_vit.data import pipeline
 
-    if files:
-        return pipeline.read_files(files, model.input_shape[1:], recipe.data)
-    return some_images(model, recipe, recipe.data.test, 8)[0]
+    return pipeline.read_files(files, model.input_shape[1:], found.recipe.data)
 
 
 def some_images(model, recipe, split, count):
@@ -213,8 +262,3 @@ def some_images(model, recipe, split, count):
     batches = pipeline.evaluation_arrays(source, recipe, model.input_shape[1:])
     images, labels = (np.concatenate(parts) for parts in zip(*batches))
     return images, labels.argmax(-1)
-
-
-def home(target, recipe):
-    """Returns the folder that what is made of a target goes to: a run's own, or one for exports."""
-    return target if rundir.is_run(target) else f"exports/{recipe.name}"

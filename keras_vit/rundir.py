@@ -4,17 +4,20 @@ import contextlib
 import json
 import pathlib
 import zipfile
+import zlib
 
 import filelock
 import keras
 
 from keras_vit import config, files, machine, snapshots
+from keras_vit.labels import check_labels, read_labels, write_labels
 
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LOCK = ".lock"
 ABSENT = object()
 CONTENTS = ("train_contents", "validation_contents")  # what `data.json` of older runs does not have
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
 IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
 
 
@@ -148,26 +151,6 @@ def _plain(recipe):
     return json.loads(json.dumps(config.to_dict(recipe)))
 
 
-def check_labels(names):
-    """Raises ValueError if a class has a name that a file of one name a line cannot hold."""
-    broken = [name for name in names if "\n" in name or "\r" in name]
-    if broken:
-        raise ValueError(f"A class name is one line: rename the folder or the class. Received: {broken[0]!r}")
-
-
-def write_labels(path, names):
-    """Writes the names of classes, one a line."""
-    check_labels(names)
-    with files.replacing(path) as temporary:
-        temporary.write_text("".join(f"{name}\n" for name in names), "utf-8", "surrogateescape", "\n")
-
-
-def read_labels(path):
-    """Returns the names of classes that `write_labels` wrote; a name may hold any character but line feeds."""
-    lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
-
-
 def load(folder, file):
     """Returns the model, the `Recipe`, the class names and the data's dictionary of a run.
 
@@ -182,18 +165,28 @@ def load(folder, file):
     if not (folder / LABELS).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
-    try:
-        if not zipfile.is_zipfile(folder / file):
-            raise ValueError("no zip archive")
-        model = keras.models.load_model(folder / file)
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{str(folder / file)!r} is damaged: {str(error).splitlines()[0]}") from None
+    model = read_model(folder / file)
     if len(names) != model.output_shape[-1]:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it names {len(names)} classes, of a model with "
             f"{model.output_shape[-1]}. The same call of fit writes it anew."
         )
     return model, recipe, names, data
+
+
+def read_model(path):
+    """Returns the model in a `.keras` file.
+
+    Raises:
+        ValueError: If the file is damaged, or no Keras model.
+    """
+    try:
+        if not zipfile.is_zipfile(path):
+            raise ValueError("no zip archive")
+        return keras.models.load_model(path)
+    except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
+        said = str((error.args or ("",))[0] or type(error).__name__)
+        raise ValueError(f"{str(path)!r} is damaged, or no Keras model: {said.splitlines()[0]}") from None
 
 
 def trained_on(folder):

@@ -121,7 +121,6 @@ def test_same_seed_same_model():
     "name, changes, said",
     [
         ("digit", {}, "'digit'. Did you mean 'digits'"),
-        ("no/such.py", {}, "no/such.py"),
         ("digits", {"model.widht": 3}, "'widht'. Did you mean 'width'"),
         ("digits", {"model.image_size": 9}, "9 x 9"),
         ("digits", {"data.resize": 7}, "data.resize is at least the .*8 pixels.* which are cut out. Received: 7"),
@@ -141,3 +140,36 @@ def test_a_model_bears_the_name_of_its_recipe():
     assert keras_vit.from_recipe(small()).name == "digits"
     assert keras_vit.from_recipe(small(), {"name": "digits / mine, 2nd"}).name == "digits_mine_2nd"
     assert keras_vit.from_recipe(small(), {"model.name": "own"}).name == "own"
+
+
+@pytest.mark.parametrize("name", ["no/such.py", "such.py", "no/such", "such/"])
+def test_a_path_to_nothing_is_named(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"^There is no file '{name}'.$"):
+        keras_vit.load_recipe(name)
+
+
+def test_a_path_to_something_else_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "digits").mkdir()
+    assert keras_vit.load_recipe("digits").name == "digits"  # a folder of that name hides no recipe
+    for name in ("a.txt", ".", "digits/"):
+        with pytest.raises(ValueError, match=f"^A recipe is a name or a Python file. Received: '{name}'$"):
+            keras_vit.load_recipe(name)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("import os\n\nrecipe = undefined\n", r", line 3: NameError: name 'undefined' is not defined$"),
+        ("recipe = (\n", r": SyntaxError: .*line 1\)$"),
+        ("from keras_vit import Optim\n\nOptim(epochs=0)\n", ", line 3: ValueError: Optim.epochs .* Received: 0$"),
+        ("import no_such_module\n", ", line 1: ModuleNotFoundError: No module named 'no_such_module'$"),
+        ("import json\njson.loads('')\n", ", line 2: JSONDecodeError: "),
+    ],
+)
+def test_a_recipe_that_cannot_be_run_says_where(text, said, tmp_path):
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(ValueError, match=f"mine.py'{said}"):
+        keras_vit.load_recipe(tmp_path / "mine.py")

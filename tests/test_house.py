@@ -21,6 +21,7 @@ FLOORS = {
     "variants": 0,
     "layers": 1,
     "shapes": 0,
+    "labels": 1,
     "losses": 0,
     "metrics": 0,
     "progress": 1,
@@ -44,11 +45,14 @@ FLOORS = {
     "training": 5,
     "cookbook": 5,
     "runs": 6,
+    "trained": 6,
     "results": 7,
     "demo": 8,
+    "public": 8,
     "report": 8,
     "__init__": 9,
-    "__main__": 9,
+    "commands": 9,
+    "__main__": 10,
 }
 NEEDS_TENSORFLOW = {"data", "distribution", "export", "gradients"}  # the only ones that may import it
 # Imported where they are used, never on top.

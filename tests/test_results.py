@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config, results
+from keras_vit.data import pipeline
 from tests.small import small
 
 
@@ -52,6 +53,81 @@ def test_explain_and_predict(run, tmp_path):
     assert len(classes) == 3 and classes[0][1] >= classes[1][1]
     with pytest.raises(FileNotFoundError, match=r"no\.png"):
         results.predict(run, ["no.png"])
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Five images, one of which is below, and one file that is no image."""
+    (tmp_path / "pictures" / "deep").mkdir(parents=True)
+    files = [tmp_path / "pictures" / name for name in ("a.png", "b.png", "c.png", "d.png", "deep/a.png")]
+    for seed, file in enumerate(files):
+        keras.utils.save_img(file, np.random.default_rng(seed).integers(0, 256, (30, 22 + seed, 3)), scale=False)
+    for name in ("notes.txt", "._a.png", ".hidden.png"):
+        (tmp_path / "pictures" / name).write_text("no image")
+    return files
+
+
+def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
+    recipe = keras_vit.load_run("mnist").recipe
+    model = keras_vit.from_recipe("mnist", pretrained=True)
+    logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    batches, real = [], results._probabilities
+    monkeypatch.setattr(results, "_probabilities", lambda m, x: batches.append(len(x)) or real(m, x))
+    monkeypatch.setattr(results, "IMAGES", 2)
+    found = results.predict("mnist", [str(file) for file in pictures], top=10)
+    assert batches == [2, 2, 1]
+    got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    monkeypatch.setattr(results, "VALUES", 1)
+    assert len(results.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
+
+
+def test_folders_are_searched_for_images(run, pictures):
+    assert results.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
+    assert results.predict(run, [pictures[0].parent]) == results.predict(run, pictures)
+    (pictures[0].parent / "none").mkdir()
+    with pytest.raises(ValueError, match="There is no image in the folder '.*none'. Known endings: .jpg"):
+        results.image_files([pictures[0].parent / "none"])
+
+
+def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
+    pictures[1].write_text("no image")
+    found = list(results.predictions(run, pictures))
+    assert [path for path, *_ in found] == pictures
+    assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
+    assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
+    with pytest.raises(ValueError, match="b.png' cannot be read as an image"):
+        results.predict(run, pictures)
+    with pytest.raises(ValueError, match="`top` is a positive integer. Received: top=0"):
+        results.predict(run, pictures, top=0)
+
+
+def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model, *_ = keras_vit.load_run(run)
+    model.get_layer("rescale").metadata["labels"] = [f"digit {i}" for i in range(10)]
+    model.save("mine.keras")
+    inside, outside = results.predict(run, pictures, 10), results.predict("mine.keras", pictures, 10)
+    for ours, theirs in zip(inside, outside):
+        ours = {f"digit {name}": value for name, value in ours}
+        assert all(abs(ours[name] - value) < 1e-3 for name, value in theirs)
+    assert results.explain("mine.keras", pictures) == [pathlib.Path("exports/mine/attention.png")]
+    arrays = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)), np.arange(40) % 10
+    assert list(results.evaluate("mine.keras", arrays=arrays)) == ["mine.keras"]
+    results.export("mine.keras")
+    found = results.evaluate("mine.keras", arrays=arrays)
+    assert [pathlib.Path(file).name for file in found] == ["mine.keras", "saved_model", "model.tflite"]
+    assert len({values["accuracy"] for values in found.values()}) == 1
+    for call, instead in (
+        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels), to measure on"),
+        (lambda: results.explain("mine.keras"), "image files to look at"),
+        (lambda: results.export("mine.keras", quantize=["int8"]), "its model, and `calibration`, to export_tflite"),
+    ):
+        with pytest.raises(ValueError) as error:
+            call()
+        said = "'mine.keras' is outside the directory of a run, without data. Pass that directory, or "
+        assert str(error.value) == f"{said}{instead}."
 
 
 def test_a_run_on_arrays_has_no_pictures_of_its_own(run):

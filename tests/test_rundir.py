@@ -150,17 +150,6 @@ def test_what_an_earlier_version_left_when_it_was_killed_is_claimed(tmp_path):
     assert rundir.read_labels(tmp_path / rundir.LABELS) == ("a", "b")
 
 
-NAMES = ("a", "", " b ", "c\u2028d", "e\x0bf\x0c\x1c\x85g", "h\u2029", "é", "\udce9", "")
-
-
-def test_names_of_classes_hold_any_character_of_a_line(tmp_path):
-    rundir.write_labels(tmp_path / "labels.txt", NAMES)
-    assert rundir.read_labels(tmp_path / "labels.txt") == NAMES
-    for text, names in (("a\nb", ("a", "b")), ("a\r\nb\r\n", ("a", "b")), ("", ())):
-        (tmp_path / "labels.txt").write_bytes(text.encode())
-        assert rundir.read_labels(tmp_path / "labels.txt") == names
-
-
 @pytest.mark.parametrize("name", ["a\nb", "a\r", "\n"])
 def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, name):
     for start in (rundir.claim, lambda *inputs: rundir.claimed(*inputs).__enter__()):

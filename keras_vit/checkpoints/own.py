@@ -5,9 +5,11 @@ import contextlib
 import keras
 import numpy as np
 
+from keras_vit.backbone import backbone
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.match import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
+from keras_vit.labels import labels_beside
 
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
@@ -16,7 +18,7 @@ SAVED = "the saved model"
 @contextlib.contextmanager
 def opened(path):
     """Opens a `.keras` file of a model from `keras_vit.vit`; see `read.open_checkpoint`."""
-    model = keras.models.load_model(path)
+    model = backbone(keras.models.load_model(path))
     arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
     rows, columns = arguments["patch_size"]
@@ -27,15 +29,8 @@ def opened(path):
         return np.asarray(keras.ops.convert_to_numpy(variables[name]), "float32").reshape(shapes[name])
 
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
-    labels = metadata.get("labels") or _labels(path)
+    labels = metadata.get("labels") or list(labels_beside(path) or ())
     yield shapes, read, {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
-
-
-def _labels(path):
-    """Returns the class names in a file next to a model: of a run, or of weights that ship with the package."""
-    of_run = [path.with_name("labels.txt")] if path.with_name("recipe.json").is_file() else []
-    found = next((file for file in (path.with_suffix(".labels.txt"), *of_run) if file.is_file()), None)
-    return found and found.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def architecture(shapes, checkpoint):

@@ -7,11 +7,10 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit import images, rundir
+from keras_vit import images, trained
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
-from keras_vit.results import load_run
 from keras_vit.runs import need_tensorflow
 
 VIEW = 336  # pixels of a picture's longer side
@@ -24,7 +23,8 @@ def page(target):
     need_tensorflow("Reading image files")
     import gradio as gr
 
-    model, recipe, class_names = load_run(target)
+    found = trained.find(target)
+    (model, _, class_names), recipe = found.trained, found.recipe
     size, source = model.input_shape[1:], recipe.data.source
     if size[2] not in (1, 3):
         raise ValueError(f"The page shows images of 1 or 3 channels. Received: {str(target)!r}, of {size[2]}")
@@ -56,7 +56,7 @@ def page(target):
     def emptied():
         return EMPTY, None, gr.update(visible=False), *answer(None, None)
 
-    grey, reached = size[2] == 1, None if rundir.is_run(target) else recipe.reached  # a run's own is not known
+    grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # a run's own is not known
     facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}, {len(class_names)} classes"
     facts += f", test accuracy {reached.test_accuracy:.2%}" if reached else ""
     drawn = grey and max(size) <= SKETCHED

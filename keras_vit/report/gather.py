@@ -9,7 +9,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks, explain, results, rundir
+from keras_vit import checks, explain, results, rundir, trained
 from keras_vit.runs import need_tensorflow
 
 SHOWN = 8  # images in the gallery, and of the best and worst each
@@ -19,8 +19,9 @@ PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and values of t
 class Facts(NamedTuple):
     """All that is on the page but for the pictures of it."""
 
+    name: str
     model: keras.Model
-    recipe: object
+    recipe: object  # `None` for a `.keras` file outside of a run
     class_names: tuple
     split: str  # what was measured
     whole: bool  # whether that is all of the split
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
     machine: dict  # of a run: where it was trained
     shipped: bool  # whether it is a recipe's own weights
     exports: list  # of dictionaries, as the exports wrote them
+    home: pathlib.Path  # the folder for what is made of the model
 
 
 def gather(target, arrays=None, most=10_000):
@@ -41,7 +43,8 @@ def gather(target, arrays=None, most=10_000):
 
     Args:
         target: As in `keras_vit.load_run`.
-        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays.
+        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays, and
+            for a `.keras` file outside of a run.
         most: Images to measure on, the first of the split.
 
     Returns:
@@ -54,8 +57,9 @@ def gather(target, arrays=None, most=10_000):
     checks.positive(most=most)
     from keras_vit import training
 
-    loaded = model, recipe, class_names, _ = results.load_whole(target)
-    source = results.source_of(target, None, arrays, loaded)
+    found = trained.find(target)
+    (model, known, class_names), recipe = found.trained, found.recipe
+    source = results.source_of(found, None, arrays)
     some = source.take(slice(most))
     size = model.input_shape[1:]
     run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
@@ -71,11 +75,10 @@ def gather(target, arrays=None, most=10_000):
             placed[i] = image
         if i in examples:
             images[i] = image
-    folder = pathlib.Path(results.home(target, recipe))
-    trained = rundir.is_run(target)
     return Facts(
+        name=recipe.name,
         model=model,
-        recipe=recipe,
+        recipe=known,
         class_names=class_names,
         split="the images given" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
@@ -85,10 +88,11 @@ def gather(target, arrays=None, most=10_000):
         best=(best, [images[i] for i in best]),
         worst=(worst, [images[i] for i in worst]),
         points=explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
-        history=training.read_history(target) if trained and (folder / rundir.HISTORY).exists() else {},
-        machine=rundir.trained_on(target),
-        shipped=not trained,
-        exports=_exports(folder),
+        history=training.read_history(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
+        machine=rundir.trained_on(found.run) if found.run else {},
+        shipped=found.shipped,
+        exports=_exports(found.home),
+        home=found.home,
     )
 
 

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import config, counting, explain, files, machine, results
+from keras_vit import config, counting, explain, files, machine
 from keras_vit.plots import canvas
 from keras_vit.report import charts
 from keras_vit.report.gather import gather
@@ -24,7 +24,8 @@ def report(target, to=None, *, arrays=None, most=10_000):
     Args:
         target: As in `keras_vit.load_run`.
         to: Path that ends in `.html`; `report.html` in the run's directory, or in `exports/NAME`, if `None`.
-        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays.
+        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays, and
+            for a `.keras` file outside of a run.
         most: Images to measure on, the first of the split.
 
     Returns:
@@ -37,7 +38,7 @@ def report(target, to=None, *, arrays=None, most=10_000):
     if to is not None:
         _check_place(pathlib.Path(to))
     facts = gather(target, arrays, most)
-    path = pathlib.Path(to or pathlib.Path(results.home(target, facts.recipe)) / "report.html")
+    path = pathlib.Path(to or facts.home / "report.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
         temporary.write_text(page(facts), encoding="utf-8")
@@ -78,7 +79,7 @@ def page(facts):
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
-        settings=_settings(facts.recipe),
+        settings=_settings(facts.recipe) if facts.recipe else {},
         here=machine.describe(),
     )
 

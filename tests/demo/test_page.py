@@ -164,3 +164,12 @@ def test_the_page_of_a_run_claims_no_accuracy(tmp_path):
     assert texts[0] == "# digits\n8 x 8 pixels, grey, 10 classes" and "scaled to 8 of 8 pixels" in texts[1]
     assert {function.concurrency_id for function in blocks.fns.values()} == {"model"}
     assert {function.concurrency_limit for function in blocks.fns.values()} == {1}
+
+
+def test_a_file_outside_of_a_run_has_its_page(tmp_path):
+    gradio = pytest.importorskip("gradio", reason="gradio is not installed")
+    keras_vit.from_recipe("digits").save(tmp_path / "mine.keras")
+    with serving.private_folder():
+        blocks = make_page(tmp_path / "mine.keras")
+    texts = [part.value for part in blocks.blocks.values() if isinstance(part, gradio.Markdown)]
+    assert texts[0] == "# mine\n8 x 8 pixels, grey, 10 classes" and "The whole pad is scaled to 8 x 8" in texts[1]

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 
 import numpy as np
@@ -58,6 +59,20 @@ def test_all_right_all_wrong_and_one_image(right, said, run, tmp_path):
     answers = np.asarray(model(images)).argmax(-1)
     text = report(run, tmp_path / "one.html", arrays=(images, answers if right else (answers + 1) % 10)).read_text()
     assert said in text and "measured on 1 images" in text and 'id="map"' not in text
+
+
+def test_a_file_outside_of_a_run_is_shown_without_a_recipe(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    load_run(run).model.save("mine.keras")
+    with pytest.raises(
+        ValueError, match="'mine.keras' is outside the directory of a run, without data. Pass .*`arrays`"
+    ):
+        report("mine.keras")
+    images = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 1))
+    path = report("mine.keras", arrays=(images, np.arange(12) % 10))
+    text = path.read_text()
+    assert str(path) == os.path.join("exports", "mine", "report.html") and "<h1>mine</h1>" in text
+    assert "recipe" not in text[text.rindex("</script>") :] and "Trained" not in text
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])

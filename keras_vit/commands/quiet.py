@@ -1,0 +1,56 @@
+"""What TensorFlow and its runtimes say of themselves stays off the screen; all else that they say does not."""
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+
+LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+# What no level keeps back: TensorFlow notes things while its libraries are loaded, before it reads the level.
+NOTES = (
+    r"I\d{4} ",
+    r"WARNING: All log messages before absl::InitializeLog",
+    r"INFO: Created TensorFlow Lite XNNPACK delegate",
+    r"E\d{4} .*failed call to cuInit: .*\(303\)",  # there is no driver of a GPU
+)
+_FILTER = """
+import re, sys
+notes = re.compile(sys.argv[1].encode())
+for line in sys.stdin.buffer:
+    if not notes.match(line):
+        sys.stderr.buffer.write(line)
+        sys.stderr.flush()
+"""
+
+
+@contextlib.contextmanager
+def quiet():
+    """A block without notes and warnings of TensorFlow's, unless the user set its level.
+
+    Libraries then write to a process that leaves out `NOTES`, and outlives a crash of this one; Python itself writes
+    to the screen as ever.
+    """
+    if LEVEL in os.environ or not sys.executable or sys.stderr is None:
+        yield
+        return
+    import absl.logging
+
+    os.environ[LEVEL] = "2"
+    absl.logging.set_verbosity(absl.logging.ERROR)
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    command = [sys.executable, "-ISc", _FILTER, "|".join(NOTES)]
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+    before, screen = sys.stderr, os.dup(2)
+    before.flush()
+    sys.stderr = os.fdopen(screen, "w", 1, encoding=before.encoding, errors="backslashreplace")
+    os.dup2(reader.stdin.fileno(), 2)
+    reader.stdin.close()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(screen, 2)
+        sys.stderr = before
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that this one left behind still writes there
+            reader.wait(timeout=1)

@@ -1,0 +1,61 @@
+"""Recipes: list, show, copy."""
+
+import pathlib
+from typing import Annotated
+
+from tyro.conf import Positional
+
+from keras_vit.commands.types import Changes, Name, about
+
+To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
+
+
+def list_() -> None:
+    """List recipes and variants."""
+    import keras_vit
+    from keras_vit import cookbook
+
+    print(f"{'recipe':<27}{'data':<24}{'parameters':>12}  reached")
+    for name in keras_vit.list_recipes():
+        recipe = keras_vit.load_recipe(name)
+        reached = recipe.reached
+        told = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
+        print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {told}")
+    print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
+    for size in keras_vit.list_variants():
+        print(
+            f"{size.name:<10}{size.width:>7}{size.depth:>7}{size.num_heads:>7}{size.parameters:>16,}{size.gmacs:>15.2f}"
+        )
+
+
+def show(recipe: Name, changes: Changes = ()) -> None:
+    """Print a recipe with all its settings, and its model."""
+    import keras_vit
+    from keras_vit import config, cookbook
+
+    loaded = keras_vit.load_recipe(recipe, config.parse(changes))
+    model = cookbook.plan(loaded)
+    for part, values in config.to_dict(loaded).items():
+        lines = values.items() if isinstance(values, dict) else [("", values)]
+        for name, value in lines:
+            print(f"{part}{'.' if name else ''}{name} = {value!r}")
+    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
+
+
+def copy(
+    recipe: Name, to: Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
+) -> None:
+    """Copy a recipe's file, to edit it and fit your own."""
+    from keras_vit import cookbook
+
+    source = cookbook.recipe_path(recipe)
+    target = to / source.name if to.is_dir() else to
+    if target.suffix != ".py":
+        raise ValueError(f"A recipe is a Python file. Received: {str(target)!r}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
+    if target.exists():
+        raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
+    target.write_text(cookbook.own_copy(source.read_text(), target.stem))
+    print(f"{target}: edit it, then: python -m keras_vit fit {target}")
+    print("A recipe is a program: run only those that you trust.")

@@ -1,0 +1,123 @@
+"""What is done with a trained model: evaluate, predict, export, explain, report, demo."""
+
+import sys
+from typing import Annotated, Literal
+
+from keras_vit.commands.types import Count, File, Flag, Folder, Images, Run, Text, about
+
+Formats = Literal["float16", "dynamic", "int8", "int16x8"]
+
+
+def evaluate(run: Run, *, split: Text = None) -> None:
+    """Measure a trained model, and what was exported beside it, on the test split.
+
+    Args:
+        split: Such as "test" or "train[:10%]"; the recipe's test split by default.
+    """
+    from keras_vit import results, trained
+
+    model = trained.find(run)
+    say(f"Measuring {model.file}, and what was exported of it")
+    found = results.evaluate(model, split)
+    width = max(map(len, found))
+    names = list(next(iter(found.values())))
+    print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
+    for file, values in found.items():
+        told = [f"{v:.2%}" if "accuracy" in name else f"{v:.4f}" for name, v in values.items()]
+        print(f"{file:<{width}}" + "".join(f"  {text:>{len(name)}}" for name, text in zip(names, told)))
+
+
+def predict(run: Run, images: Images = (), *, top: Count = 3) -> None:
+    """Classify images.
+
+    Args:
+        images: Image files, and folders that are searched for images.
+        top: How many classes to name.
+    """
+    from keras_vit import results, trained
+    from keras_vit.images import shown
+
+    model = trained.find(run)
+    files, bad = results.image_files(images), 0
+    for file, classes, error in results.predictions(model, files, top):
+        if error and len(files) == 1:
+            raise error
+        bad += bool(error)
+        if error:
+            print(f"left out: {error}", file=sys.stderr, flush=True)
+        else:
+            print(
+                f"{shown(file)}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes), flush=True
+            )
+    if bad:
+        print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
+        sys.exit(1)
+
+
+def export(
+    run: Run,
+    *,
+    quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write besides.")] = (),
+    onnx: Flag = False,
+    to: Folder = None,
+    overwrite: Flag = False,
+) -> None:
+    """Export a trained model as SavedModel and TFLite, run all that is written and compare it with the model.
+
+    Args:
+        onnx: Write ONNX too.
+        to: Folder to write to; the run's directory by default.
+        overwrite: Replace what is there.
+    """
+    from keras_vit import results, trained
+
+    model = trained.find(run)
+    say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *['ONNX'] * onnx])}")
+    for report in results.export(model, to, quantize=quantize, onnx=onnx, overwrite=overwrite):
+        print(report)
+
+
+def explain(run: Run, images: Images = (), *, to: Folder = None) -> None:
+    """Draw what a trained model attends to, and the run's training curves.
+
+    Args:
+        images: Image files; test images by default.
+        to: Folder to write to; the run's directory by default.
+    """
+    from keras_vit import results, trained
+
+    model = trained.find(run)
+    say(f"Drawing what {model.file} attends to")
+    for path in results.explain(model, images, to):
+        print(path)
+
+
+def report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
+    """Write all that can be told of a trained model into one HTML file.
+
+    Args:
+        to: File to write, which ends in .html; report.html in the run's directory by default.
+        most: Images of the test split to measure on.
+    """
+    from keras_vit import report, trained
+
+    model = trained.find(run)
+    say(f"Measuring {model.file}")
+    print(report.report(model, to, most=most))
+
+
+def demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
+    """Open a page on this machine: give or draw an image, see the answer and what it looks at. Ctrl-C ends it.
+
+    Args:
+        host: Address to listen on; with another than the default one, other machines may reach the page.
+        port: Port to listen on; 0 takes a free one.
+    """
+    from keras_vit.demo import launch
+
+    launch(run, host, port)
+
+
+def say(step):
+    """Prints what is being done, where it takes long; apart from what is found out, which goes to the output."""
+    print(f"{step} ...", file=sys.stderr, flush=True)

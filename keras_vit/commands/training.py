@@ -1,0 +1,50 @@
+"""Training: fit, and the tour of all commands."""
+
+import pathlib
+from typing import Annotated
+
+from tyro.conf import Positional
+
+from keras_vit.commands.runs import evaluate, explain, export
+from keras_vit.commands.types import RECIPE, Changes, Count, Flag, Folder, Name, about
+
+Digits = Annotated[Positional[str], about(f"{RECIPE} The default is digits.", "[RECIPE]")]
+
+
+def fit(
+    recipe: Name,
+    changes: Changes = (),
+    *,
+    workdir: Folder = None,
+    tensorboard: Flag = False,
+    save_steps: Count = None,
+) -> None:
+    """Train a recipe, or resume the run in the directory. Ctrl-C saves and leaves.
+
+    Args:
+        workdir: Directory of the run; runs/NAME by default.
+        tensorboard: Write logs for TensorBoard too.
+        save_steps: Steps between saved states inside an epoch, in place of ten minutes.
+    """
+    import keras_vit
+    from keras_vit import config
+
+    loaded = keras_vit.load_recipe(recipe, config.parse(changes))
+    workdir = workdir or pathlib.Path("runs", loaded.name)
+    _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
+    print(f"{workdir}: {len(history['loss'])} epochs, validation accuracy {history['val_accuracy'][-1]:.2%}")
+
+
+def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = None) -> None:
+    """Do all of it once: fit, export, explain, evaluate.
+
+    Args:
+        workdir: Directory of the run; runs/NAME by default.
+    """
+    from keras_vit import config, cookbook
+
+    workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe, config.parse(changes)).name)
+    fit(recipe, changes, workdir=workdir)
+    export(str(workdir), overwrite=True)
+    explain(str(workdir))
+    evaluate(str(workdir))

@@ -1,0 +1,115 @@
+"""From the words of a command line to the call that they ask for. What is wrong with them is a ValueError."""
+
+import collections
+import contextlib
+import functools
+import inspect
+import io
+import re
+import typing
+
+import tyro
+
+PROG = "python -m keras_vit"
+FLAGS = (tyro.conf.FlagCreatePairsOff,)
+
+
+def call(commands, words, description):
+    """Returns a function without arguments that does what a command line says.
+
+    Args:
+        commands: Dictionary from names to functions, whose keyword-only arguments are options.
+        words: The words after `python -m keras_vit`.
+        description: What help says above the commands.
+
+    Raises:
+        ValueError: For words that say nothing, with those spelled like them.
+        SystemExit: Once help is printed.
+    """
+    if not words:
+        raise ValueError(f"A command is missing. {_near('', commands)} For help: {PROG} --help")
+    name, *rest = words
+    if name in ("-h", "--help") or name.startswith("--tyro-"):
+        tyro.extras.subcommand_cli_from_dict(commands, prog=PROG, description=description, args=words, config=FLAGS)
+    if name not in commands:
+        raise ValueError(f"There is no command {name!r}. {_near(name, commands)}")
+    prog = f"{PROG} {name}"
+
+    @functools.wraps(commands[name])
+    def later(*args, **kwargs):
+        return functools.partial(commands[name], *args, **kwargs)
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(later, prog=prog, args=arranged(commands[name], rest, prog), config=FLAGS)
+    except SystemExit as stop:
+        if stop.code:
+            raise ValueError(f"{sentence(said.getvalue())} For help: {prog} --help") from None
+        raise
+
+
+def arranged(command, words, prog):
+    """Returns a command's words with its options in front, wherever they stood: tyro takes the others in one piece.
+
+    Raises:
+        ValueError: For an unknown option, and for less words or more than the command takes.
+    """
+    parameters = inspect.signature(command).parameters.values()
+    known = {f"--{p.name.replace('_', '-')}": _type(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    places = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    options, others, rest = [], [], collections.deque(words)
+    while rest:
+        word = rest.popleft()
+        if word == "--":
+            others += rest
+            break
+        if not word.startswith("-"):
+            others.append(word)
+            continue
+        name, equals, _ = word.partition("=")
+        name = name.replace("_", "-")
+        if name not in (*known, "-h", "--help"):
+            raise ValueError(f"There is no option {name!r}. {_near(name, [*known, '--help'])}")
+        if equals and known.get(name, bool) is bool:
+            raise ValueError(f"{name} takes no value. Received: {word!r}")
+        options.append(word)
+        if known.get(name, bool) is not bool and not equals and rest:
+            options.append(rest.popleft())
+        while rest and rest[0] in _choices(known.get(name)):
+            options.append(rest.popleft())
+    if {"-h", "--help"} & {*options}:
+        return ["--help"]
+    missing = [p.name.upper() for p in places if p.default is p.empty][len(others) :]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing. For help: {prog} --help")
+    many = bool(places) and isinstance(places[-1].default, tuple)
+    if len(others) > len(places) and not many:
+        first, *_ = more = others[len(places) :]
+        choices = [choice for kind in known.values() for choice in _choices(kind)]
+        hint = f" {_near(first, choices)}" if choices else ""
+        raise ValueError(f"Words too many: {' '.join(more)}.{hint} For help: {prog} --help")
+    return [*options, "--", *others]
+
+
+def sentence(box):
+    """Returns what tyro says in a box, up to the first line across it, as one sentence."""
+    rows = [row.strip() for row in re.findall(r"^│(.*)│$", box, re.MULTILINE)]
+    rows = rows[: next((i for i, row in enumerate(rows) if set(row) == {"─"}), None)]
+    text = " ".join(rows or box.split()).removeprefix("Error parsing ")
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _near(word, words):
+    from keras_vit.checks import near  # with NumPy, which help needs not wait for
+
+    return near(word, words)
+
+
+def _type(annotation):
+    return typing.get_args(annotation)[0] if typing.get_origin(annotation) is typing.Annotated else annotation
+
+
+def _choices(kind):
+    """Returns the words that an option of several takes."""
+    return typing.get_args(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else ()

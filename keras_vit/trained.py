@@ -1,0 +1,132 @@
+"""What was trained: a run, the weights of a recipe that ship with the package, or a `.keras` file."""
+
+import pathlib
+from typing import NamedTuple
+
+import keras
+
+from keras_vit import checks, config, cookbook, rundir
+from keras_vit.labels import labels_beside
+from keras_vit.layers import Rescale
+from keras_vit.preprocessing import DEFAULT, before_crop, stated_rule
+
+
+class Trained(NamedTuple):
+    """A trained model, and what is known of it."""
+
+    model: keras.Model
+    recipe: config.Recipe | None  # `None` for a file outside of a run
+    class_names: tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """A trained model, and where it and its data are."""
+
+    trained: Trained
+    recipe: config.Recipe  # for a file outside of a run a stand-in, which says how images are resized
+    file: str  # its own, as `evaluate` lists it
+    home: pathlib.Path  # the folder for what is made of it
+    run: pathlib.Path | None = None  # directory of its run
+    on_arrays: bool = False  # whether the run was made on arrays
+
+    @property
+    def alone(self):
+        """Whether it is a file outside of a run."""
+        return self.trained.recipe is None
+
+    @property
+    def shipped(self):
+        """Whether its weights come with the package."""
+        return self.run is None and not self.alone
+
+
+def load_run(target, file=rundir.MODEL):
+    """Loads a trained model: from a run of yours, a `.keras` file, or a recipe whose weights ship with the package.
+
+    A `.keras` file inside the directory of a run has that run's recipe and classes. Of another one, the model's own
+    metadata says the names of the classes; without any, they are `"0"`, `"1"` and so on.
+
+    Args:
+        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights.
+        file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
+
+    Returns:
+        A named tuple of the `model`, its `recipe` (a `Recipe`, or `None` for a file outside of a run) and its
+        `class_names`.
+
+    Raises:
+        ValueError: If `target` is none of these, or for a file that is damaged or holds no image classifier.
+        FileNotFoundError: If there is no such directory or file, or the run has not come to its end.
+    """
+    return find(target, file).trained
+
+
+def find(target, file=rundir.MODEL):
+    """Returns what `load_run` loads as a `Found`, which it takes too; arguments and errors as there."""
+    if isinstance(target, Found):
+        return target
+    checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
+    path = pathlib.Path(target)
+    if rundir.is_run(path):
+        return _of_run(path, file)
+    if file != rundir.MODEL:
+        raise ValueError(f"file={file!r} is for the directory of a run. Received: {str(target)!r}")
+    if path.suffix == ".keras" and not path.is_dir():
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(target)!r}.")
+        return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
+    if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
+        _refuse(path, str(target))
+    recipe = cookbook.load_recipe(target)
+    trained = Trained(
+        cookbook.from_recipe(recipe, pretrained=True), recipe, labels_beside(cookbook.weights_path(recipe))
+    )
+    return Found(trained, recipe, recipe.weights.file, pathlib.Path("exports", recipe.name))
+
+
+def _refuse(path, given):
+    """Raises an error if a path leads to no model, or leads nowhere."""
+    if path.is_dir():
+        raise ValueError(f"{given!r} holds no run: it has no {rundir.RECIPE}.")
+    if path.exists():
+        raise ValueError(
+            f"A trained model is the directory of a run, a .keras file or a recipe's name. Received: {given!r}"
+        )
+    if path.suffix or path.name != given:
+        runs = sorted(str(file.parent) for file in path.parent.glob(f"*/{rundir.RECIPE}"))
+        raise FileNotFoundError(f"There is no run {given!r}.{f' {checks.near(given, runs)}' if runs else ''}")
+
+
+def _of_run(folder, file):
+    model, recipe, class_names, data = rundir.load(folder, file)
+    home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
+    trained = Trained(model, recipe, class_names)
+    return Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
+
+
+def _alone(path):
+    model = rundir.read_model(path)
+    size, classes = _shapes(model, path)
+    metadata = next((layer.metadata for layer in model.layers if isinstance(layer, Rescale)), {})
+    names = tuple(map(str, metadata.get("labels") or labels_beside(path) or ()))
+    trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
+    rule = {**DEFAULT, **stated_rule(model)}
+    shorter = before_crop(min(size), rule) if rule["resize"] == "crop" and rule["crop_pct"] else None
+    data = config.Data(source="", resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
+    stand_in = config.Recipe(name=path.stem, model={}, data=data)
+    return Found(trained, stand_in, str(path), pathlib.Path("exports", path.stem))
+
+
+def _shapes(model, path):
+    """Returns (height, width) of a model's images and the number of its classes; ValueError if it has none."""
+    try:
+        given, gives = model.input_shape, model.output_shape
+    except (AttributeError, ValueError):  # of a subclass that was never called
+        given = gives = None
+    images = isinstance(given, tuple) and len(given) == 4 and None not in given[1:]
+    if not (images and isinstance(gives, tuple) and len(gives) == 2 and gives[1]):
+        raise ValueError(
+            f"{str(path)!r} holds no image classifier, a model from (batch, height, width, channels) of a known size "
+            f"to (batch, classes). Received: input shape {given}, output shape {gives}"
+        )
+    return given[1:3], gives[1]

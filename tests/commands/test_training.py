@@ -1,0 +1,47 @@
+import re
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from tests.commands.helpers import SMALL, run
+
+
+def test_tour_then_each_command_on_the_run(tmp_path, capsys):
+    workdir = tmp_path / "run"
+    run("tour", "digits", *SMALL, "--workdir", str(workdir))
+    out = capsys.readouterr().out
+    for name in ("model.keras", "saved_model", "model.tflite"):
+        assert re.search(rf"{name} +\d+\.\d\d%", out)
+    assert {"attention.png", "curves.png"} <= {path.name for path in workdir.iterdir()}
+
+    run("fit", "digits", *SMALL, "--workdir", str(workdir))
+    run("evaluate", str(workdir), "--split", "all[90%:]")
+    run("explain", str(workdir), "--to", str(tmp_path / "pictures"))
+    run("report", str(workdir), "--most", "32")
+    assert (workdir / "report.html").exists()
+    run("predict", str(workdir), str(tmp_path / "pictures" / "attention.png"), "--top", "2")
+    assert re.search(r"attention.png: \d [\d.]+%, \d [\d.]+%", capsys.readouterr().out)
+    run("export", str(workdir), status=2)
+    run("export", str(workdir), "--overwrite")
+    run("export", str(workdir), "--to", str(tmp_path / "elsewhere"))
+
+
+def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
+    run("fit", "--help", status=0, leaves=True)
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "It is a program: run only those that you trust." in told
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("no/mine.py", "There is no file 'no/mine.py'."),
+        ("mine.py", "There is no file 'mine.py'."),
+        ("somewhere/", "There is no file 'somewhere/'."),
+        (".", "A recipe is a name or a Python file. Received: '.'"),
+    ],
+)
+def test_what_is_no_recipe_is_named(words, said, capsys):
+    run("fit", words, status=2)
+    assert capsys.readouterr().err == f"error: {said}\n"

@@ -1,0 +1,25 @@
+import pytest
+
+from keras_vit.labels import labels_beside, read_labels, write_labels
+
+pytestmark = pytest.mark.backend
+
+NAMES = ("a", "", " b ", "c\u2028d", "e\x0bf\x0c\x1c\x85g", "h\u2029", "é", "\udce9", "")
+
+
+def test_names_of_classes_hold_any_character_of_a_line(tmp_path):
+    write_labels(tmp_path / "labels.txt", NAMES)
+    assert read_labels(tmp_path / "labels.txt") == NAMES
+    for text, names in (("a\nb", ("a", "b")), ("a\r\nb\r\n", ("a", "b")), ("", ())):
+        (tmp_path / "labels.txt").write_bytes(text.encode())
+        assert read_labels(tmp_path / "labels.txt") == names
+
+
+def test_names_lie_beside_a_model(tmp_path):
+    assert labels_beside(tmp_path / "model.keras") is None
+    write_labels(tmp_path / "labels.txt", "ab")
+    assert labels_beside(tmp_path / "model.keras") is None  # of nothing that is known
+    (tmp_path / "recipe.json").write_text("{}")
+    assert labels_beside(tmp_path / "best.keras") == ("a", "b")
+    write_labels(tmp_path / "best.labels.txt", "xyz")
+    assert labels_beside(tmp_path / "best.keras") == ("x", "y", "z")

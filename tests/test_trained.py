@@ -1,0 +1,166 @@
+import json
+import pathlib
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit import rundir, trained
+
+CHANGES = {"model.depth": 1, "model.width": 16, "model.mlp_dim": 32, "model.num_heads": 2}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The directory of a run, whose two models are not the same."""
+    recipe, folder = keras_vit.load_recipe("digits", {**CHANGES, "name": "mine"}), tmp_path / "run"
+    names = [f"digit {i}" for i in range(10)]
+    rundir.claim(folder, recipe, {"arrays": True}, names)
+    for seed, file in enumerate((rundir.MODEL, rundir.BEST)):
+        keras_vit.from_recipe(recipe, {"seed": seed}).save(folder / file)
+    return folder
+
+
+def weights(found):
+    return found.model.get_weights()[1].ravel()[0]
+
+
+def test_a_run_and_the_files_in_it(folder):
+    last, best = trained.load_run(folder), trained.load_run(folder, "best.keras")
+    by_path = trained.load_run(folder / "best.keras")
+    _, recipe, class_names = by_path
+    assert by_path.recipe == recipe and recipe.name == "mine" and class_names[3] == by_path.class_names[3] == "digit 3"
+    assert weights(best) == weights(by_path) != weights(last) == weights(trained.load_run(str(folder / "model.keras")))
+    keras_vit.from_recipe(recipe, {"seed": 5}).save(folder / "third.keras")
+    assert trained.load_run(folder / "third.keras").recipe.name == "mine"
+
+
+def test_what_is_made_of_two_models_of_a_run_does_not_mix(folder):
+    last, best = trained.find(folder), trained.find(folder / "best.keras")
+    assert (last.home, best.home) == (folder, folder / "best") and last.run == best.run == folder
+    assert last.file == str(folder / "model.keras") and best.file == str(folder / "best.keras")
+    assert last.on_arrays and best.on_arrays and not last.shipped and not best.alone
+    assert trained.find(best) is best
+
+
+@pytest.mark.backend
+def test_a_file_outside_of_a_run_says_what_it_knows(tmp_path):
+    recipe = keras_vit.load_recipe("digits", {**CHANGES, "data.resize": 10, "data.method": "bicubic"})
+    model = keras_vit.from_recipe(recipe)
+    model.save(tmp_path / "plain.keras")
+    model.get_layer("rescale").metadata["labels"] = [f"digit {i}" for i in range(10)]
+    model.save(tmp_path / "named.keras")
+    model.get_layer("rescale").metadata["labels"] = ["one", "two"]
+    model.save(tmp_path / "wrong.keras")
+    plain, named, wrong = (trained.find(tmp_path / f"{name}.keras") for name in ("plain", "named", "wrong"))
+    assert plain.trained.recipe is None and plain.alone and not plain.shipped and plain.run is None
+    assert plain.trained.class_names == wrong.trained.class_names == tuple("0123456789")
+    assert named.trained.class_names[3] == "digit 3" and str(named.home) == str(pathlib.Path("exports/named"))
+    data = plain.recipe.data
+    assert (data.resize, data.method, data.antialias) == (10, "bicubic", recipe.data.antialias)
+
+
+def test_a_recipe_s_own_weights():
+    found = trained.find("mnist")
+    assert found.shipped and found.trained.recipe.name == "mnist" and found.file == "mnist.keras"
+    assert len(found.trained.class_names) == 10 and str(found.home) == str(pathlib.Path("exports/mnist"))
+
+
+@pytest.mark.parametrize("name", ["nonsense", "last.keras", "", None])
+def test_unknown_files_of_a_run_are_refused(name, folder):
+    for target in (folder, "mnist"):
+        with pytest.raises(ValueError, match="`file` is one of 'model.keras', 'best.keras'. Received: file="):
+            trained.load_run(target, name)
+
+
+def test_a_file_of_what_is_no_run_is_refused(folder):
+    for target in ("mnist", folder / "model.keras"):
+        with pytest.raises(ValueError, match=r"file='best.keras' is for the directory of a run. Received: '.*'"):
+            trained.load_run(target, "best.keras")
+
+
+def text(path):
+    path.write_text("no model")
+
+
+def half(path):
+    keras_vit.vit("Ti/4", image_size=8, depth=1, num_classes=2).save(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flipped(path):
+    keras_vit.vit("Ti/4", image_size=8, depth=1, num_classes=2).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5000] + bytes(255 - b for b in whole[5000:5050]) + whole[5050:])
+
+
+def archive(path):
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("config.json", json.dumps({"class_name": "Nothing"}))
+
+
+def vectors(path):
+    inputs = keras.Input((4,))
+    keras.Model(inputs, keras.layers.Dense(3)(inputs)).save(path)
+
+
+def maps(path):
+    inputs = keras.Input((None, None, 3))
+    keras.Model(inputs, keras.layers.Conv2D(3, 1)(inputs)).save(path)
+
+
+def two(path):
+    inputs = keras.Input((8, 8, 3))
+    flat = keras.layers.Flatten()(inputs)
+    keras.Model(inputs, [keras.layers.Dense(3)(flat), keras.layers.Dense(2)(flat)]).save(path)
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (text, "is damaged, or no Keras model: no zip archive"),
+        (half, "is damaged, or no Keras model: no zip archive"),
+        (flipped, "is damaged, or no Keras model: "),
+        (archive, "is damaged, or no Keras model: "),
+        (vectors, r"holds no image classifier, .* Received: input shape \(None, 4\)"),
+        (maps, r"holds no image classifier, .* Received: input shape \(None, None, None, 3\)"),
+        (two, r"holds no image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
+    ],
+)
+def test_what_is_no_image_classifier_is_named(make, said, tmp_path):
+    make(tmp_path / "mine.keras")
+    with pytest.raises(ValueError, match=f"mine.keras' {said}") as error:
+        trained.load_run(tmp_path / "mine.keras")
+    assert "\n" not in str(error.value)
+
+
+def test_any_keras_model_of_images_and_classes_is_one(tmp_path):
+    inputs = keras.Input((8, 8, 3))
+    keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Flatten()(inputs))).save(tmp_path / "mine.keras")
+    model, recipe, class_names = trained.load_run(tmp_path / "mine.keras")
+    assert recipe is None and class_names == ("0", "1", "2")
+    assert np.shape(keras_vit.preprocess(model, np.zeros((5, 6, 3), "uint8"))) == (1, 8, 8, 3)
+
+
+@pytest.mark.parametrize(
+    "target, kind, said",
+    [
+        ("runs/nothing", FileNotFoundError, "There is no run 'runs/nothing'."),
+        ("nothing.keras", FileNotFoundError, "There is no file 'nothing.keras'."),
+        (
+            "a.txt",
+            ValueError,
+            "A trained model is the directory of a run, a .keras file or a recipe's name. Received: 'a.t",
+        ),
+        (".", ValueError, "'.' holds no run: it has no recipe.json."),
+        ("nothing", ValueError, "There is no recipe 'nothing'."),
+        ("digits", ValueError, "The recipe 'digits' has no trained weights"),
+    ],
+)
+def test_what_is_nothing_is_named(target, kind, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(kind, match=f"^{said}"):
+        trained.load_run(target)
