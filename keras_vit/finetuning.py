@@ -102,6 +102,7 @@ def merge_lora(model):
     Returns:
         A model that was never compiled; what `freeze` froze is frozen in it too.
     """
+    checks.model(model)
     return plain_copy(model, merged_values(model))
 
 

@@ -50,19 +50,48 @@ def preprocess(model, images):
     if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
         raise ValueError(f"A model of images of a known size is needed. Received: input shape {shape}")
     *size, channels = shape[1:]
-    rule = {**DEFAULT, **stated_rule(model)}
-    full = rule.get("full_size") or size
+    rule = evaluation_rule(model)
+    full = rule["full_size"]
+    return np.stack([_prepare(_open(image, channels), full, rule)[: size[0], : size[1]] for image in images])
+
+
+def evaluation_rule(model):
+    """Returns how the evaluation of a model's source prepares images: what its first layer says, completed.
+
+    Returns:
+        A dictionary of `resize`, `crop_pct`, `interpolation`, `antialias` and `full_size`; see `preprocess`.
+
+    Raises:
+        ValueError: For a rule that is none, such as one of a damaged configuration.
+    """
+    size = list(model.input_shape[1:3])
+    rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
+    rule["full_size"] = rule.get("full_size") or size
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
-    if rule["resize"] == "crop" and not 0 < (rule["crop_pct"] or 0) <= 1:
-        raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={rule['crop_pct']!r}")
-    return np.stack([_prepare(_open(image, channels), full, rule)[: size[0], : size[1]] for image in images])
+    if rule["resize"] == "crop":
+        share = rule["crop_pct"]
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+            raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={share!r}")
+    checks.pair("full_size", rule["full_size"])
+    return rule
 
 
 def stated_rule(model):
     """Returns what a model's first layer says of the evaluation of its source, or an empty dictionary."""
-    first = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
-    return (first.metadata if first else {}).get("evaluation") or {}
+    return _metadata(model).get("evaluation", {})
+
+
+def stated_labels(model):
+    """Returns the names of a model's classes that travel with it, as a tuple, or `None`."""
+    labels = _metadata(model).get("labels") or ()
+    return tuple(map(str, labels)) if len(labels) == model.output_shape[-1] else None
+
+
+def _metadata(model):
+    """Returns the metadata of a model's first layer, also where the model is nested in another."""
+    first = next((layer for layer in model._flatten_layers() if isinstance(layer, Rescale)), None)
+    return {name: value for name, value in (first.metadata if first else {}).items() if value}
 
 
 def before_crop(side, rule):

@@ -123,7 +123,8 @@ def _sources(recipe, train, validation):
     shape = (*checks.pair("image_size", bound.arguments["image_size"]), bound.arguments["channels"])
     num_classes = bound.arguments["num_classes"]
     if (train is None) != (validation is None):
-        raise ValueError("Arrays are given for both, `train` and `validation`, or for neither.")
+        only = "train" if validation is None else "validation"
+        raise ValueError(f"Arrays are given for both, `train` and `validation`, or for neither. Received: `{only}`")
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
         found = [sources.check(sources.load(recipe.data, split), shape, num_classes) for split in splits]

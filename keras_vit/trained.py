@@ -7,8 +7,7 @@ import keras
 
 from keras_vit import checks, config, cookbook, rundir
 from keras_vit.labels import labels_beside
-from keras_vit.layers import Rescale
-from keras_vit.preprocessing import DEFAULT, before_crop, stated_rule
+from keras_vit.preprocessing import before_crop, evaluation_rule, stated_labels
 
 
 class Trained(NamedTuple):
@@ -66,7 +65,7 @@ def find(target, file=rundir.MODEL):
     if isinstance(target, Found):
         return target
     checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
-    path = pathlib.Path(target)
+    path = checks.path("target", target)
     if rundir.is_run(path):
         return _of_run(path, file)
     if file != rundir.MODEL:
@@ -107,11 +106,10 @@ def _of_run(folder, file):
 def _alone(path):
     model = rundir.read_model(path)
     size, classes = _shapes(model, path)
-    metadata = next((layer.metadata for layer in model.layers if isinstance(layer, Rescale)), {})
-    names = tuple(map(str, metadata.get("labels") or labels_beside(path) or ()))
+    names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
-    rule = {**DEFAULT, **stated_rule(model)}
-    shorter = before_crop(min(size), rule) if rule["resize"] == "crop" and rule["crop_pct"] else None
+    rule = evaluation_rule(model)
+    shorter = before_crop(min(size), rule) if rule["resize"] == "crop" else None
     data = config.Data(source="", resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
     stand_in = config.Recipe(name=path.stem, model={}, data=data)
     return Found(trained, stand_in, str(path), pathlib.Path("exports", path.stem))

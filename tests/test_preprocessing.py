@@ -1,6 +1,7 @@
 import importlib.util
 import os
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import preprocess, vit
+from keras_vit.preprocessing import stated_labels
 
 pytestmark = pytest.mark.backend
 
@@ -163,3 +165,26 @@ def test_is_what_transformers_does():
     processor = ViTImageProcessor(size={"height": 16, "width": 16}, do_normalize=False, do_rescale=False)
     theirs = np.asarray(processor(Image.fromarray(PHOTO), return_tensors="np")["pixel_values"])[0].transpose(1, 2, 0)
     np.testing.assert_allclose(preprocess(model({**DIRECT, "antialias": True}), PHOTO)[0], theirs, atol=1.01)
+
+
+@pytest.mark.parametrize(
+    "rule, said",
+    [
+        ({**CROP, "crop_pct": "0.9"}, "crop_pct='0.9'"),
+        ({**CROP, "crop_pct": None}, "crop_pct=None"),
+        ({**CROP, "interpolation": ["bicubic"]}, "interpolation="),
+        ({**DIRECT, "full_size": "384"}, "full_size='384'"),
+    ],
+)
+def test_a_rule_of_a_damaged_configuration_is_named(rule, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        preprocess(model(rule), [PHOTO])
+
+
+def test_what_travels_is_found_in_a_nested_model():
+    inside = vit("mu/4", image_size=16, num_classes=2, metadata={"evaluation": CROP, "labels": ["a", "b"]})
+    inputs = keras.Input((16, 16, 3))
+    outer = keras.Model(inputs, keras.layers.Activation("softmax")(inside(inputs)))
+    np.testing.assert_array_equal(preprocess(outer, PHOTO), preprocess(inside, PHOTO))
+    assert stated_labels(outer) == stated_labels(inside) == ("a", "b")
+    assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None

@@ -97,7 +97,7 @@ def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
     assert [path for path, *_ in found] == pictures
     assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
     assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
-    with pytest.raises(ValueError, match="b.png' cannot be read as an image"):
+    with pytest.raises(ValueError, match="b.png' is no image of a kind that is read"):
         results.predict(run, pictures)
     with pytest.raises(ValueError, match="`top` is a positive integer. Received: top=0"):
         results.predict(run, pictures, top=0)

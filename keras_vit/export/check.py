@@ -84,7 +84,8 @@ def check_classes(model, images, classes):
     if classes is not None:
         if images is None:
             raise ValueError("`classes` are those of `images`. Received: images=None")
-        checks.class_indices(classes, model.output_shape[-1], len(images), "classes")
+        count = len(checks.pixels(images, model.input_shape[1:]))
+        checks.class_indices(classes, model.output_shape[-1], count, "classes")
 
 
 def report(path, model, images, run, operators, *, quantize=None, probabilities=False, classes=None, cost=None):

@@ -42,6 +42,7 @@ def compare_layers(reference, other, images):
     >>> for row in sorted(compare_layers("float.tflite", "int8.tflite", images), key=lambda row: -row.error)[:5]:
     ...     print(f"{row.error:.1%}  {row.operator}  {row.tensor}")
     """
+    reference, other = checks.path("reference", reference), checks.path("other", other)
     ours, theirs = _open(reference), _open(other)
     shape = tuple(int(n) for n in ours[0].get_input_details()[0]["shape"][1:])
     for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):

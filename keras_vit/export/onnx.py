@@ -22,7 +22,7 @@ def export_onnx(model, path, *, images=None, classes=None, labels=None, probabil
         path: File to write, ending in `.onnx`; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
         classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
-        labels: Names of the classes in order, for the JSON.
+        labels: Names of the classes in order, for the JSON; those that travel with the model if `None`.
         probabilities: Whether it gives the soft-max of the logits.
         overwrite: Whether to replace what is at `path`.
 

@@ -7,8 +7,8 @@ import tempfile
 
 import keras
 
-from keras_vit import files
-from keras_vit.preprocessing import stated_rule
+from keras_vit import checks, files
+from keras_vit.preprocessing import stated_labels, stated_rule
 
 EXTRAS = {"quantize": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}
 LIMIT = 2**31 - 2**20  # bytes of a flatbuffer or a protocol buffer, less what is not weights
@@ -54,7 +54,8 @@ def check_labels(model, labels):
 
 
 def facts(model, labels):
-    """Returns what a user of an exported file has to know, for JSON."""
+    """Returns what a user of an exported file has to know, for JSON. Labels are those that travel with the model."""
+    labels = stated_labels(model) if labels is None else labels
     return {
         "model": model.name,
         "input": {
@@ -78,7 +79,7 @@ def need(quantize=(), onnx=False):
 
 def check_free(path, overwrite):
     """Raises FileExistsError if there is something at a path that is not to be overwritten."""
-    if pathlib.Path(path).exists() and not overwrite:
+    if checks.path("path", path).exists() and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from keras_vit.config import Data
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
-from keras_vit.preprocessing import DEFAULT, before_crop, stated_rule
+from keras_vit.preprocessing import before_crop, evaluation_rule
 
 
 def export_saved_model(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
@@ -21,7 +21,7 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
         path: Folder to write; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
         classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
-        labels: Names of the classes in order, for the JSON.
+        labels: Names of the classes in order, for the JSON; those that travel with the model if `None`.
         probabilities: Whether it gives the soft-max of the logits.
         overwrite: Whether to replace what is at `path`.
 
@@ -37,6 +37,7 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
     check.check_classes(model, images, classes)
+    prepare.check_free(path, overwrite)
     images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
         write(float32(model), temporary, None, probabilities=probabilities, encoded=True)
@@ -55,6 +56,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     import tensorflow as tf
 
     name = "probabilities" if probabilities else "logits"
+    (height, width, channels), rule = model.input_shape[1:], evaluation_rule(model)
+    full = rule["full_size"]
 
     def serve(images):
         logits = model(tf.cast(images, "float32"), training=False)
@@ -63,10 +66,10 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image
 
-        size, rule = model.input_shape[1:], {**DEFAULT, **stated_rule(model)}
-        shorter = before_crop(min(size[:2]), rule) if rule["resize"] == "crop" else None
+        shorter = before_crop(min(full), rule) if rule["resize"] == "crop" else None
         data = Data(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
-        return serve(tf.map_fn(lambda item: evaluation_image(item, size, data), encoded, fn_output_signature="float32"))
+        image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
+        return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))
 
     archive = keras.export.ExportArchive()
     archive.track(model)

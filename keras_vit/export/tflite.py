@@ -43,7 +43,7 @@ def export_tflite(
         batch_size: Number of images of one call; 1 for `"int8"` and `"int16x8"`.
         input_dtype: `"float32"` or `"uint8"`, of the pixels that the file takes.
         probabilities: Whether it gives the soft-max of the logits.
-        labels: Names of the classes in order, for the JSON.
+        labels: Names of the classes in order, for the JSON; those that travel with the model if `None`.
         images: Pixels to compare on, an array as `calibration`. If `None`: those of calibration for the formats that
             use it, random ones for the others.
         classes: Right classes of `images`, integers; the report then tells top-1 accuracy.

@@ -93,10 +93,9 @@ def images(values, **counted):
     """Returns a batch of pixels, of which there are as many as of each named list that is given."""
     values = checks.pixels(values)
     for name, others in counted.items():
-        if others is not None and len(others) != len(values):
-            raise ValueError(
-                f"Every image has one of `{name}`. Received: {len(values)} images and {len(others)} {name}"
-            )
+        count = len(others) if hasattr(others, "__len__") else repr(others)
+        if others is not None and count != len(values):
+            raise ValueError(f"Every image has one of `{name}`. Received: {len(values)} images and {count} {name}")
     return values
 
 

@@ -136,7 +136,15 @@ def test_what_comes_out_can_be_frozen(tmp_path):
 def test_other_keras_models_are_refused(tmp_path):
     inputs = keras.Input((8, 8, 3))
     keras.Model(inputs, keras.layers.Flatten()(inputs), name="flat").save(tmp_path / "flat.keras")
-    with pytest.raises(ValueError, match=r"flat.keras' cannot be read: A model of `keras_vit.vit` is needed"):
+    with pytest.raises(ValueError, match=r"flat.keras' cannot be read: A model with `TransformerBlock` layers"):
         from_checkpoint(tmp_path / "flat.keras")
     with pytest.raises(ValueError, match=r"written by model.save"):
         keras_vit.save_checkpoint(filled(), tmp_path / "new.keras", format="timm")
+
+
+def test_a_model_that_holds_a_vit_is_a_source_of_it(tmp_path):
+    inside = filled()
+    outer = keras.Sequential([inside, keras.layers.Dense(4)])
+    outer(PIXELS)
+    outer.save(tmp_path / "outer.keras")
+    assert_same_weights(weights(from_checkpoint(tmp_path / "outer.keras")), weights(inside))

@@ -8,6 +8,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+import keras_vit  # noqa: E402
 from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
@@ -51,7 +52,12 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [{}, {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True}]
+    "rule",
+    [
+        {},
+        {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True},
+        {"resize": "direct", "interpolation": "bilinear", "antialias": False, "full_size": [14, 9]},
+    ],
 )
 def test_files_are_taken_as_they_are(rule, tmp_path):
     model = tiny(metadata={"evaluation": rule})
@@ -65,3 +71,10 @@ def test_files_are_taken_as_they_are(rule, tmp_path):
     np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=0.03)  # Pillow rounds to bytes
     facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
     assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == rule
+
+
+def test_class_names_travel_into_the_export(tmp_path):
+    model = keras_vit.from_recipe("mnist", pretrained=True)
+    export_saved_model(model, tmp_path / "mnist")
+    told = json.loads((tmp_path / "mnist" / "assets.extra" / "keras_vit.json").read_text())
+    assert told["labels"] == list("0123456789")

@@ -1,0 +1,145 @@
+"""Every public function, given something else than it takes, says so in one sentence before it does anything."""
+
+import contextlib
+import inspect
+import re
+
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from tests.test_house import PUBLIC
+
+pytest.importorskip("tensorflow")
+
+ODD = {
+    "a number": 3.5,
+    "text": "nonsense",
+    "bytes": b"\xff",
+    "an object": object(),
+    "a list": [None],
+    "a dictionary": {1: 2},
+}
+SENTENCE = "Received|There (is|are) no|must be|needs|no such|is no |cannot be|holds? no"
+PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("uint8")
+LABELS = np.arange(4) % 3
+
+
+def model():
+    return keras_vit.vit("mu/4", image_size=8, num_classes=3)
+
+
+def small():
+    from tests.small import small
+
+    return small()
+
+
+# What each function takes: arguments that are right, of which one at a time is replaced. Others are settings of these.
+TAKES = {
+    "add_lora": lambda: dict(model=model(), rank=2),
+    "attention_maps": lambda: dict(model=model(), images=PIXELS),
+    "attention_relevance": lambda: dict(model=model(), images=PIXELS, classes=1),
+    "attention_rollout": lambda: dict(model=model(), images=PIXELS, fusion="mean", discard=0.1),
+    "check_data": lambda: dict(model=model(), images=PIXELS, labels=LABELS),
+    "compare_layers": lambda: dict(reference="a.tflite", other="b.tflite", images=PIXELS),
+    "count_macs": lambda: dict(model=model()),
+    "datasets": lambda: dict(recipe=small(), train=None, validation=None),
+    "evaluate": lambda: dict(target="nowhere", split=None, arrays=None),
+    "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
+    "export_saved_model": lambda: dict(model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc")),
+    "export_tflite": lambda: dict(
+        model=model(), path="a.tflite", quantize=None, batch_size=1, input_dtype="float32", images=PIXELS,
+        classes=LABELS, labels=list("abc"),
+    ),
+    "features": lambda: dict(model=model(), layers=[0]),
+    "fit": lambda: dict(recipe=small(), train=None, validation=None, save_steps=None),
+    "freeze": lambda: dict(model=model(), upto=0),
+    "from_checkpoint": lambda: dict(
+        source="none.npz", format="auto", head=None, resample=None, patches="resize", grid=None, sha256=None
+    ),
+    "from_pretrained": lambda: dict(name="mnist"),
+    "from_recipe": lambda: dict(name="digits", changes=None),
+    "list_checkpoints": lambda: dict(words="B/16"),
+    "list_recipes": dict,
+    "list_variants": dict,
+    "load_recipe": lambda: dict(name="digits", changes={}),
+    "load_run": lambda: dict(target="nowhere", file="model.keras"),
+    "load_weights": lambda: dict(model=model(), source="none.npz", format="auto", head="require", patches="require"),
+    "merge_lora": lambda: dict(model=model()),
+    "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
+    "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
+    "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
+    "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
+    "vit": lambda: dict(
+        variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",
+        dropout=0.0, stochastic_depth=0.0, gelu="tanh", epsilon=1e-6, mean=0.5, std=0.5, stem=None, width=32, depth=1,
+        num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None,
+    ),
+}  # fmt: skip
+LAYERS = {
+    "ConvStem": dict(filters=(8,), strides=None),
+    "Distiller": dict(student=None, teacher=None),
+    "LayerScale": dict(initial_value=1e-4),
+    "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, dropout=0.0),
+    "MultiHeadSelfAttention": dict(num_heads=2, qkv_bias=True, qk_norm=False, epsilon=1e-6, dropout=0.0),
+    "PatchEncoder": dict(width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0),
+    "Patches": dict(patch_size=4),
+    "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
+    "Rescale": dict(mean=0.5, std=0.5, metadata=None),
+    "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
+    "StochasticDepth": dict(rate=0.1),
+    "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
+    "TransformerBlock": dict(num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_first=True),
+}
+RECIPES = {"Augment", "Data", "Optim", "Recipe"}  # tested in test_config
+TABLES = {"HYBRIDS", "VARIANTS"}
+
+
+def test_the_table_is_complete():
+    assert set(TAKES) | set(LAYERS) | RECIPES | TABLES == set(PUBLIC.split())
+
+
+def faults(function, make):
+    """Calls a function with each argument replaced by each odd value; returns what was no sentence."""
+    found = []
+    for name in make():
+        for kind, value in ODD.items():
+            arguments = make() | {name: value}
+            words = (arguments.pop("words"),) if "words" in arguments else ()
+            try:
+                function(*words, **arguments)
+            except (ValueError, TypeError, OSError, ImportError) as error:
+                told = str(error)
+                if not re.search(SENTENCE, told) or "\n" in told or len(told) > 700:
+                    found.append(f"{name}={kind}: {type(error).__name__}: {told[:150]}")
+            except Exception as error:
+                found.append(f"{name}={kind}: {type(error).__name__}: {str(error)[:150]}")
+    return found
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_functions(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not faults(getattr(keras_vit, name), TAKES[name])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    assert not faults(getattr(keras_vit, name), lambda: dict(LAYERS[name]))
+
+
+def test_arguments_of_the_table_are_the_functions():
+    for name, make in TAKES.items():
+        known = inspect.signature(getattr(keras_vit, name)).parameters
+        assert set(make()) <= set(known), name
+
+
+@pytest.mark.parametrize("name", ["attention_maps", "attention_rollout", "features", "plot_attention", "preprocess"])
+def test_models_of_other_kinds(name):
+    inputs = keras.Input((8, 8, 3))
+    plain = keras.Model(inputs, keras.layers.Flatten()(inputs), name="plain")
+    more = {} if name == "features" else {"images": PIXELS}
+    with contextlib.suppress(ValueError) if name == "preprocess" else pytest.raises(ValueError, match=SENTENCE):
+        getattr(keras_vit, name)(plain, **more)
