@@ -74,16 +74,20 @@ def find(target, file=rundir.MODEL):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(target)!r}.")
         return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
+    own = pathlib.Path("runs", path.name)  # where `fit` writes by default
     if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
-        _refuse(path, str(target))
+        _refuse(path, str(target), own)
     recipe = cookbook.load_recipe(target)
-    trained = Trained(
-        cookbook.from_recipe(recipe, pretrained=True), recipe, labels_beside(cookbook.weights_path(recipe))
-    )
+    if recipe.weights is None and rundir.is_run(own):
+        raise ValueError(
+            f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
+        )
+    labels = labels_beside(cookbook.weights_path(recipe))
+    trained = Trained(cookbook.from_recipe(recipe, pretrained=True), recipe, labels)
     return Found(trained, recipe, recipe.weights.file, pathlib.Path("exports", recipe.name))
 
 
-def _refuse(path, given):
+def _refuse(path, given, own):
     """Raises an error if a path leads to no model, or leads nowhere."""
     if path.is_dir():
         raise ValueError(f"{given!r} holds no run: it has no {rundir.RECIPE}.")
@@ -91,6 +95,8 @@ def _refuse(path, given):
         raise ValueError(
             f"A trained model is the directory of a run, a .keras file or a recipe's name. Received: {given!r}"
         )
+    if rundir.is_run(own):
+        raise FileNotFoundError(f"There is no run {given!r}. Did you mean {str(own)!r}?")
     if path.suffix or path.name != given:
         runs = sorted(str(file.parent) for file in path.parent.glob(f"*/{rundir.RECIPE}"))
         raise FileNotFoundError(f"There is no run {given!r}.{f' {checks.near(given, runs)}' if runs else ''}")

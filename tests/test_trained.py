@@ -164,3 +164,12 @@ def test_what_is_nothing_is_named(target, kind, said, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(kind, match=f"^{said}"):
         trained.load_run(target)
+
+
+@pytest.mark.parametrize("name, kind", [("digits", ValueError), ("mine", FileNotFoundError)])
+def test_a_run_where_fit_writes_is_pointed_to(name, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / name).mkdir(parents=True)
+    (tmp_path / "runs" / name / "recipe.json").write_text("{}")
+    with pytest.raises(kind, match=f"'{name}'.* Did you mean 'runs/{name}'?"):
+        trained.load_run(name)
