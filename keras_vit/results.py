@@ -132,7 +132,7 @@ def predict(target, files, top=3):
 
     Args:
         target: As in `load_run`.
-        files: Paths of images, and of folders that are searched for images, down to the lowest.
+        files: Paths of images, and of folders, which are searched with all their subfolders.
         top: How many classes to name.
 
     Returns:

@@ -185,7 +185,7 @@ def read_model(path):
             raise ValueError("no zip archive")
         return keras.models.load_model(path)
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
-        said = str((error.args or ("",))[0] or type(error).__name__)
+        said = str(error).strip() or type(error).__name__
         raise ValueError(f"{str(path)!r} is damaged, or no Keras model: {said.splitlines()[0]}") from None
 
 

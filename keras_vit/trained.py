@@ -104,6 +104,12 @@ def _refuse(path, given, own):
 
 def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
+    _, classes = _shapes(model, folder / file)
+    if classes != len(class_names):
+        raise ValueError(
+            f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
+            f"Received: a model of {classes}"
+        )
     home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
     trained = Trained(model, recipe, class_names)
     return Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))

@@ -37,6 +37,12 @@ def test_a_run_and_the_files_in_it(folder):
     assert trained.load_run(folder / "third.keras").recipe.name == "mine"
 
 
+def test_a_file_of_other_classes_in_a_run_is_refused(folder):
+    keras_vit.vit("Ti/4", image_size=8, depth=1, num_classes=3).save(folder / "other.keras")
+    with pytest.raises(ValueError, match=r"other.keras' must have the classes of its run, 10 in .* a model of 3$"):
+        trained.load_run(folder / "other.keras")
+
+
 def test_what_is_made_of_two_models_of_a_run_does_not_mix(folder):
     last, best = trained.find(folder), trained.find(folder / "best.keras")
     assert (last.home, best.home) == (folder, folder / "best") and last.run == best.run == folder

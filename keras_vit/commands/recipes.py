@@ -42,9 +42,7 @@ def show(recipe: Name, changes: Changes = ()) -> None:
     print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
 
 
-def copy(
-    recipe: Name, to: Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
-) -> None:
+def copy(recipe: Name, to: To) -> None:
     """Copy a recipe's file, to edit it and fit your own."""
     from keras_vit import cookbook
 

@@ -31,7 +31,7 @@ def predict(run: Run, images: Images = (), *, top: Count = 3) -> None:
     """Classify images.
 
     Args:
-        images: Image files, and folders that are searched for images.
+        images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
     """
     from keras_vit import results, trained

@@ -53,7 +53,7 @@ def arranged(command, words, prog):
     """Returns a command's words with its options in front, wherever they stood: tyro takes the others in one piece.
 
     Raises:
-        ValueError: For an unknown option, and for less words or more than the command takes.
+        ValueError: For an unknown option, and for fewer words or more than the command takes.
     """
     parameters = inspect.signature(command).parameters.values()
     known = {f"--{p.name.replace('_', '-')}": _type(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -88,7 +88,7 @@ def arranged(command, words, prog):
         first, *_ = more = others[len(places) :]
         choices = [choice for kind in known.values() for choice in _choices(kind)]
         hint = f" {_near(first, choices)}" if choices else ""
-        raise ValueError(f"Words too many: {' '.join(more)}.{hint} For help: {prog} --help")
+        raise ValueError(f"Too many words: {' '.join(more)}.{hint} For help: {prog} --help")
     return [*options, "--", *others]
 
 

@@ -64,3 +64,13 @@ def test_a_command_is_quiet():
     done = run("-m", "keras_vit", "export", "mnist", "--to", os.devnull)  # which is there
     assert done.returncode == 2
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["Exporting", "error:"]
+
+
+def test_a_recipe_of_your_own_finds_every_name(tmp_path):
+    recipe = tmp_path / "mine.py"
+    recipe.write_text(
+        "import keras_vit\nfrom keras_vit import Recipe, Optim\nfrom keras_vit.config import Data\n"
+        "assert keras_vit.plots\nrecipe = Recipe(name='mine', model={'depth': 1}, data=Data(), optim=Optim(epochs=7))\n"
+    )
+    done = run("-m", "keras_vit", "show", str(recipe))
+    assert "name = 'mine'" in done.stdout and "optim.epochs = 7" in done.stdout and not done.stderr

@@ -72,8 +72,8 @@ def test_a_word_after_two_dashes_is_no_option():
         ("fit digits --tensorboard=yes", "--tensorboard takes no value. Received: '--tensorboard=yes'"),
         ("fit digits --save-steps x", "--save-steps: a whole number is needed. Received: 'x'"),
         ("export a --quantize int9", "Invalid choice 'int9' for argument '--quantize'. Expected one of ('int8', 'dyn"),
-        ("export a --quantize int8 int9", "Words too many: int9. Did you mean 'int8'?"),
-        ("stop now", "Words too many: now. For help: python -m keras_vit stop --help"),
+        ("export a --quantize int8 int9", "Too many words: int9. Did you mean 'int8'?"),
+        ("stop now", "Too many words: now. For help: python -m keras_vit stop --help"),
     ],
 )
 def test_wrong_words_are_one_sentence(words, sentence):
