@@ -110,7 +110,7 @@ def report(path, model, images, run, operators, *, quantize=None, probabilities=
     """
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
-        raise RuntimeError(f"{str(path)!r} needs operators outside the runtime's own: {', '.join(flex)}.")
+        raise RuntimeError(f"{path.name!r} needs operators outside the runtime's own: {', '.join(flex)}.")
     plain = float32(model)
     expected = outputs(plain, images)
     if plain is not model and not _apart(outputs(model, images[:8]), expected[:8]) <= MEAN:
@@ -123,7 +123,7 @@ def report(path, model, images, run, operators, *, quantize=None, probabilities=
     value, allowed = float(difference.max()) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
     if not (value <= allowed and _apart(found, expected) <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
-            f"{str(path)!r} gives something else than the model: largest difference {value:.3g} of the range, mean "
+            f"{path.name!r} gives something else than the model: largest difference {value:.3g} of the range, mean "
             f"{_apart(found, expected):.3g} of the mean deviation. Nothing was kept."
         )
     accuracy = None

@@ -94,7 +94,7 @@ def export_tflite(
             classes=classes,
             cost=runtimes.profile(temporary),
         )
-        on_gpu = gpu.check(temporary, plain, images, run, report, batch_size)
+        on_gpu = gpu.check(temporary, images, run, report, batch_size)
     report = dataclasses.replace(report, path=str(path), **on_gpu)
     facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
     check.write_json(f"{path}.json", report, **facts)

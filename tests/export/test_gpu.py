@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import ResNetStem, export_tflite, from_recipe, vit
 from keras_vit.config import Data
+from keras_vit.counting import count_macs
 from keras_vit.data import sources
 from keras_vit.export import gpu, runtimes
 from tests.export.test_saved_model import IMAGES, tiny
@@ -100,7 +101,10 @@ def test_shipped_models_on_real_images(name, data, tmp_path, vulkan, untimed, mo
 
 def test_other_answers_fail_and_leave_nothing(tmp_path, vulkan, monkeypatch):
     monkeypatch.setattr("keras_vit.export.ranks.align", lambda path: None)
-    with pytest.raises(RuntimeError, match=r"on the GPU \(SwiftShader.*largest difference 0\.\d+ of the range"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"^'m.tflite' gives something else on the GPU \(SwiftShader.*largest difference 0\.\d+ of the range",
+    ):
         export_tflite(tiny(pooling="gap"), tmp_path / "m.tflite", images=IMAGES)
     assert not list(tmp_path.iterdir())
 
@@ -140,6 +144,13 @@ def test_what_a_driver_may_do_does_not_end_the_export(run, said, tmp_path, drive
         monkeypatch.setattr(gpu, "SECONDS", 3)
     report = export_tflite(tiny(), tmp_path / "m.tflite")
     assert (report.gpu, report.gpu_note) == ("not run", said) and said in str(report)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(stem="conv", pooling="gap"), dict(position=None, registers=2)])
+def test_multiply_adds_are_counted_in_the_file(options, tmp_path, untimed):
+    model = tiny(**options)
+    export_tflite(model, tmp_path / "m.tflite", batch_size=2)
+    assert gpu._macs(tmp_path / "m.tflite") == 2 * count_macs(model)
 
 
 def test_large_models_are_passed_over(tmp_path, driver, monkeypatch):
