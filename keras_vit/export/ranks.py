@@ -39,6 +39,7 @@ class _Graph:
         self.types = {code: name for name, code in vars(schema.TensorType).items()}
         self.operators, graph.operators = graph.operators, []
         self.makers = {int(index): op for op in self.operators for index in op.outputs}
+        self.changed = False
 
     def align(self):
         """Returns whether anything was changed."""
@@ -53,10 +54,9 @@ class _Graph:
                 self.graph.operators.append(op)
             else:
                 self.graph.operators.append(op)
-        changed = len(self.graph.operators) > len(self.operators)
         used = {int(index) for op in self.graph.operators for index in op.inputs} | set(map(int, self.graph.outputs))
         self.graph.operators = [op for op in self.graph.operators if used & set(map(int, op.outputs))]
-        return changed
+        return self.changed
 
     def _elementwise(self, op):
         shapes = [self._shape(index) for index in op.inputs]
@@ -90,7 +90,7 @@ class _Graph:
 
     def _reshaped(self, index, shape):
         """Returns the index of a tensor in another shape; for one that is in the file without an operator."""
-        new = self._like(index, shape)
+        new, self.changed = self._like(index, shape), True
         if self._half(index):
             op = copy.copy(self.makers[int(index)])
             op.inputs, op.outputs = [self._reshaped(op.inputs[0], shape)], [new]
@@ -115,12 +115,9 @@ class _Graph:
         schema, shape = self.schema, np.array(self._shape(target), "int32")
         buffer, sizes, op = schema.BufferT(), schema.TensorT(), schema.OperatorT()
         buffer.data = shape.view("uint8")
-        sizes.shape, sizes.type, sizes.buffer = (
-            np.array([len(shape)], "int32"),
-            schema.TensorType.INT32,
-            len(self.model.buffers),
-        )
         self.model.buffers.append(buffer)
+        sizes.shape, sizes.type = np.array([len(shape)], "int32"), schema.TensorType.INT32
+        sizes.buffer = len(self.model.buffers) - 1
         op.opcodeIndex, op.outputs = self._code(), [target]
         op.inputs = [source, self._add(sizes, self.graph.tensors[target].name + b"/sizes")]
         op.builtinOptionsType, op.builtinOptions = schema.BuiltinOptions.ReshapeOptions, schema.ReshapeOptionsT()
