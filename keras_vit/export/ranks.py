@@ -1,15 +1,15 @@
 """TFLite graphs in the forms that LiteRT's GPU accelerator computes right.
 
-Four forms that TensorFlow's converter writes are right on the CPU, and on the GPU (ai-edge-litert 2.3) they are not:
+TensorFlow's converter writes four forms that the CPU computes right and the GPU (ai-edge-litert 2.3) does not:
 
-- A table is added to tokens, or multiplied with them, and one of the two has fewer axes, or both have two. The
-  converter makes it so when it drops the RESHAPE between a dense layer and the positions. The GPU aligns axes on the
-  left, and reads the first row of the table for every token.
-- The same with integers, whatever the operands.
-- A dense layer with weights of 8 bits takes a tensor of more than two axes: wrong, or the file does not compile.
-- A matrix product takes one tensor twice: the process ends.
+- A constant table is added to tokens, or multiplied with them, and one operand has fewer axes, or both have two. This
+  is how learned positions come out, because the converter drops the RESHAPE after a dense layer. The GPU aligns axes on
+  the left: it reads the first row of the table for every token.
+- Two tensors of integers of different rank, in the same operations.
+- A dense layer with 8-bit weights takes a tensor of more than two axes. The result is wrong, or nothing compiles.
+- A matrix product takes the same tensor twice. The process ends.
 
-A RESHAPE before and after mends each. It moves no number, and XNNPACK runs it.
+A RESHAPE before or after mends each. XNNPACK runs it, and no number changes.
 """
 
 import copy
@@ -63,11 +63,11 @@ class _Graph:
         table = any(self._constant(index) and math.prod(shape[:-1]) > 1 for index, shape in zip(op.inputs, shapes))
         rank = max(3 if table else 0, *map(len, shapes))
         integers = any(self._type(index) != "FLOAT32" for index in op.inputs)
-        if not (table or integers) or {len(shape) for shape in shapes if shape} <= {rank}:
+        if not (table or integers) or {len(shape) for shape in shapes if len(shape) > 1} <= {rank}:
             self.graph.operators.append(op)
             return
         given = zip(op.inputs, shapes)
-        op.inputs = [self._reshaped(i, _padded(s, rank)) if 0 < len(s) < rank else i for i, s in given]
+        op.inputs = [self._reshaped(i, _padded(s, rank)) if 1 < len(s) < rank else i for i, s in given]
         self._append(op, _padded(self._shape(op.outputs[0]), rank))
 
     def _dense(self, op):
