@@ -141,13 +141,13 @@ def from_recipe(name, changes=None, *, pretrained=False):
     with scope:
         name = {"name": re.sub(r"[^\w.-]+", "_", recipe.name)}  # Keras takes no slash
         model = vit(**{k: v for k, v in {**name, **check(recipe).model}.items() if not path or k != "weights"})
-    metadata = model.get_layer("rescale").metadata
+    rescale = model.get_layer("rescale")
     if path:
         trained = load_recipe(path.stem).model.get("num_classes")
         new_head = recipe.model.get("num_classes") != trained
         load_weights(model, path, head="new" if new_head else "require", patches="resize")
-        metadata["source"] = path.name
-    metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
+        rescale.metadata["source"] = path.name
+    rescale.metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
     return model
 
 

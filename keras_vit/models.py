@@ -118,6 +118,8 @@ def vit(
     sizes = row._asdict() | {name: value for name, value in given.items() if value is not None}
     width, depth, num_heads = sizes["width"], sizes["depth"], sizes["num_heads"]
     checks.positive(width=width, depth=depth, num_heads=num_heads, channels=channels)
+    if depth > variants.MAX_BLOCKS:
+        raise ValueError(f"A model has at most {variants.MAX_BLOCKS} blocks. Received: depth={depth}")
     mlp_dim = 4 * width if sizes["mlp_dim"] is None else sizes["mlp_dim"]
     checks.positive(mlp_dim=mlp_dim)
     checks.above_zero(epsilon=epsilon, **({} if layer_scale is None else {"layer_scale": layer_scale}))

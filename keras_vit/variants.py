@@ -52,6 +52,7 @@ HYBRIDS = {
 PATCH_SIZES = {"mu": (2, 4, 16), "So400m": (14, 16), "H": (14,), "g": (14,), "G": (14,)}  # published ones
 NAMES = [f"{row}/{patch}" for row in VARIANTS for patch in PATCH_SIZES.get(row, (8, 16, 32))] + list(HYBRIDS)
 SIZES = Variant._fields[:-1]
+MAX_BLOCKS = 1000  # a file, or a slip of the hand, may ask for any number
 CUSTOM = Variant(None, None, None, None, "custom")
 
 

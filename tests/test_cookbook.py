@@ -57,7 +57,9 @@ def test_weights_of_another_model_are_refused():
 
 def test_trained_weights_are_adapted():
     trained = keras_vit.from_recipe("mnist", pretrained=True)
-    assert trained.get_layer("rescale").metadata["labels"] == list("0123456789")
+    metadata = trained.get_layer("rescale").metadata
+    assert metadata["labels"] == list("0123456789") and metadata["source"] == "mnist.keras"
+    assert metadata["evaluation"]["resize"] == "direct" and metadata["evaluation"]["antialias"]
     change = {"model.num_classes": 5, "model.image_size": 56, "model.channels": 3}
     other = keras_vit.from_recipe("mnist", change, pretrained=True)
     assert other.input_shape == (None, 56, 56, 3) and other.output_shape == (None, 5)

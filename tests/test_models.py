@@ -277,7 +277,7 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         (dict(variant="Ti/16", num_heads=5), "width of 192 cannot be split into 5 heads"),
         (dict(variant="Ti/16", image_size="big"), "image_size='big'"),
         *((dict(variant="Ti/16", **{k: "x"}), f"{k}='x'") for k in ("pooling", "position", "gelu")),
-        (dict(variant="Ti/16", depth=-1), "depth=-1"),
+        *((dict(variant="Ti/16", depth=depth), f"depth={depth}") for depth in (-1, 10**12)),
         *((dict(variant="Ti/16", epsilon=value), f"epsilon={value}") for value in (0, np.inf)),
         (dict(variant="Ti/16", num_classes=-1), "num_classes=-1"),
         (dict(variant="Ti/16", stochastic_depth=1.5), "stochastic_depth=1.5"),

@@ -148,3 +148,16 @@ def test_a_model_that_holds_a_vit_is_a_source_of_it(tmp_path):
     outer(PIXELS)
     outer.save(tmp_path / "outer.keras")
     assert_same_weights(weights(from_checkpoint(tmp_path / "outer.keras")), weights(inside))
+
+
+def test_files_of_the_first_weeks_are_read(tmp_path):
+    """Keras's own layer rescaled the pixels then."""
+    model = filled()
+    inputs = keras.Input((32, 48, 3))
+    x = keras.layers.Rescaling(1 / 127.5, -1, name="rescale")(inputs)
+    for layer in model.layers[2:]:
+        x = layer(x)
+    keras.Model(inputs, x).save(tmp_path / "old.keras")
+    again = from_checkpoint(tmp_path / "old.keras")
+    np.testing.assert_allclose(answers(again), answers(model), atol=1e-4)
+    assert again.get_layer("rescale").mean == pytest.approx(0.5)
