@@ -166,7 +166,7 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    if len(names) != model.output_shape[-1]:
+    if file in (MODEL, BEST) and len(names) != model.output_shape[-1]:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it names {len(names)} classes, of a model with "
             f"{model.output_shape[-1]}. The same call of fit writes it anew."
