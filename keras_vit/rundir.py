@@ -95,7 +95,7 @@ def _refuse_foreign(folder):
     if is_run(folder) or not folder.exists():
         return
     names = {path.name for path in folder.iterdir()}
-    begun = {f".part-{name}" for name in (RECIPE, LABELS, DATA, MACHINE)}
+    begun = {f"{files.UNFINISHED}{name}" for name in (RECIPE, LABELS, DATA, MACHINE)}
     begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
         raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
