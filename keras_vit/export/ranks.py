@@ -5,8 +5,8 @@ TensorFlow's converter writes four forms that the CPU computes right and the GPU
 - A constant table is added to tokens, or multiplied with them, and one operand has fewer axes, or both have two. This
   is how learned positions come out, because the converter drops the RESHAPE after a dense layer. The GPU aligns axes on
   the left: it reads the first row of the table for every token.
-- Two tensors of integers of different rank, in the same operations.
-- A dense layer with 8-bit weights takes a tensor of more than two axes. The result is wrong, or nothing compiles.
+- The same with 8-bit integers of different rank: any two tensors, vectors too.
+- A dense layer with 8-bit weights makes a matrix of a tensor of more axes. The result is wrong, or nothing compiles.
 - A matrix product takes the same tensor twice. The process ends.
 
 A RESHAPE before or after mends each. XNNPACK runs it, and no number changes.
@@ -62,22 +62,20 @@ class _Graph:
         shapes = [self._shape(index) for index in op.inputs]
         table = any(self._constant(index) and math.prod(shape[:-1]) > 1 for index, shape in zip(op.inputs, shapes))
         rank = max(3 if table else 0, *map(len, shapes))
-        integers = any(self._type(index) != "FLOAT32" for index in op.inputs)
-        if not (table or integers) or {len(shape) for shape in shapes if len(shape) > 1} <= {rank}:
+        integers = any(self._type(index) == "INT8" for index in op.inputs)
+        if not (table or integers) or {len(shape) for shape in shapes if shape} <= {rank}:
             self.graph.operators.append(op)
             return
         given = zip(op.inputs, shapes)
-        op.inputs = [self._reshaped(i, _padded(s, rank)) if 1 < len(s) < rank else i for i, s in given]
+        op.inputs = [self._reshaped(i, _padded(s, rank)) if 0 < len(s) < rank else i for i, s in given]
         self._append(op, _padded(self._shape(op.outputs[0]), rank))
 
     def _dense(self, op):
         *rows, width = self._shape(op.inputs[0])
-        if len(rows) < 2 or self._type(op.inputs[1]) == "FLOAT32":
-            self.graph.operators.append(op)
-            return
-        matrix = self._reshaped(op.inputs[0], [math.prod(rows), width])
-        op.inputs, op.builtinOptions.keepNumDims = [matrix, *op.inputs[1:]], False
-        self._append(op, [math.prod(rows), self._shape(op.outputs[0])[-1]])
+        small = self._type(op.inputs[1]) != "FLOAT32" and self._type(op.inputs[0]) in ("FLOAT32", "INT8")
+        if small and len(rows) > 1 and not op.builtinOptions.keepNumDims:
+            op.inputs = [self._reshaped(op.inputs[0], [math.prod(rows), width]), *op.inputs[1:]]
+        self.graph.operators.append(op)
 
     def _append(self, op, shape):
         """Appends an operator that gives another shape now, and where it does the way back to its own."""

@@ -32,9 +32,9 @@ def network():
 
 # Every pooling, prefix, position and stem; a third of them in floats.
 TABLE = [
-    (dict(), "integer"),
+    (dict(), "float32"),
     (dict(class_position=False, registers=1), "float16"),
-    (dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True), "dynamic"),
+    (dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True), "dynamic integer"),
     (dict(position="sincos2d", channels=1), "float32"),
     (dict(pooling="gap"), "float32 float16 dynamic int8 integer int16x8"),
     (dict(pooling="gap", class_token=True, registers=1, class_position=False), "float32"),
