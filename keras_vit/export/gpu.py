@@ -83,12 +83,13 @@ def check(path, images, run, report, batch_size=1):
     Raises:
         RuntimeError: If the GPU computes something else.
     """
-    found, macs = drivers(), _macs(path)
-    calls = min(-(-IMAGES // batch_size), int(MACS // max(macs, 1)))
+    found = drivers()
     if not sys.platform.startswith("linux"):
         return _not_run("it is tried on Linux alone")
     if not found:
         return _not_run("no Vulkan driver was found")
+    macs = _macs(path)
+    calls = min(-(-IMAGES // batch_size), int(MACS // max(macs, 1)))
     if not calls:
         return _not_run(f"a call takes {macs / 1e9:.3g} billion multiply-adds, and at most {MACS / 1e9:.3g} are tried")
     images = images[: min(calls * batch_size, IMAGES)]
@@ -120,9 +121,7 @@ def _macs(path):
     shapes = {tensor["index"]: tensor["shape"].tolist() for tensor in interpreter.get_tensor_details()}
     for op in interpreter._get_ops_details():
         if op["op_name"] in ("FULLY_CONNECTED", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D"):
-            given, weights, output = (
-                shapes[int(op[end][i])] for end, i in (("inputs", 0), ("inputs", 1), ("outputs", 0))
-            )
+            given, weights, output = (shapes[int(index)] for index in (*op["inputs"][:2], op["outputs"][0]))
             summed = {"BATCH_MATMUL": given[-1:], "DEPTHWISE_CONV_2D": weights[1:3]}.get(op["op_name"], weights[1:])
             macs += math.prod(output) * math.prod(summed)
     return macs
@@ -136,7 +135,7 @@ def _outputs(path, images, found):
     """Returns what the accelerator gives, whether it took all of the file, and the GPU; OSError if it gives nothing."""
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder) / "images.npy", images)
-        # Chromium has its loader of drivers beside its driver.
+        # Chromium's package has Vulkan's own library in the same folder.
         loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in found)]
         command = [sys.executable, "-c", _RUN, folder, str(path), *loaders]
         try:
