@@ -57,6 +57,13 @@ def above_zero(**values):
             raise ValueError(f"`{name}` is a number above 0. Received: {name}={value!r}")
 
 
+def number(**values):
+    """Raises unless every value is a finite number."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not math.isfinite(value):
+            raise ValueError(f"`{name}` must be a finite number. Received: {name}={value!r}")
+
+
 def switch(**values):
     """Raises unless every value is `True` or `False`: a text such as "False" would count as true."""
     for name, value in values.items():

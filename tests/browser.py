@@ -1,6 +1,7 @@
 """A browser for the tests of pages, on a machine without a network too."""
 
 import contextlib
+import os
 import pathlib
 import shutil
 from urllib.parse import urlsplit
@@ -20,7 +21,8 @@ def chromium():
         found = [path for path in map(shutil.which, NAMES) if path]
         own = pathlib.Path(playwright.chromium.executable_path)  # of `playwright install chromium`
         path = found[0] if found else str(own) if own.exists() else pytest.skip("Chromium is not installed")
-        browser = playwright.chromium.launch(executable_path=path, args=OFFLINE)
+        environment = {name: value for name, value in os.environ.items() if name != "VK_DRIVER_FILES"}  # its own driver
+        browser = playwright.chromium.launch(executable_path=path, args=OFFLINE, env=environment)
         try:
             yield browser
         finally:

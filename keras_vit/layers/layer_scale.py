@@ -32,7 +32,7 @@ class LayerScale(keras.layers.Layer):
 
     def __init__(self, initial_value=1e-4, **kwargs):
         super().__init__(**kwargs)
-        checks.above_zero(initial_value=initial_value)
+        checks.number(initial_value=initial_value)
         self.initial_value = initial_value
         self.supports_masking = True
 
