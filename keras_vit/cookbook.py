@@ -135,12 +135,13 @@ def from_recipe(name, changes=None, *, pretrained=False):
     recipe = (
         check(config.override(name, changes or {})) if isinstance(name, config.Recipe) else load_recipe(name, changes)
     )
-    path = weights_path(recipe) if pretrained else None
+    path = weights_path(recipe, _ADAPTED) if pretrained else None
     keras.utils.set_random_seed(recipe.seed)
     scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
     with scope:
         name = {"name": re.sub(r"[^\w.-]+", "_", recipe.name)}  # Keras takes no slash
-        model = vit(**{k: v for k, v in {**name, **check(recipe).model}.items() if not path or k != "weights"})
+        arguments = {**name, "channels": 3, **check(recipe).model}  # three, also where `weights` are of another number
+        model = vit(**{k: v for k, v in arguments.items() if not path or k != "weights"})
     rescale = model.get_layer("rescale")
     if path:
         trained = load_recipe(path.stem).model.get("num_classes")
@@ -158,14 +159,19 @@ def _evaluation(data, side):
     return {**rule, "interpolation": data.method, "antialias": data.antialias}
 
 
-def weights_path(recipe):
-    """Returns the file of a recipe's trained weights, once its hash is found right and the model is the trained one."""
+def weights_path(recipe, adapted=()):
+    """Returns the file of a recipe's trained weights, once its hash is found right and the model is the trained one.
+
+    Args:
+        recipe: A `Recipe`.
+        adapted: Arguments of the model that may be others.
+    """
     if recipe.weights is None:
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
         )
     path = folder("saved_models") / recipe.weights.file
-    trained, changeable = load_recipe(path.stem).model, _HARMLESS + _ADAPTED
+    trained, changeable = load_recipe(path.stem).model, (*_HARMLESS, *adapted)
     other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in changeable]
     if other:
         raise ValueError(f"The trained weights {path.name!r} are of another model. Different: {', '.join(other)}.")

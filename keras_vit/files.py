@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import time
 
-UNFINISHED = ".keras_vit-"  # begins the names of files and folders that are not whole yet
+UNFINISHED = ".keras_vit-unfinished-"  # begins the names of files and folders that are not whole yet
 _DAY = 24 * 60 * 60
 
 _PACKAGE = pathlib.Path(__file__).parent

@@ -7,6 +7,7 @@ from keras_vit.backbone import backbone, calls, leading_to
 from keras_vit.layers import TransformerBlock
 
 HEADS = ("head", "head_distilled")
+ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # behind the blocks, and no head
 
 
 def freeze(model, upto):
@@ -107,18 +108,19 @@ def merge_lora(model):
 
 
 def merged_values(model):
-    """Returns a model's weights by path, as arrays, low-rank updates added to the kernels."""
-    merged = {layer._kernel.path: layer.kernel for layer in model._flatten_layers()
-              if getattr(layer, "lora_enabled", False)}  # fmt: skip
-    return {v.path: snapshots.to_numpy(merged.get(v.path, v.value)) for v in model.weights}
+    """Returns a model's weights as arrays, in their order: LoRA's updates are added to the kernels, and left out."""
+    layers = [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+    merged = {id(layer._kernel): layer.kernel for layer in layers}
+    updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
+    return [snapshots.to_numpy(merged.get(id(v), v.value)) for v in model.weights if id(v) not in updates]
 
 
 def plain_copy(model, values):
-    """Returns a copy of a model with weights of its own, by path; it belongs to this process alone."""
+    """Returns a copy of a model with these weights, as `merged_values` gives them; it belongs to this process alone."""
     with distribution.apart():
         copy = type(model).from_config(model.get_config())
-        for variable in copy.weights:
-            variable.assign(values[variable.path])
+        for variable, value in zip(copy.weights, values, strict=True):
+            variable.assign(value)
     return copy
 
 
@@ -148,9 +150,11 @@ def _around(model):
 
 
 def _head(model):
-    """Returns the layers that a linear probe trains: those behind a nested ViT if they have weights, else its own."""
+    """Returns the layers that a linear probe trains: those with weights behind a nested ViT, else behind its blocks."""
     behind = [layer for layer in _around(model)[1] if layer.weights]
-    return behind or [layer for layer in backbone(model).layers if layer.name in HEADS]
+    layers = backbone(model).layers
+    last = max(i for i, layer in enumerate(layers) if isinstance(layer, TransformerBlock))
+    return behind or [layer for layer in layers[last + 1 :] if layer.weights and layer.name not in ENCODER]
 
 
 def _others(model):

@@ -15,6 +15,7 @@ import numpy as np
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # that TensorFlow reads
 MOST_PIXELS = 128_000_000  # of all frames, since a GIF is decoded whole
 MOST_BYTES = 2**29
+MOST_OBLONG = 100  # longer side to shorter: what fits a model's shorter side would fill the memory by the longer one
 GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
 LOCK = threading.Lock()  # the filters of warnings are those of all threads
 
@@ -107,11 +108,13 @@ def _fault(data):
     kind = None
     try:
         with opened(data) as image:
-            kind, area, tiles = image.format, image.width * image.height, image.tile
+            kind, sides, area, tiles = image.format, image.size, image.width * image.height, image.tile
     except Image.DecompressionBombError:
         area = math.inf
     except Exception:  # Pillow's readers of headers raise whatever they run into
         return f"is no image of a kind that is read: {', '.join(FORMATS)}"
+    if area < math.inf and max(sides) > MOST_OBLONG * min(sides):
+        return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, more than {MOST_OBLONG} to one"
     canvas, frames = _gif(data) if kind == "GIF" else (None, [])
     area = max(area, sum(width * height for _, _, width, height in frames))
     if area > MOST_PIXELS:

@@ -25,6 +25,12 @@ def read_labels(path):
     return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 
+def fitting(names, count):
+    """Returns names of classes as a list, if they are one text for each of so many classes, else `None`."""
+    told = isinstance(names, (list, tuple)) and len(names) == count and all(isinstance(name, str) for name in names)
+    return list(names) if told else None
+
+
 def labels_beside(path):
     """Returns the names of classes in a file next to a model's, or `None`.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.images import plain_pixels, read_pixels
+from keras_vit.labels import fitting
 from keras_vit.layers import Rescale
 from keras_vit.positions import resize_matrix
 
@@ -66,7 +67,7 @@ def evaluation_rule(model):
     """
     size = list(model.input_shape[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
-    rule["full_size"] = rule.get("full_size") or size
+    rule["full_size"] = (_is_own(model) and rule.get("full_size")) or size
     checks.one_of("resize", rule["resize"], ("direct", "crop"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
     if rule["resize"] == "crop":
@@ -84,8 +85,13 @@ def stated_rule(model):
 
 def stated_labels(model):
     """Returns the names of a model's classes that travel with it, as a tuple, or `None`."""
-    labels = _metadata(model).get("labels") or ()
-    return tuple(map(str, labels)) if len(labels) == model.output_shape[-1] else None
+    names = fitting(_metadata(model).get("labels"), model.output_shape[-1])
+    return names and tuple(names)
+
+
+def _is_own(model):
+    """Returns whether a model's first layer is in it, and not in another one nested in it."""
+    return any(isinstance(layer, Rescale) for layer in model.layers)
 
 
 def _metadata(model):

@@ -10,7 +10,7 @@ from keras_vit import checks, models, variants
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.load import Assumption, from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
-from keras_vit.checkpoints.read import SUFFIXES
+from keras_vit.checkpoints.read import RUN, SUFFIXES
 from keras_vit.files import folder
 
 
@@ -48,10 +48,10 @@ def from_pretrained(name, **overrides):
 
 def _place(source):
     """Returns the path or address that a source is, also if it names shipped weights; `None` if it is another name."""
-    shipped = {path.stem: path for path in folder("saved_models").glob("*.keras")}
-    if source in shipped:
-        return shipped[source]
     text, path = str(source), pathlib.Path(str(source)).expanduser()
+    shipped = {file.stem: file for file in folder("saved_models").glob("*.keras")}
+    if text in shipped and not (path / RUN).is_file():  # a run of that name comes first, as in `load_run`
+        return shipped[text]
     is_path = path.suffix in SUFFIXES or path.exists() or ("/" in text and not re.match(r"[\w+]+/\d+(-|$)", text))
     return source if is_path or "://" in text else None
 

@@ -3,7 +3,6 @@
 import math
 import pathlib
 
-import keras
 import numpy as np
 
 from keras_vit import checks, rundir
@@ -12,7 +11,7 @@ from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.preprocessing import preprocess
 from keras_vit.runs import need_tensorflow, pair_of
-from keras_vit.trained import find
+from keras_vit.trained import find, probabilities
 from keras_vit.trained import load_run as load_run
 
 IMAGES, VALUES = 64, 2**24  # of files that are classified at a time, and values of their pixels, at most
@@ -113,7 +112,7 @@ def explain(target, files=(), folder=None):
     model, _, class_names = found.trained
     if not files:
         _need_data(found, "image files to look at")
-    images = _read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
+    images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
     from keras_vit import plots, training
 
     titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
@@ -169,7 +168,7 @@ def predictions(target, files, top=3):
         images, errors = {}, {}
         for path in files[first : first + count]:
             try:
-                images[path] = _read(found, [path])[0]
+                images[path] = read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
         answers = dict(zip(images, _probabilities(model, np.stack([*images.values()])))) if images else {}
@@ -239,10 +238,10 @@ def _need_data(found, instead):
 
 
 def _probabilities(model, images):
-    return keras.ops.convert_to_numpy(keras.ops.softmax(model(images, training=False)))
+    return probabilities(model, model(images, training=False))
 
 
-def _read(found, files):
+def read(found, files):
     """Returns the pixels of image files as evaluation sees them."""
     model = found.trained.model
     if found.alone:

@@ -75,6 +75,7 @@ def claim(folder, recipe, data, class_names):
         _same_run(folder, values, data)
         _write(folder / RECIPE, values)  # what is no part of the run's identity may differ
         write_labels(folder / LABELS, class_names)
+        _write(folder / DATA, _read(folder / DATA) | data)  # with what earlier versions did not note
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)

@@ -58,8 +58,9 @@ def fit(
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
         teacher: Model to learn from, in place of the one that the recipe names, where it says `optim.distill`.
-        verbose: `"auto"` for one progress line for the whole run, updated in place on a terminal and printed at
-            most every ten seconds elsewhere; `1` or `2` for Keras's bars or lines, an epoch each; `0` for nothing.
+        verbose: `"auto"` for one progress line for the whole run, updated in place on a terminal and printed once an
+            epoch, or at most every ten seconds, elsewhere; `1` or `2` for Keras's bars or lines, an epoch each; `0` for
+            nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between snapshots inside an epoch, in place of ten minutes.
 

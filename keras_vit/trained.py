@@ -74,10 +74,10 @@ def find(target, file=rundir.MODEL):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(target)!r}.")
         return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
-    own = pathlib.Path("runs", path.name)  # where `fit` writes by default
     if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
-        _refuse(path, str(target), own)
+        _refuse(path, str(target), pathlib.Path("runs", path.name))
     recipe = cookbook.load_recipe(target)
+    own = pathlib.Path("runs", recipe.name)  # where `fit` writes by default
     if recipe.weights is None and rundir.is_run(own):
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
@@ -124,7 +124,19 @@ def _alone(path):
     shorter = before_crop(min(size), rule) if rule["resize"] == "crop" else None
     data = config.Data(source="", resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
     stand_in = config.Recipe(name=path.stem, model={}, data=data)
-    return Found(trained, stand_in, str(path), pathlib.Path("exports", path.stem))
+    return Found(trained, stand_in, str(path), path.with_suffix(""))
+
+
+def probabilities(model, outputs):
+    """Returns a model's outputs as probabilities, an array: the softmax of logits, unless the model ends in one."""
+    last = model
+    while isinstance(last, keras.Model):
+        last = last.layers[-1]
+    activation = getattr(
+        last, "activation", keras.activations.softmax if isinstance(last, keras.layers.Softmax) else None
+    )
+    done = activation in (keras.activations.softmax, keras.activations.sigmoid)
+    return keras.ops.convert_to_numpy(outputs if done else keras.ops.softmax(outputs))
 
 
 def _shapes(model, path):
@@ -134,9 +146,9 @@ def _shapes(model, path):
     except (AttributeError, ValueError):  # of a subclass that was never called
         given = gives = None
     images = isinstance(given, tuple) and len(given) == 4 and None not in given[1:]
-    if not (images and isinstance(gives, tuple) and len(gives) == 2 and gives[1]):
+    if not (images and isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
         raise ValueError(
             f"{str(path)!r} holds no image classifier, a model from (batch, height, width, channels) of a known size "
-            f"to (batch, classes). Received: input shape {given}, output shape {gives}"
+            f"to (batch, classes) with two classes or more. Received: input shape {given}, output shape {gives}"
         )
     return given[1:3], gives[1]

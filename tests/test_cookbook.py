@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 
 import keras
@@ -175,3 +176,10 @@ def test_a_recipe_that_cannot_be_run_says_where(text, said, tmp_path):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ValueError, match=f"mine.py'{said}"):
         keras_vit.load_recipe(tmp_path / "mine.py")
+
+
+def test_a_recipe_has_three_channels_unless_it_says_otherwise():
+    model = keras_vit.from_recipe("mnist", {"model.weights": "mnist", "model.channels": 3})
+    recipe = keras_vit.load_recipe("mnist", {"model.weights": "mnist"})
+    arguments = {k: v for k, v in recipe.model.items() if k != "channels"}
+    assert keras_vit.from_recipe(dataclasses.replace(recipe, model=arguments)).input_shape == model.input_shape

@@ -186,3 +186,24 @@ def test_blocks_computed_again_give_the_same_gradients():
     assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-6)
     for a, b in zip(ends[0][1], ends[1][1]):
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_a_head_of_one_s_own_in_a_flat_model_is_the_head():
+    inside = vit("mu/4", image_size=8, num_classes=0)
+    model = keras.Model(inside.input, keras.layers.Dense(4, name="mine")(inside.output))
+    finetuning.freeze(model, "all")
+    assert {v.path for v in model.trainable_variables} == {"mine/kernel", "mine/bias"}
+    finetuning.add_lora(finetuning.freeze(model, None), 2)
+    assert {v.path for v in model.trainable_variables if "lora" not in v.path} == {"mine/kernel", "mine/bias"}
+
+
+def test_lora_is_merged_in_a_sequential_model():
+    inside = vit("mu/4", image_size=8, num_classes=0)
+    model = keras.Sequential([inside, keras.layers.Dense(4)])
+    images = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3)).astype("float32")
+    model(images)
+    finetuning.add_lora(model, 2)
+    for variable in model.trainable_variables:
+        variable.assign(np.random.default_rng(1).normal(size=variable.shape))
+    merged = finetuning.merge_lora(model)
+    np.testing.assert_allclose(np.asarray(merged(images)), np.asarray(model(images)), atol=1e-4)

@@ -150,3 +150,11 @@ def test_pillow_s_images_are_read_as_files_are(tmp_path):
     for mode in ("F", "I"):
         with pytest.raises(ValueError, match=f"Received: one of mode '{mode}'"):
             images.plain_pixels(Image.new(mode, (4, 4)), 3)
+
+
+def test_oblong_images_are_refused_before_they_fill_the_memory(tmp_path):
+    Image.new("L", (60_000, 1)).save(tmp_path / "line.png")
+    with pytest.raises(ValueError, match="line.png' is too oblong: it has 60000 x 1 pixels"):
+        images.encoded(tmp_path / "line.png")
+    Image.new("L", (100, 1)).save(tmp_path / "line.png")
+    assert images.read_pixels(tmp_path / "line.png", 1).shape == (1, 100, 1)

@@ -112,7 +112,7 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     for ours, theirs in zip(inside, outside):
         ours = {f"digit {name}": value for name, value in ours}
         assert all(abs(ours[name] - value) < 1e-3 for name, value in theirs)
-    assert results.explain("mine.keras", pictures) == [pathlib.Path("exports/mine/attention.png")]
+    assert results.explain("mine.keras", pictures) == [pathlib.Path("mine/attention.png")]
     arrays = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)), np.arange(40) % 10
     assert list(results.evaluate("mine.keras", arrays=arrays)) == ["mine.keras"]
     results.export("mine.keras")

@@ -191,7 +191,7 @@ def test_a_run_with_a_file_of_something_else_is_not_resumed(run, file):
 
 def test_contents_are_compared_where_both_have_them(run):
     rundir.claim(run, RECIPE, {**DATA, "train_contents": "1"}, ("a", "b"))  # an older run has none
-    assert rundir.load(run, rundir.BEST)[3] == DATA
+    assert rundir.load(run, rundir.BEST)[3] == {**DATA, "train_contents": "1"}  # from now on it has
     (run / rundir.DATA).write_text(json.dumps({**DATA, "train_contents": "2", "validation_contents": "3"}))
     with pytest.raises(ValueError, match="other data. .*train_contents: '2' there, '1' here"):
         rundir.claim(run, RECIPE, {**DATA, "train_contents": "1", "validation_contents": "3"}, ("a", "b"))

@@ -63,7 +63,7 @@ def test_a_file_outside_of_a_run_says_what_it_knows(tmp_path):
     plain, named, wrong = (trained.find(tmp_path / f"{name}.keras") for name in ("plain", "named", "wrong"))
     assert plain.trained.recipe is None and plain.alone and not plain.shipped and plain.run is None
     assert plain.trained.class_names == wrong.trained.class_names == tuple("0123456789")
-    assert named.trained.class_names[3] == "digit 3" and str(named.home) == str(pathlib.Path("exports/named"))
+    assert named.trained.class_names[3] == "digit 3" and named.home == tmp_path / "named"
     data = plain.recipe.data
     assert (data.resize, data.method, data.antialias) == (10, "bicubic", recipe.data.antialias)
 
@@ -179,3 +179,29 @@ def test_a_run_where_fit_writes_is_pointed_to(name, kind, tmp_path, monkeypatch)
     (tmp_path / "runs" / name / "recipe.json").write_text("{}")
     with pytest.raises(kind, match=f"'{name}'.* Did you mean 'runs/{name}'?"):
         trained.load_run(name)
+
+
+def test_probabilities_are_not_softened_twice(tmp_path):
+    inside = keras_vit.vit("mu/4", image_size=8, num_classes=3)
+    inside.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    images = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3)).astype("float32")
+    expected = keras.ops.convert_to_numpy(keras.ops.softmax(inside(images)))
+    inputs = keras.Input((8, 8, 3))
+    for last in (keras.layers.Softmax(), keras.layers.Activation("softmax")):
+        model = keras.Model(inputs, last(inside(inputs)))
+        np.testing.assert_allclose(trained.probabilities(model, model(images)), expected, atol=1e-6)
+    np.testing.assert_allclose(trained.probabilities(inside, inside(images)), expected, atol=1e-6)
+    keras_vit.vit("mu/4", image_size=8, num_classes=1).save(tmp_path / "one.keras")
+    with pytest.raises(ValueError, match=r"two classes or more"):
+        trained.load_run(tmp_path / "one.keras")
+
+
+def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):
+    text = (
+        (pathlib.Path(__file__).parents[1] / "recipes" / "mnist.py")
+        .read_text()
+        .replace("num_classes=10", "num_classes=3")
+    )
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(ValueError, match=r"are of another model. Different: num_classes"):
+        trained.load_run(tmp_path / "mine.py")

@@ -4,6 +4,7 @@ import inspect
 
 from keras_vit.checkpoints import google, huggingface, own, timm
 from keras_vit.checkpoints.tables import listing
+from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
@@ -58,8 +59,13 @@ def class_names(checkpoint, count):
     names = checkpoint.notes.get("labels") or config.get("label_names") or config.get("id2label") or ()
     if isinstance(names, dict):
         names = [names.get(str(i)) for i in range(count or 0)]
-    told = isinstance(names, list) and len(names) == count and all(isinstance(name, str) for name in names)
-    return {"labels": names} if told and names[:1] != ["LABEL_0"] else {}
+    names = fitting(names, count)
+    return {"labels": names} if names and names[0] != "LABEL_0" else {}
+
+
+def credit(checkpoint):
+    """Returns the name and the licence of the weights in a model's own file, as its metadata has them."""
+    return {name: checkpoint.notes[name] for name in ("name", "licence") if checkpoint.notes.get(name)}
 
 
 def of_stem(stem):

@@ -180,9 +180,7 @@ def express(arguments, arrays):
         "size": {"shortest_edge": int(height / evaluation["crop_pct"])} if crop else {"height": height, "width": width},
         "do_center_crop": crop,
         "crop_size": {"height": height, "width": width},
-        "resample": next(
-            k for k, name in INTERPOLATIONS.items() if name == evaluation.get("interpolation", "bilinear")
-        ),
+        "resample": next((k for k, name in INTERPOLATIONS.items() if name == evaluation.get("interpolation")), 2),
         "do_rescale": True,
         "do_normalize": True,
         "image_mean": channels_of(arguments, "mean"),

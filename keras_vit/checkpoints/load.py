@@ -10,9 +10,10 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import FORMATS, FUNCTION, NOTES, class_names, describe, of_stem, recognise
+from keras_vit.checkpoints.describe import FORMATS, FUNCTION, NOTES, class_names, credit, describe, of_stem, recognise
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import POSITION, matching, plan
+from keras_vit.checkpoints.own import SAVED
 from keras_vit.checkpoints.read import check_readable, open_checkpoint
 from keras_vit.layers import Rescale
 from keras_vit.models import vit
@@ -20,7 +21,8 @@ from keras_vit.positions import METHODS
 from keras_vit.shapes import shapes_only
 from keras_vit.variants import SIZES, VARIANTS
 
-TOLD = ("config.json", NOTES, "the q-k norm's width")  # where a number of heads is more than a rule
+OF_WEIGHTS = ("labels", "name", "licence")  # metadata of weights that others replace
+TOLD = ("config.json", NOTES, SAVED, "the q-k norm's width")  # where a number of heads is more than a rule
 
 
 class Assumption(UserWarning):
@@ -90,8 +92,11 @@ def load_weights(
             said[name] = adapt.statistics(said[name], own["channels"])
         _fill(model, checkpoint, plan(model, checkpoint, form, names, options, _grid(said), said.get("class_position")))
         labels = class_names(checkpoint, own["num_classes"]) if head == "require" else {}
+        if "image_size" in said and checks.pair("image_size", said["image_size"]) != own["image_size"]:
+            evaluation.pop("full_size", None)
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
-        rescale.metadata |= _about(source, form, evaluation, origins) | labels
+        kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
+        rescale.metadata = kept | _about(source, form, evaluation, origins) | labels | credit(checkpoint)
     theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (said, own))
     known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
     other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
@@ -168,7 +173,8 @@ def from_checkpoint(
         else:
             evaluation |= _margin(said, arguments)
         labels = class_names(checkpoint, arguments["num_classes"]) if options.head == "require" else {}
-        arguments["metadata"] = _about(source, form, evaluation, origins) | labels | (metadata or {})
+        arguments["metadata"] = _about(source, form, evaluation, origins) | labels
+        arguments["metadata"] |= credit(checkpoint) | (metadata or {})
 
         def steps():
             model = _built(arguments)

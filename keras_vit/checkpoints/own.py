@@ -1,6 +1,7 @@
 """Models of this package in Keras's own files: weights under our own names, and the architecture in the file."""
 
 import contextlib
+import warnings
 
 import keras
 import numpy as np
@@ -18,7 +19,13 @@ SAVED = "the saved model"
 @contextlib.contextmanager
 def opened(path):
     """Opens a `.keras` file of a model from `keras_vit.vit`; see `read.open_checkpoint`."""
-    model = backbone(keras.models.load_model(path))
+    whole = keras.models.load_model(path)
+    model = backbone(whole)
+    if model is not whole:
+        left = [layer.name for layer in whole.layers if layer is not model]
+        warnings.warn(
+            f"Of {str(path)!r} the ViT {model.name!r} alone is taken. Left out: {', '.join(left)}.", stacklevel=2
+        )
     arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
     rows, columns = arguments["patch_size"]
@@ -30,7 +37,8 @@ def opened(path):
 
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     labels = metadata.get("labels") or list(labels_beside(path) or ())
-    yield shapes, read, {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
+    notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
+    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "licence")}
 
 
 def architecture(shapes, checkpoint):

@@ -21,6 +21,7 @@ from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.files import UNFINISHED, sweep
+from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
@@ -65,8 +66,9 @@ def save_checkpoint(model, path, *, format=None, overwrite=False):
     if not as_file and (format == "google" or path.suffix in SUFFIXES):
         raise ValueError(f"A {format} checkpoint's file ends in {suffix}. Received: {str(path)!r}")
     arguments = arguments_of(model)
-    metadata = model.get_layer("rescale").metadata
-    arguments["evaluation"], arguments["labels"] = metadata.get("evaluation") or {}, metadata.get("labels")
+    metadata = getattr(model.get_layer("rescale"), "metadata", {})
+    arguments["evaluation"] = metadata.get("evaluation") or {}
+    arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
     if arguments["position"] and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # a fixed table here is a table like any other there
     arrays, files = form.express(arguments, _arrays(model, form, arguments))

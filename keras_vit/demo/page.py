@@ -4,13 +4,13 @@ import html
 import importlib.util
 import pathlib
 
-import keras
 import numpy as np
 
 from keras_vit import images, trained
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
+from keras_vit.preprocessing import preprocess
 from keras_vit.runs import need_tensorflow
 
 VIEW = 336  # pixels of a picture's longer side
@@ -32,8 +32,7 @@ def page(target):
     def answer(pixels, method):
         if pixels is None:
             return None, None, None, ""
-        logits = model(pixels[None], training=False)
-        probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0].tolist()
+        probabilities = trained.probabilities(model, model(pixels[None], training=False))[0].tolist()
         look, heading = METHODS[method]
         laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
         return dict(zip(class_names, probabilities)), canvas.painted(pixels, side=VIEW), laid, heading
@@ -41,7 +40,7 @@ def page(target):
     def from_file(file, method):
         pixels, refusal = None, ""
         try:
-            pixels = read_image(file["path"], size, recipe.data)
+            pixels = read_image(file["path"], size, recipe.data, model if found.alone else None)
         except ValueError as error:
             refusal = f'<p role="alert">{html.escape(str(error))}</p>'
         return None, pixels, gr.update(value=refusal, visible=bool(refusal)), *answer(pixels, method)
@@ -109,13 +108,14 @@ def page(target):
     return blocks.queue(api_open=False)  # nothing passes by the queue
 
 
-def read_image(path, size, data):
+def read_image(path, size, data, model=None):
     """Returns an image file as the recipe's evaluation sees it.
 
     Args:
         path: The file.
         size: `(height, width, channels)`.
         data: A `keras_vit.config.Data`.
+        model: Model whose own rule is followed in place of `data`, or `None`.
 
     Returns:
         float32 array of `size`, 0..255.
@@ -126,7 +126,7 @@ def read_image(path, size, data):
     from keras_vit.data import pipeline
 
     try:
-        return pipeline.read_files([path], size, data)[0]
+        return pipeline.read_files([path], size, data)[0] if model is None else preprocess(model, path)[0]
     except ValueError as error:
         raise ValueError(str(error).replace(repr(str(path)), repr(pathlib.Path(path).name))) from None
 

@@ -17,7 +17,7 @@ def launch(target, host="127.0.0.1", port=7860):
     """Opens the page of a trained model, until Ctrl-C or a SIGTERM.
 
     Args:
-        target: Directory of a run, or the name of a recipe with trained weights.
+        target: As in `keras_vit.load_run`.
         host: Address to listen on. Only this machine reaches the default one; with another, whoever reaches this
             machine reaches the page too.
         port: Port to listen on; 0 takes a free one.

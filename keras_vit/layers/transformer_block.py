@@ -76,7 +76,7 @@ class TransformerBlock(keras.layers.Layer):
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
         checks.switch(norm_first=norm_first, qkv_bias=qkv_bias, qk_norm=qk_norm, swiglu=swiglu)
         checks.above_zero(epsilon=epsilon)
-        checks.number(layer_scale=0.0 if layer_scale is None else layer_scale)
+        checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_first = norm_first

@@ -64,7 +64,7 @@ def gather(target, arrays=None, most=10_000):
     size = model.input_shape[1:]
     run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
     logits, labels = training.outputs(run, recipe, some, size)
-    probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    probabilities = trained.probabilities(model, logits)
     right = np.flatnonzero(probabilities.argmax(-1) == labels)
     best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
     worst = explain.worst(labels, probabilities, SHOWN)

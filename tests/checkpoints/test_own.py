@@ -147,7 +147,8 @@ def test_a_model_that_holds_a_vit_is_a_source_of_it(tmp_path):
     outer = keras.Sequential([inside, keras.layers.Dense(4)])
     outer(PIXELS)
     outer.save(tmp_path / "outer.keras")
-    assert_same_weights(weights(from_checkpoint(tmp_path / "outer.keras")), weights(inside))
+    with pytest.warns(UserWarning, match=f"the ViT '{inside.name}' alone is taken. Left out: dense"):
+        assert_same_weights(weights(from_checkpoint(tmp_path / "outer.keras")), weights(inside))
 
 
 def test_files_of_the_first_weeks_are_read(tmp_path):
@@ -161,3 +162,21 @@ def test_files_of_the_first_weeks_are_read(tmp_path):
     again = from_checkpoint(tmp_path / "old.keras")
     np.testing.assert_allclose(answers(again), answers(model), atol=1e-4)
     assert again.get_layer("rescale").mean == pytest.approx(0.5)
+
+
+def test_what_was_there_before_other_weights_is_gone(tmp_path):
+    _, path = saved("plain", tmp_path)
+    mine = filled(metadata={"labels": list("abcdefg"), "name": "old", "mine": 1})
+    metadata = load_weights(mine, path).get_layer("rescale").metadata
+    assert "labels" not in metadata and "name" not in metadata and metadata["mine"] == 1
+    rule = {"resize": "direct", "full_size": [34, 50]}
+    _, path = saved("plain", tmp_path, metadata={"evaluation": rule, "licence": "apache-2.0"})
+    assert from_checkpoint(path).get_layer("rescale").metadata["licence"] == "apache-2.0"
+    other = load_weights(filled(image_size=(48, 64)), path).get_layer("rescale").metadata
+    assert "full_size" not in other["evaluation"] and other["licence"] == "apache-2.0"
+
+
+def test_another_number_of_heads_is_refused(tmp_path):
+    _, path = saved("plain", tmp_path)
+    with pytest.raises(ValueError, match="has 3 heads, and the model 4"):
+        load_weights(filled(num_heads=4), path)

@@ -65,8 +65,8 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
     command("explain", "mine.keras", str(pictures / "b.png"))
     with pytest.warns(UserWarning, match="the same for every image"):
         command("export", "mine.keras")
-    assert (tmp_path / "exports" / "mine" / "attention.png").exists()
-    assert (tmp_path / "exports" / "mine" / "model.tflite").exists()
+    assert (tmp_path / "mine" / "attention.png").exists()
+    assert (tmp_path / "mine" / "model.tflite").exists()
     capsys.readouterr()
     for words in (["evaluate"], ["report"], ["explain"], ["export", "--quantize", "int8", "--overwrite"]):
         command(words[0], "mine.keras", *words[1:], status=2)

@@ -71,7 +71,7 @@ def test_a_file_outside_of_a_run_is_shown_without_a_recipe(run, tmp_path, monkey
     images = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 1))
     path = report("mine.keras", arrays=(images, np.arange(12) % 10))
     text = path.read_text()
-    assert str(path) == os.path.join("exports", "mine", "report.html") and "<h1>mine</h1>" in text
+    assert str(path) == os.path.join("mine", "report.html") and "<h1>mine</h1>" in text
     assert "recipe" not in text[text.rindex("</script>") :] and "Trained" not in text
 
 
