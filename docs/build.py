@@ -1,4 +1,4 @@
-"""Builds these pages as a site in site/: python docs/build.py. Needs pip install 'keras-vit[docs]'."""
+"""Builds these pages as a site in site/: python docs/build.py. Needs pip install -e '.[docs]'."""
 
 import importlib.util
 import pathlib
@@ -35,7 +35,7 @@ def build(target):
         RuntimeError: With what the tool warned of.
     """
     if not all(map(importlib.util.find_spec, TOOLS)):
-        raise ImportError("The site is built by Zensical and mkdocstrings-python: pip install 'keras-vit[docs]'")
+        raise ImportError("The site is built by Zensical and mkdocstrings-python: pip install -e '.[docs]'")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for name in ("zensical.toml", "docstrings.py"):

@@ -169,6 +169,8 @@ def check_data(model, images, labels=None):
             f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
         )
     if labels is not None:
+        if isinstance(images, (list, tuple)):  # for `fit` that is one array for each of several inputs
+            raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
         targets(labels, outputs[-1], len(pixels(images, shape[1:])))
         return
     for one in _batches(images):

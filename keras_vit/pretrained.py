@@ -30,12 +30,17 @@ def from_pretrained(name, **overrides):
         ConnectionError: If the weights cannot be downloaded.
     """
     checks.path("name", name)
-    place = _place(name)
+    return _filled(name, overrides)
+
+
+def _filled(source, overrides):
+    """Returns what `from_pretrained` does, in which a model's `name` may be given too."""
+    place = _place(source)
     if place is not None:
         return from_checkpoint(place, **overrides)
-    row = published(name)
+    row = published(source)
     evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
-    about = {"name": name, "evaluation": evaluation, "licence": row.licence, **overrides.pop("metadata", {})}
+    about = {"name": row.name, "evaluation": evaluation, "licence": row.licence, **(overrides.get("metadata") or {})}
     given = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
     if not row.num_classes:  # a head that its authors left empty, and the layer before it, which vit_jax drops too
         given |= {"num_classes": 0, "head": "new", "representation_size": None}
@@ -43,7 +48,7 @@ def from_pretrained(name, **overrides):
         del given["mean"], given["std"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Assumption)  # the table's models are known
-        return from_checkpoint(row.source, metadata=about, **{**given, **overrides})
+        return from_checkpoint(row.source, **{**given, **overrides, "metadata": about})
 
 
 def _place(source):
@@ -66,7 +71,7 @@ def _vit(variant="B/16", *, weights=None, **arguments):
     if place is None and source not in tags:
         raise ValueError(f"There are no published weights {source!r} of {variant}. {checks.near(source, tags)}")
     name = f"{variant}-{source}"
-    model = from_pretrained(name, **arguments) if place is None else from_checkpoint(place, **arguments)
+    model = _filled(name, arguments) if place is None else from_checkpoint(place, **arguments)
     found = arguments_of(model)
     wanted = {size: getattr(encoder, size) for size in variants.SIZES if getattr(encoder, size) is not None}
     wanted |= {"patch_size": (number, number)} if number else {"patch_size": (hybrid.patch_size,) * 2} if hybrid else {}

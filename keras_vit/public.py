@@ -5,6 +5,7 @@ from keras_vit import config as config
 from keras_vit import explain as explain
 from keras_vit import export as export
 from keras_vit import layers as layers
+from keras_vit import optimizers as optimizers
 from keras_vit import plots as plots
 from keras_vit.checkpoints import from_checkpoint as from_checkpoint
 from keras_vit.checkpoints import list_checkpoints as list_checkpoints

@@ -184,7 +184,7 @@ def read_model(path):
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("no zip archive")
-        return keras.models.load_model(path)
+        return keras.models.load_model(path, compile=False)  # whatever it was compiled with
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         said = str(error).strip() or type(error).__name__
         raise ValueError(f"{str(path)!r} is damaged, or no Keras model: {said.splitlines()[0]}") from None

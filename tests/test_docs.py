@@ -21,7 +21,7 @@ BUILD = runpy.run_path(str(DOCS / "build.py"))
 PAGES = sorted(path for pattern in BUILD["PAGES"] for path in ROOT.glob(pattern) if path.suffix == ".md")
 needs_tools = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, BUILD["TOOLS"])),
-    reason="zensical and mkdocstrings-python are not installed: pip install 'keras-vit[docs]'",
+    reason="zensical and mkdocstrings-python are not installed: pip install -e '.[docs]'",
 )
 
 

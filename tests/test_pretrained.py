@@ -109,3 +109,16 @@ def test_a_recipe_starts_from_another_s_weights(tmp_path):
     (tmp_path / "recipe.json").write_text("{}")
     again = keras_vit.from_recipe("cifar10_hybrid", {**change, "model.weights": str(tmp_path)})
     np.testing.assert_array_equal(weights(again)["stem/norm0/moving_mean"], weights(trained)["stem/norm0/moving_mean"])
+
+
+def test_a_published_model_may_have_a_name(published):
+    assert vit("mu/4", weights="mine", name="own").name == "own"
+    about = from_pretrained("mu/4-mine", metadata={"mine": 1}).get_layer("rescale").metadata
+    assert about["name"] == "mu/4-mine" and about["mine"] == 1
+
+
+def test_a_recipe_from_published_weights_bears_its_own_name(published):
+    pytest.importorskip("tensorflow")
+    recipe = keras_vit.load_recipe("digits", {"name": "fine"})
+    change = {"variant": "mu/4", "weights": "mine", "image_size": 8, "channels": 1, "num_classes": 10}
+    assert keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change})).name == "fine"

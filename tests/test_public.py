@@ -58,3 +58,11 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
         "print(sorted(dir(keras_vit)) == dir(keras_vit), 'fit' in dir(keras_vit), keras_vit.__version__)\n"
     )
     assert run("-c", script) == f"module 'keras_vit' has no attribute 'nothing'\nTrue True {keras_vit.__version__}\n"
+
+
+def test_a_model_compiled_with_our_optimizer_is_loaded_elsewhere(tmp_path):
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=2)
+    model.compile(keras_vit.optimizers.AdamW(1e-3, layer_decay=0.8), "mse")
+    model.save(tmp_path / "model.keras")
+    script = "import sys, keras, keras_vit; keras.models.load_model(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.keras")], check=True)

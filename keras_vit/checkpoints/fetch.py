@@ -133,7 +133,7 @@ def _from_hub(source, cache):
     try:
         from huggingface_hub import constants, errors, snapshot_download
     except ImportError:
-        raise ImportError(f'{source!r} needs huggingface_hub. Install it: pip install "keras-vit[hub]"') from None
+        raise ImportError(f"{source!r} needs huggingface_hub. Install it: pip install huggingface_hub") from None
     repo, revision = match.groups()
     cache = cache or pathlib.Path(constants.HF_HUB_CACHE)
     try:

@@ -19,7 +19,7 @@ SAVED = "the saved model"
 @contextlib.contextmanager
 def opened(path):
     """Opens a `.keras` file of a model from `keras_vit.vit`; see `read.open_checkpoint`."""
-    whole = keras.models.load_model(path)
+    whole = keras.models.load_model(path, compile=False)  # whatever it was compiled with
     model = backbone(whole)
     if model is not whole:
         left = [layer.name for layer in whole.layers if layer is not model]

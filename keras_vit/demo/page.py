@@ -133,4 +133,4 @@ def read_image(path, size, data, model=None):
 
 def need_gradio():
     if importlib.util.find_spec("gradio") is None:
-        raise ImportError("The page needs gradio: pip install 'keras-vit[demo]'.")
+        raise ImportError("The page needs gradio: pip install gradio.")

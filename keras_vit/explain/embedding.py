@@ -75,7 +75,7 @@ def project(vectors, method="pca", seed=0):
         try:
             from umap import UMAP
         except ImportError:
-            raise ImportError("method='umap' needs umap-learn: pip install 'keras-vit[umap]'") from None
+            raise ImportError("method='umap' needs umap-learn: pip install umap-learn") from None
         reducer = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
     elif method == "tsne":
         from sklearn.manifold import TSNE

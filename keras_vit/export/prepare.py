@@ -74,7 +74,8 @@ def need(quantize=(), onnx=False):
     for extra, modules in EXTRAS.items():
         missing = [name for name in modules if asked[extra] and importlib.util.find_spec(name) is None]
         if missing:
-            raise ImportError(f"This format needs {', '.join(missing)}: pip install 'keras-vit[{extra}]'.")
+            packages = " ".join(name.replace("_", "-") for name in missing)
+            raise ImportError(f"This format needs {', '.join(missing)}: pip install {packages}.")
 
 
 def check_free(path, overwrite):
