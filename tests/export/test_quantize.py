@@ -67,7 +67,7 @@ def test_little_calibration_is_warned_of():
 
 def test_a_converter_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install 'keras-vit\[quantize\]'"):
+    with pytest.raises(ImportError, match=r"pip install ai-edge-quantizer"):
         quantize.check("int8", "cpu", IMAGES, (12, 8, 3))
 
 
