@@ -14,6 +14,7 @@ import keras
 from keras_vit import checks, config, finetuning
 from keras_vit.checkpoints import load_weights
 from keras_vit.files import folder
+from keras_vit.labels import labels_beside
 from keras_vit.pretrained import vit
 from keras_vit.shapes import shapes_only
 
@@ -144,8 +145,7 @@ def from_recipe(name, changes=None, *, pretrained=False):
         model = vit(**{k: v for k, v in arguments.items() if not path or k != "weights"})
     rescale = model.get_layer("rescale")
     if path:
-        trained = load_recipe(path.stem).model.get("num_classes")
-        new_head = recipe.model.get("num_classes") != trained
+        new_head = recipe.model.get("num_classes") != len(labels_beside(path))
         load_weights(model, path, head="new" if new_head else "require", patches="resize")
         rescale.metadata["source"] = path.name
     rescale.metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))

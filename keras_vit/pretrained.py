@@ -44,7 +44,7 @@ def _filled(source, overrides):
     given = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
     if not row.num_classes:  # a head that its authors left empty, and the layer before it, which vit_jax drops too
         given |= {"num_classes": 0, "head": "new", "representation_size": None}
-    if "channels" in overrides:
+    if overrides.get("channels", 3) != 3:  # the table's are of three
         del given["mean"], given["std"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Assumption)  # the table's models are known

@@ -58,7 +58,8 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
 
     Args:
         target: As in `load_run`.
-        folder: Where to write `saved_model/` and `model.tflite`; the run's directory, or `exports/NAME`, if `None`.
+        folder: Where to write `saved_model/` and `model.tflite`. If `None`: the run's directory; `NAME/` next to a file
+            `NAME.keras`; `exports/NAME` for weights that ship with the package.
         quantize: Formats of `export_tflite`, each written besides as `model-FORMAT.tflite`; the first two are then left
             as they are where they are there.
         onnx: Whether to write `model.onnx` too; likewise.

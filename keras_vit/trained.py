@@ -132,10 +132,8 @@ def probabilities(model, outputs):
     last = model
     while isinstance(last, keras.Model):
         last = last.layers[-1]
-    activation = getattr(
-        last, "activation", keras.activations.softmax if isinstance(last, keras.layers.Softmax) else None
-    )
-    done = activation in (keras.activations.softmax, keras.activations.sigmoid)
+    ends = (keras.activations.softmax, keras.activations.sigmoid)
+    done = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) in ends
     return keras.ops.convert_to_numpy(outputs if done else keras.ops.softmax(outputs))
 
 

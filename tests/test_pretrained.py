@@ -39,6 +39,7 @@ def test_by_name(published):
     assert first.std == 0.25 and first.metadata["name"] == "mu/4-mine"
     assert first.metadata["evaluation"]["crop_pct"] == 0.9
     assert from_pretrained("mu/4-mine", image_size=32, channels=1, num_classes=3).output_shape == (None, 3)
+    assert from_pretrained("mu/4-mine", channels=3).get_layer("rescale").std == 0.25
     assert from_pretrained("mu/4-mine", std=0.5).get_layer("rescale").std == 0.5
     assert from_pretrained("mu/4-empty").output_shape == (None, 32)
     assert not weights(from_pretrained("mu/4-empty", num_classes=6))["head/kernel"].any()
@@ -122,3 +123,6 @@ def test_a_recipe_from_published_weights_bears_its_own_name(published):
     recipe = keras_vit.load_recipe("digits", {"name": "fine"})
     change = {"variant": "mu/4", "weights": "mine", "image_size": 8, "channels": 1, "num_classes": 10}
     assert keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change})).name == "fine"
+    del change["channels"]
+    model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
+    assert model.get_layer("rescale").std == 0.25  # the published one
