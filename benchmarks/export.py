@@ -109,7 +109,7 @@ def latency(variant, rounds):
         rows = {name: {"bytes": path.stat().st_size, "ms": {}} for name, path in paths.items()}
         rows |= {"ONNX Runtime": {"bytes": (folder / "model.onnx").stat().st_size, "ms": {}}, "Keras, XLA": {"ms": {}}}
         for threads in (1, 2):
-            runs = {name: runtimes._interpreter(path, threads).invoke for name, path in paths.items()}
+            runs = {name: runtimes.opened(path, threads).invoke for name, path in paths.items()}
             runs["ONNX Runtime"] = onnx_runtime(folder / "model.onnx", images[:1], threads)
             if threads == 2:
                 runs["Keras, XLA"] = lambda: compiled(images[:1]).numpy()
@@ -123,7 +123,7 @@ def latency(variant, rounds):
                 "memory_mb": report.memory_mb,
             }
         for name in ("KerasHub float32", "KerasHub dynamic"):
-            details = runtimes._interpreter(paths[name], 1)._get_ops_details()
+            details = runtimes.opened(paths[name], 1)._get_ops_details()
             rows[name]["partitions"] = sum(op["op_name"] == "DELEGATE" for op in details)
     return rows
 

@@ -22,7 +22,7 @@ def case(variant, batch, remat):
     import numpy as np
 
     import keras_vit
-    from keras_vit import finetuning
+    from keras_vit.training import finetuning
 
     keras.utils.set_random_seed(0)
     with finetuning.rematerialised() if remat else contextlib.nullcontext():

@@ -21,8 +21,8 @@ def kept(name, depth, remat, dtype):
     import keras
 
     import keras_vit
-    from keras_vit import finetuning
-    from keras_vit.shapes import shapes_only
+    from keras_vit.keras_private import shapes_only
+    from keras_vit.training import finetuning
 
     def build():
         with finetuning.rematerialised() if remat else contextlib.nullcontext():

@@ -15,7 +15,8 @@ import time
 import keras
 
 import keras_vit
-from keras_vit import machine, training
+from keras_vit import machine
+from keras_vit.training import loop
 
 
 class Clock(keras.callbacks.Callback):
@@ -41,7 +42,7 @@ def main(name, seeds):
         recipe = keras_vit.load_recipe(name, {"seed": seed, "data.validation": "test"})
         model = keras_vit.from_recipe(recipe)
         train, test = keras_vit.datasets(recipe)
-        training.compile_model(model, recipe, int(train.cardinality()))
+        loop.compile_model(model, recipe, int(train.cardinality()))
         clock = Clock()
         model.fit(train, validation_data=test, epochs=recipe.optim.epochs, callbacks=[clock], verbose=0)
         reached = {

@@ -5,6 +5,19 @@ import typing
 
 __version__ = "0.1.0"
 
+_MOVED = {
+    "callbacks": "training.callbacks",
+    "distillation": "training.distillation",
+    "distribution": "training.devices",
+    "finetuning": "training.finetuning",
+    "gradients": "explain.relevance",
+    "losses": "training.losses",
+    "positions": "resampling",
+    "rundir": "training.rundir",
+    "shapes": "models",
+    "snapshots": "training.state",
+}
+
 # While Python looks for the module of `python -m keras_vit`, argv[0] is "-m". There, Keras is imported with the first
 # name that is asked for, since its import takes seconds and help needs none. Programs get all names, and the layers
 # that Keras loads by name, at once.
@@ -12,17 +25,23 @@ _command_line = sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv) :][:1] =
 
 if typing.TYPE_CHECKING or not _command_line:
     from keras_vit.public import *  # noqa: F403
-else:
 
-    def __getattr__(name):
-        from importlib import import_module
 
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _MOVED:
+        import warnings
+
+        new = f"{__name__}.{_MOVED[name]}"
+        warnings.warn(f"keras_vit.{name} is now {new}.", DeprecationWarning, stacklevel=2)
+        return import_module(new)
+    if _command_line:
         public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
         globals().update({key: value for key, value in public.items() if not key.startswith("_")})
-        try:
+        if name in globals():
             return globals()[name]
-        except KeyError:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_vit.keras_private import call_of, sublayers
 from keras_vit.layers import TransformerBlock
 
 
@@ -68,8 +69,7 @@ def leading_to(tensors, start=()):
     found, waiting, known = {}, list(tensors), {id(tensor) for tensor in start}
     while waiting:
         tensor = waiting.pop()
-        operation, index, _ = tensor._keras_history
-        node = operation._inbound_nodes[index]
+        node = call_of(tensor)
         if id(node) not in found and id(tensor) not in known:
             found[id(node)] = node
             waiting += node.input_tensors
@@ -98,11 +98,11 @@ def outputs_of(model):
 
 
 def _has(operation, inner):
-    return isinstance(operation, keras.Layer) and inner in operation._flatten_layers()
+    return isinstance(operation, keras.Layer) and inner in sublayers(operation)
 
 
 def _holders(layer):
-    inside = layer._flatten_layers(include_self=False, recursive=False)
+    inside = sublayers(layer, include_self=False, recursive=False)
     if outputs_of(layer) and any(isinstance(part, TransformerBlock) for part in inside):
         return [layer]
     return [holder for part in inside for holder in _holders(part)]

@@ -11,12 +11,13 @@ import traceback
 
 import keras
 
-from keras_vit import checks, config, finetuning
+from keras_vit import checks, config
 from keras_vit.checkpoints import load_weights
 from keras_vit.files import folder
+from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
 from keras_vit.pretrained import vit
-from keras_vit.shapes import shapes_only
+from keras_vit.training import finetuning
 
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted

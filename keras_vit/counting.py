@@ -7,9 +7,9 @@ from typing import NamedTuple
 import keras
 
 from keras_vit import checks
-from keras_vit.layers import MultiHeadSelfAttention, TokenPool
+from keras_vit.keras_private import shapes_only, sublayers
 from keras_vit.models import vit
-from keras_vit.shapes import shapes_only
+from keras_vit.layers import MultiHeadSelfAttention, TokenPool
 from keras_vit.variants import NAMES, parse
 
 CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D)
@@ -71,7 +71,7 @@ def count_macs(model):
         An integer.
     """
     checks.model(model)
-    return sum(_layer_macs(layer) for layer in model._flatten_layers(include_self=False))
+    return sum(_layer_macs(layer) for layer in sublayers(model, include_self=False))
 
 
 def by_layer(model):
@@ -85,7 +85,7 @@ def by_layer(model):
     """
     rows = []
     for layer in model.layers:
-        inside = [layer, *layer._flatten_layers(include_self=False)]
+        inside = [layer, *sublayers(layer, include_self=False)]
         output, macs = tuple(keras.tree.flatten(layer.output)[0].shape[1:]), sum(_layer_macs(part) for part in inside)
         rows.append(LayerSize(layer.name, type(layer).__name__, output, layer.count_params(), macs))
     return rows

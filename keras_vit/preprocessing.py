@@ -8,9 +8,10 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.images import plain_pixels, read_pixels
+from keras_vit.keras_private import sublayers
 from keras_vit.labels import fitting
 from keras_vit.layers import Rescale
-from keras_vit.positions import resize_matrix
+from keras_vit.resampling import resize_matrix
 
 DEFAULT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
 
@@ -96,7 +97,7 @@ def _is_own(model):
 
 def _metadata(model):
     """Returns the metadata of a model's first layer, also where the model is nested in another."""
-    first = next((layer for layer in model._flatten_layers() if isinstance(layer, Rescale)), None)
+    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
     return {name: value for name, value in (first.metadata if first else {}).items() if value}
 
 

@@ -21,7 +21,6 @@ from keras_vit.cookbook import list_recipes as list_recipes
 from keras_vit.cookbook import load_recipe as load_recipe
 from keras_vit.counting import count_macs as count_macs
 from keras_vit.counting import list_variants as list_variants
-from keras_vit.distillation import Distiller as Distiller
 from keras_vit.explain import attention_maps as attention_maps
 from keras_vit.explain import attention_relevance as attention_relevance
 from keras_vit.explain import attention_rollout as attention_rollout
@@ -30,9 +29,6 @@ from keras_vit.export import compare_layers as compare_layers
 from keras_vit.export import export_onnx as export_onnx
 from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
-from keras_vit.finetuning import add_lora as add_lora
-from keras_vit.finetuning import freeze as freeze
-from keras_vit.finetuning import merge_lora as merge_lora
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import LayerScale as LayerScale
@@ -54,5 +50,9 @@ from keras_vit.results import evaluate as evaluate
 from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit
 from keras_vit.trained import load_run as load_run
+from keras_vit.training.distillation import Distiller as Distiller
+from keras_vit.training.finetuning import add_lora as add_lora
+from keras_vit.training.finetuning import freeze as freeze
+from keras_vit.training.finetuning import merge_lora as merge_lora
 from keras_vit.variants import HYBRIDS as HYBRIDS
 from keras_vit.variants import VARIANTS as VARIANTS

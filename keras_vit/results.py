@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import checks, rundir
+from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
@@ -13,6 +13,7 @@ from keras_vit.preprocessing import preprocess
 from keras_vit.runs import need_tensorflow, pair_of
 from keras_vit.trained import find, probabilities
 from keras_vit.trained import load_run as load_run
+from keras_vit.training import rundir
 
 IMAGES, VALUES = 64, 2**24  # of files that are classified at a time, and values of their pixels, at most
 
@@ -34,19 +35,19 @@ def evaluate(target, split=None, *, arrays=None):
         ValueError, FileNotFoundError: As `load_run`, and for data that is not there or has other classes.
     """
     need_tensorflow("Evaluation of a recipe")
-    from keras_vit import training
+    from keras_vit.training import loop
 
     found = find(target)
     model, recipe = found.trained.model, found.recipe
     source = source_of(found, split, arrays)
-    measured = {found.file: training.evaluate(model, recipe, source)}
+    measured = {found.file: loop.evaluate(model, recipe, source)}
     artifacts = dict.fromkeys(found.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(found.home.glob("model*.tflite")), runtimes.tflite)
     artifacts |= dict.fromkeys(found.home.glob("model.onnx"), runtimes.onnx)
     for path, load in artifacts.items():
         run, _ = load(path)
-        outputs = training.outputs(run, recipe, source, model.input_shape[1:])
-        measured[str(path)] = training.measure(recipe.metrics, *outputs)
+        outputs = loop.outputs(run, recipe, source, model.input_shape[1:])
+        measured[str(path)] = loop.measure(recipe.metrics, *outputs)
     return measured
 
 
@@ -114,14 +115,15 @@ def explain(target, files=(), folder=None):
     if not files:
         _need_data(found, "image files to look at")
     images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
-    from keras_vit import plots, training
+    from keras_vit import plots
+    from keras_vit.training import loop
 
     titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
     folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
     if found.run and (found.run / rundir.HISTORY).exists():
-        figures["curves.png"] = plots.plot_history(training.read_history(found.run))
+        figures["curves.png"] = plots.plot_history(loop.read_history(found.run))
     for name, figure in figures.items():
         figure.savefig(folder / name)
     return [folder / name for name in figures]

@@ -6,9 +6,10 @@ import pathlib
 
 import keras
 
-from keras_vit import checks, config, distribution, finetuning, rundir
+from keras_vit import checks, config
 from keras_vit.cookbook import check, from_recipe, load_recipe
 from keras_vit.pretrained import from_pretrained, vit
+from keras_vit.training import devices, finetuning, rundir
 
 
 def datasets(recipe, *, train=None, validation=None):
@@ -78,14 +79,14 @@ def fit(
     checks.one_of("verbose", verbose, ("auto", 0, 1, 2))
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
-    from keras_vit import training
     from keras_vit.data import inspection
+    from keras_vit.training import loop
 
     recipe, _, sources = _sources(recipe, train, validation)
     workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
     data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
     data |= inspection.contents(train=sources[0], validation=sources[1])
-    place = distribution.start(recipe)
+    place = devices.start(recipe)
     extra = [_tensorboard(workdir)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
@@ -95,7 +96,7 @@ def fit(
         finetuning.check(model, recipe.optim.freeze, recipe.optim.lora)
         model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
         with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
-            history = training.fit(
+            history = loop.fit(
                 model,
                 recipe,
                 *sources,
@@ -108,7 +109,7 @@ def fit(
             )
             missing = place.writes and not (workdir / rundir.MODEL).exists()
             if place.agree([int(missing)]) == [1]:
-                training.save_trained(model, model, workdir / rundir.MODEL, place.writes)
+                loop.save_trained(model, model, workdir / rundir.MODEL, place.writes)
             if place.processes > 1:  # theirs is spread over them, and a part cannot predict
                 model = finetuning.plain_copy(model, finetuning.merged_values(model))
     return model, history
@@ -174,4 +175,4 @@ def need_tensorflow(what):
             f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
             "On arrays, `model.fit(images, labels)` needs none."
         ) from None
-    distribution.leave_devices_to_jax()
+    devices.leave_devices_to_jax()

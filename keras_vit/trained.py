@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import keras
 
-from keras_vit import checks, config, cookbook, rundir
+from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside
 from keras_vit.preprocessing import before_crop, evaluation_rule, stated_labels
+from keras_vit.training import rundir
 
 
 class Trained(NamedTuple):

@@ -10,14 +10,16 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import results, snapshots
+from keras_vit import results
+from keras_vit.training import state
 
 KILLS = int(os.environ.get("KERAS_VIT_KILLS", "3"))
 RUN = """
 import os, signal, sys, threading
 import keras, numpy as np
 import keras_vit
-from keras_vit import config, distribution, files, rundir, snapshots
+from keras_vit import config, files
+from keras_vit.training import devices, rundir, state
 
 folder, how, when = sys.argv[1], sys.argv[2], float(sys.argv[3])
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
@@ -46,13 +48,13 @@ def done(old, new):
 
 rename = os.replace
 if how == "while writing":
-    snapshots.safetensors.numpy.save_file = counted(snapshots.safetensors.numpy.save_file, half)
+    state.safetensors.numpy.save_file = counted(state.safetensors.numpy.save_file, half)
 if how == "before renaming":
     files.os.replace = counted(os.replace, lambda *_: None)
 if how == "after renaming":
     files.os.replace = counted(os.replace, done)
 
-distribution.ALONE = distribution.Place(jit_compile=False)  # compiling takes longer than this training
+devices.ALONE = devices.Place(jit_compile=False)  # compiling takes longer than this training
 recipe = keras_vit.load_recipe("digits", {
     "optim.epochs": 3, "data.limit": 160, "model.depth": 1, "model.width": 32, "model.mlp_dim": 32,
     "model.dropout": 0.1, "model.stochastic_depth": 0.2, "optim.ema": 0.9, "optim.accumulate": 2, "augment.mixup": 0.2,
@@ -82,7 +84,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path):
         killed += not ended
     assert killed
     assert ended or start(tmp_path / "killed")
-    ours, theirs = (snapshots.newest(tmp_path / name) for name in ("killed", "whole"))
+    ours, theirs = (state.newest(tmp_path / name) for name in ("killed", "whole"))
     assert ours[0].keys() == theirs[0].keys()
     for name, array in theirs[0].items():
         np.testing.assert_array_equal(ours[0][name], array, err_msg=name)

@@ -10,13 +10,14 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import config, cookbook, distribution, results, runs
+from keras_vit import config, cookbook, results, runs
+from keras_vit.training import devices
 from tests.small import small
 
 
 @pytest.mark.parametrize("name", keras_vit.list_recipes())
 def test_every_recipe_trains_two_steps(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(distribution, "ALONE", distribution.Place(jit_compile=False))  # compiling takes the longest
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
     recipe = config.smoke(keras_vit.load_recipe(name))
     shape, classes = cookbook.plan(recipe).input_shape[1:], recipe.model["num_classes"]
     arrays = (np.random.default_rng(0).integers(0, 256, (8, *shape)).astype("uint8"), np.arange(8) % classes)

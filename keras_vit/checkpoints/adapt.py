@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_vit import positions
+from keras_vit import resampling
 
 
 def channels(kernel, wanted):
@@ -96,11 +96,11 @@ def table(array, prefix, cover, source, target, method):
         cover: How many of them, the first ones, the table covers.
         source: `(rows, columns)` of the table.
         target: `(rows, columns)` of the model.
-        method: As in `keras_vit.positions.resize_matrix`.
+        method: As in `keras_vit.resampling.resize_matrix`.
 
     Returns:
         Arrays `(1, prefix, width)`, zero where the table covers no token, and `(1, target rows * columns, width)`.
     """
     own = np.zeros((1, prefix, array.shape[-1]), array.dtype)
     own[:, :cover] = array[:, :cover]
-    return own, positions.resize_grid(array[0, cover:], source, target, method)[None]
+    return own, resampling.resize_grid(array[0, cover:], source, target, method)[None]

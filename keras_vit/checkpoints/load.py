@@ -15,10 +15,10 @@ from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import POSITION, matching, plan
 from keras_vit.checkpoints.own import SAVED
 from keras_vit.checkpoints.read import check_readable, open_checkpoint
+from keras_vit.keras_private import shapes_only
 from keras_vit.layers import Rescale
 from keras_vit.models import vit
-from keras_vit.positions import METHODS
-from keras_vit.shapes import shapes_only
+from keras_vit.resampling import METHODS
 from keras_vit.variants import SIZES, VARIANTS
 
 OF_WEIGHTS = ("labels", "name", "licence")  # metadata of weights that others replace
@@ -62,8 +62,8 @@ def load_weights(
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"keras"` (this package's own), or
             `"auto"`, by the names.
         head: `"require"`, or `"new"` to leave the model's head as it is and the source's out.
-        resample: How positions are resampled; see `keras_vit.positions.resize_matrix`. `None` for what the source's own
-            code does.
+        resample: How positions are resampled; see `keras_vit.resampling.resize_matrix`. `None` for what the source's
+            own code does.
         patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT's
             pseudo-inverse), by the source's method or by one that is named here in place of `"resize"`.
         grid: `(rows, columns)` of the source's patches, where they are neither a square nor in its `config.json`.

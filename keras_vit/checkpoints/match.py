@@ -9,7 +9,7 @@ import numpy as np
 from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.tables import GROUP_NORM, grid, listing
-from keras_vit.positions import resize_patches
+from keras_vit.resampling import resize_patches
 
 TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
 POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"

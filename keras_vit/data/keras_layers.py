@@ -12,6 +12,8 @@ from unittest import mock
 import keras
 import tensorflow as tf
 
+from keras_vit.keras_private import sublayers
+
 NEED_LABELS = ("MixUp", "CutMix", "FourierMix", "Mosaic")  # of Keras and KerasCV
 
 
@@ -33,7 +35,7 @@ def layers_function(layers, seed):
     for layer in layers:
         if not isinstance(layer, keras.Layer):
             raise TypeError(f"Augment.layers holds Keras layers. Received: {layer!r}")
-        if any(type(inner).__name__ in NEED_LABELS for inner in layer._flatten_layers()):
+        if any(type(inner).__name__ in NEED_LABELS for inner in sublayers(layer)):
             raise ValueError(f"Augment.mixup and Augment.cutmix mix labels too. Received: the layer {layer.name!r}")
     counts, stray = generators(layers), tf.random.Generator.from_seed(0)
 
@@ -59,7 +61,7 @@ def generators(layers):
     An unseeded layer of KerasCV shares TensorFlow's global generator with all the program; it gets its own.
     """
     found = {}
-    for inner in (inner for layer in layers for inner in layer._flatten_layers()):
+    for inner in (inner for layer in layers for inner in sublayers(layer)):
         held = dict(vars(inner))
         if keras.backend.backend() != "tensorflow" and hasattr(inner, "generator"):
             inner.backend.set_backend("tensorflow")  # in a pipeline the layer makes itself another one

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.backbone import backbone, calls, input_of
+from keras_vit.keras_private import call_of, calls_of, place_of, sublayers, takes_training
 from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
 
 SCORES = 2**26  # held at a time, which is 256 MB
@@ -19,7 +20,7 @@ def blocks(model):
     """
     found = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
     for block in found:
-        node, *others = block._inbound_nodes
+        node, *others = calls_of(block)
         if others or any(name != "training" for name in node.arguments.kwargs):
             raise ValueError(f"Looking inside needs blocks called once, with tokens alone. Received: {block.name!r}")
     return found
@@ -29,7 +30,7 @@ def only(model, kind):
     """Returns the model's one layer of a kind, at any depth."""
     if not isinstance(model, keras.Model):
         raise ValueError(f"A Keras model with one {kind.__name__} layer is needed. Received: {model!r}")
-    found = [layer for layer in model._flatten_layers() if isinstance(layer, kind)]
+    found = [layer for layer in sublayers(model) if isinstance(layer, kind)]
     if len(found) != 1:
         raise ValueError(
             f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"
@@ -94,15 +95,14 @@ def between(start, end, value):
     """
     if end is start:
         return value
-    operation, node, place = end._keras_history
-    node = operation._inbound_nodes[node]
+    node, operation = call_of(end), call_of(end).operation
     if not node.input_tensors:
         raise ValueError("Looking inside needs blocks one behind the other. Received: a path beside them")
     given = {id(tensor): between(start, tensor, value) for tensor in node.input_tensors}
     arguments, settings = node.arguments.fill_in(given)
-    if getattr(operation, "_call_has_training_arg", False):
+    if takes_training(operation):
         settings["training"] = False
-    return keras.tree.flatten(operation(*arguments, **settings))[place]
+    return keras.tree.flatten(operation(*arguments, **settings))[place_of(end)]
 
 
 def scores(model, images):

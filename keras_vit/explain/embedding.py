@@ -6,6 +6,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.backbone import input_of, leading_to, outputs_of
 from keras_vit.explain import anatomy
+from keras_vit.keras_private import sublayers
 from keras_vit.layers import TransformerBlock
 
 METHODS = ("pca", "tsne", "umap")
@@ -31,7 +32,7 @@ def embed(model, images, batch_size=64):
     if len(vectors.shape) != 2:
         raise ValueError(f"{model.name!r} gives no vector an image. Received: outputs {tuple(vectors.shape)}")
     inputs = input_of(model, [vectors])
-    has_blocks = any(isinstance(layer, TransformerBlock) for layer in model._flatten_layers())
+    has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
     images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:])
     return np.asarray(keras.Model(inputs, vectors).predict(images, batch_size, verbose=0), "float32")
 

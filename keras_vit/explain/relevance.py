@@ -10,7 +10,6 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.backbone import calls, input_of, leading_to, outputs_of
 from keras_vit.explain import anatomy
-from keras_vit.gradients import gradients
 from keras_vit.layers import TokenPool
 
 
@@ -113,3 +112,35 @@ class _Like:
 
     def __getattr__(self, name):
         return getattr(self._other, name)
+
+
+def gradients(function, values):
+    """Differentiates a function.
+
+    Args:
+        function: From a list of tensors to a scalar tensor.
+        values: List of tensors, at which the gradient is taken.
+
+    Returns:
+        A list of the function's gradients by each of `values`, as NumPy arrays of their shapes.
+
+    Raises:
+        NotImplementedError: On another backend than TensorFlow and JAX.
+    """
+    values = [keras.ops.convert_to_tensor(value) for value in values]
+    if keras.backend.backend() == "jax":
+        import jax
+
+        found = jax.grad(function)(values)
+    elif keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(values)
+            result = function(values)
+        found = tape.gradient(result, values)
+    else:
+        raise NotImplementedError(
+            f"Gradients are taken on TensorFlow and JAX. Received: backend {keras.backend.backend()!r}"
+        )
+    return [keras.ops.convert_to_numpy(gradient) for gradient in found]

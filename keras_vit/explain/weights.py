@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.explain import anatomy
+from keras_vit.keras_private import sublayers
 from keras_vit.layers import PatchEncoder, Patches
 
 
@@ -29,10 +30,10 @@ def patch_filters(model, count=28):
 
     checks.positive(count=count)
     kernel, patches = anatomy.only(model, PatchEncoder).projection.kernel, anatomy.only(model, Patches)
-    size, parts = patches.patch_size, model._flatten_layers()
+    size, parts = patches.patch_size, sublayers(model)
     layers = next(part.layers for part in parts if isinstance(part, keras.Model) and patches in part.layers)
     before = layers[: layers.index(patches)]
-    inside = [part for layer in before for part in layer._flatten_layers()]
+    inside = [part for layer in before for part in sublayers(layer)]
     convolutions = [layer.kernel for layer in inside if isinstance(layer, keras.layers.Conv2D)]
     if convolutions:
         kernel, size = convolutions[0], convolutions[0].shape[:2]

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.keras_private import tflite_operators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _open(path):
             experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         )
     interpreter.allocate_tensors()
-    makers = {int(out): op["op_name"] for op in interpreter._get_ops_details() for out in op["outputs"]}
+    makers = {int(out): op["op_name"] for op in tflite_operators(interpreter) for out in op["outputs"]}
     tensors = {t["name"]: t for t in interpreter.get_tensor_details() if t["index"] in makers}
     return interpreter, tensors, makers
 

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.keras_private import sublayers
 from keras_vit.layers import MLP, MultiHeadSelfAttention, TransformerBlock
 
 
@@ -30,7 +31,7 @@ def twin(model, *, fold=True, erf=False):
         ValueError: If the model cannot be cloned, and is not in float32.
     """
     copy = _copy(model)
-    for layer in copy._flatten_layers() if copy is not model else ():
+    for layer in sublayers(copy) if copy is not model else ():
         kind = type(layer)  # itself: a subclass may compute something else
         if kind is TransformerBlock and layer.norm_first and fold:
             _fold(layer.norm1, layer.attention.qkv)
@@ -53,7 +54,7 @@ def float32(model):
 
 
 def _mixed(model):
-    return {layer.dtype_policy.name for layer in model._flatten_layers(include_self=False)} - {"float32"}
+    return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
 def _copy(model):
@@ -74,7 +75,7 @@ def _copy(model):
                 f"cannot be cloned: {error}"
             ) from None
         return model
-    for layer in copy._flatten_layers():
+    for layer in sublayers(copy):
         if hasattr(layer, "finalize_state"):  # of what was adapted to data
             layer.finalize_state()
     return copy

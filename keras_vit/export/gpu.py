@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
+from keras_vit.keras_private import tflite_operators
 
 IMAGES = 4
 MACS = 5e9  # multiply-adds of a check: a quarter of a minute on SwiftShader, a driver that computes on two CPU cores
@@ -117,9 +118,9 @@ def check(path, images, run, report, batch_size=1):
 
 def _macs(path):
     """Returns the multiply-adds of a call, through matrix products and convolutions."""
-    interpreter, macs = runtimes._interpreter(path, 1), 0
+    interpreter, macs = runtimes.opened(path, 1), 0
     shapes = {tensor["index"]: tensor["shape"].tolist() for tensor in interpreter.get_tensor_details()}
-    for op in interpreter._get_ops_details():
+    for op in tflite_operators(interpreter):
         if op["op_name"] in ("FULLY_CONNECTED", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D"):
             given, weights, output = (shapes[int(index)] for index in (*op["inputs"][:2], op["outputs"][0]))
             summed = {"BATCH_MATMUL": given[-1:], "DEPTHWISE_CONV_2D": weights[1:3]}.get(op["op_name"], weights[1:])

@@ -11,6 +11,8 @@ from collections import Counter
 
 import numpy as np
 
+from keras_vit.keras_private import tflite_operators
+
 THREADS = (1, 2)
 _MEMORY = """
 import re, sys
@@ -66,8 +68,8 @@ def onnx(path):
 
 def tflite(path, threads=None):
     """Loads a TFLite file; returns the function from images to outputs, and its operators."""
-    interpreter = _interpreter(path, threads or os.cpu_count())
-    operators = Counter(op["op_name"] for op in interpreter._get_ops_details() if op["op_name"] != "DELEGATE")
+    interpreter = opened(path, threads or os.cpu_count())
+    operators = Counter(op["op_name"] for op in tflite_operators(interpreter) if op["op_name"] != "DELEGATE")
     runner = interpreter.get_signature_runner("serve")
     given = runner.get_input_details()["images"]
     batch = given["shape"][0]
@@ -84,7 +86,7 @@ def tflite(path, threads=None):
 
 def profile(path):
     """Returns what a TFLite file costs on this machine, as fields of a `Report`."""
-    interpreters = {threads: _interpreter(path, threads) for threads in THREADS}
+    interpreters = {threads: opened(path, threads) for threads in THREADS}
     details = interpreters[1]._get_ops_details()
     operators = [op for op in details if op["op_name"] != "DELEGATE"]
     delegates = [op for op in details if op["op_name"] == "DELEGATE"]
@@ -110,7 +112,7 @@ def median_ms(run, repeats=10):
     return statistics.median(times)
 
 
-def _interpreter(path, threads):
+def opened(path, threads):
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=threads)

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_vit import checks, positions
+from keras_vit import checks, resampling
 
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
@@ -117,9 +117,9 @@ class PatchEncoder(keras.layers.Layer):
                 name="position_embedding", shape=(1, covered, self.width), initializer=_normal()
             )
         elif self.position == "sincos1d":
-            self.position_embedding = positions.sincos_1d(covered, self.width)[None]
+            self.position_embedding = resampling.sincos_1d(covered, self.width)[None]
         elif self.position == "sincos2d":
-            self.position_embedding = positions.sincos_2d(self.grid or _square(patches), self.width)[None]
+            self.position_embedding = resampling.sincos_2d(self.grid or _square(patches), self.width)[None]
 
     def call(self, patches, training=None):
         x = self.projection(patches)  # (batch, patches, width)

@@ -3,6 +3,7 @@
 import keras
 
 from keras_vit import checks
+from keras_vit.keras_private import sublayers
 from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
@@ -147,7 +148,7 @@ class TransformerBlock(keras.layers.Layer):
             return super().rematerialized_call(layer_call)
 
         def call(x, **arguments):
-            found = [getattr(layer, "seed_generator", None) for layer in self._flatten_layers()]
+            found = [getattr(layer, "seed_generator", None) for layer in sublayers(self)]
             seeds = {generator: generator.next() for generator in found if generator is not None}
 
             def compute(x):

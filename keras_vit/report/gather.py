@@ -9,8 +9,9 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks, explain, results, rundir, trained
+from keras_vit import checks, explain, results, trained
 from keras_vit.runs import need_tensorflow
+from keras_vit.training import rundir
 
 SHOWN = 8  # images in the gallery, and of the best and worst each
 PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and values of their pixels, at most
@@ -55,7 +56,7 @@ def gather(target, arrays=None, most=10_000):
     """
     need_tensorflow("A report")
     checks.positive(most=most)
-    from keras_vit import training
+    from keras_vit.training import loop
 
     found = trained.find(target)
     (model, known, class_names), recipe = found.trained, found.recipe
@@ -63,7 +64,7 @@ def gather(target, arrays=None, most=10_000):
     some = source.take(slice(most))
     size = model.input_shape[1:]
     run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
-    logits, labels = training.outputs(run, recipe, some, size)
+    logits, labels = loop.outputs(run, recipe, some, size)
     probabilities = trained.probabilities(model, logits)
     right = np.flatnonzero(probabilities.argmax(-1) == labels)
     best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
@@ -88,7 +89,7 @@ def gather(target, arrays=None, most=10_000):
         best=(best, [images[i] for i in best]),
         worst=(worst, [images[i] for i in worst]),
         points=explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
-        history=training.read_history(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
+        history=loop.read_history(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
         machine=rundir.trained_on(found.run) if found.run else {},
         shipped=found.shipped,
         exports=_exports(found.home),

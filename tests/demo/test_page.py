@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import demo, rundir
+from keras_vit import demo
 from keras_vit.demo import serving
 from keras_vit.demo.drawing import from_drawing
 from keras_vit.demo.page import page as make_page
 from keras_vit.demo.page import read_image
+from keras_vit.training import rundir
 from tests import picturefiles
 from tests.browser import chromium, watched
 from tests.demo.pages import drawn, request, served, upload

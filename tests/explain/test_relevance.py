@@ -6,6 +6,7 @@ import pytest
 
 from keras_vit import attention_relevance, from_recipe, vit
 from keras_vit.explain import attention_maps
+from keras_vit.explain.relevance import gradients
 from tests.explain.models import IMAGES, KINDS, shared
 
 
@@ -99,3 +100,18 @@ def test_bad_input_is_named():
     for pooling in ("none", "gap"):
         with pytest.raises(ValueError, match=r"one logit a class\. Received: .*ends in 'pool'"):
             attention_relevance(vit("mu/4", image_size=(12, 8), num_classes=0, depth=1, pooling=pooling), IMAGES)
+
+
+@pytest.mark.backend
+def test_gradients_of_each_value():
+    a, b = np.array([1.0, 2.0], "float32"), np.array([[3.0], [4.0]], "float32")
+    found = gradients(lambda values: keras.ops.sum(values[0] ** 2) * keras.ops.sum(values[1]), [a, b])
+    np.testing.assert_allclose(found[0], 2 * a * 7)
+    np.testing.assert_allclose(found[1], [[5.0], [5.0]])
+
+
+@pytest.mark.backend
+def test_another_backend_is_named(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "abacus")
+    with pytest.raises(NotImplementedError, match="backend 'abacus'"):
+        gradients(keras.ops.sum, [np.ones(2, "float32")])

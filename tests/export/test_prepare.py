@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import vit
 from keras_vit.export import prepare
-from keras_vit.shapes import shapes_only
+from keras_vit.keras_private import shapes_only
 
 
 def half_write(path):

@@ -21,7 +21,7 @@ def test_what_a_delegate_took_over_is_found_by_its_ends():
 
 def test_some_operators_run_alone(tmp_path):
     export_tflite(tiny(), tmp_path / "m.tflite")
-    operators = [o["op_name"] for o in runtimes._interpreter(tmp_path / "m.tflite", 1)._get_ops_details()]
+    operators = [o["op_name"] for o in runtimes.opened(tmp_path / "m.tflite", 1)._get_ops_details()]
     keep = [i for i, name in enumerate(operators) if name == "SOFTMAX"]
     part = runtimes._part(tmp_path / "m.tflite", keep)
     given, made = part.get_input_details(), part.get_output_details()

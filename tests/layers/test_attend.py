@@ -4,8 +4,8 @@ import pytest
 from keras import ops
 
 from keras_vit import MultiHeadSelfAttention, TransformerBlock
+from keras_vit.explain.relevance import gradients
 from keras_vit.export import forms
-from keras_vit.gradients import gradients
 from keras_vit.layers.attend import attend
 from keras_vit.layers.attention import NARROW
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import PatchEncoder, Patches, positions
+from keras_vit import PatchEncoder, Patches, resampling
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend
@@ -56,9 +56,9 @@ def test_every_weight_has_a_draw_of_its_own():
 
 def test_fixed_positions_are_the_published_tables():
     patches = np.zeros((1, 6, 3), "float32")
-    np.testing.assert_allclose(PatchEncoder(8, position="sincos1d")(patches)[0], positions.sincos_1d(7, 8), atol=1e-6)
+    np.testing.assert_allclose(PatchEncoder(8, position="sincos1d")(patches)[0], resampling.sincos_1d(7, 8), atol=1e-6)
     tokens = PatchEncoder(8, position="sincos2d", grid=(2, 3))(patches)[0]
-    np.testing.assert_allclose(tokens[1:], positions.sincos_2d((2, 3), 8), atol=1e-6)
+    np.testing.assert_allclose(tokens[1:], resampling.sincos_2d((2, 3), 8), atol=1e-6)
     np.testing.assert_array_equal(tokens[0], np.zeros(8))
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_vit import ResNetStem
-from keras_vit.counting import shapes_only
+from keras_vit.keras_private import shapes_only
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend

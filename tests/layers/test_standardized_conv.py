@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_vit import StandardizedConv2D
-from keras_vit.gradients import gradients
+from keras_vit.explain.relevance import gradients
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend

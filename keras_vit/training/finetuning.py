@@ -2,9 +2,11 @@
 
 import keras
 
-from keras_vit import checks, distribution, snapshots
+from keras_vit import checks
 from keras_vit.backbone import backbone, calls, leading_to
+from keras_vit.keras_private import calls_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
+from keras_vit.training import devices, state
 
 HEADS = ("head", "head_distilled")
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # behind the blocks, and no head
@@ -36,7 +38,7 @@ def freeze(model, upto):
     """
     check(model, upto)
     below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
-    for layer in model._flatten_layers():  # each one: TensorFlow ignores `trainable = True` where it is True already
+    for layer in sublayers(model):  # each one: TensorFlow ignores `trainable = True` where it is True already
         layer.trainable = False
         layer.trainable = True
     for layer in below:
@@ -49,7 +51,7 @@ def check(model, upto, rank=None):
     depth = len(_blocks(model))
     if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):
         raise ValueError(f"`upto` is None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
-    if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
+    if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
         raise ValueError(
             f"{model.name!r} has LoRA, which trains its updates and the head alone. Call `merge_lora` first, "
             "or `freeze` before `add_lora`."
@@ -109,15 +111,15 @@ def merge_lora(model):
 
 def merged_values(model):
     """Returns a model's weights as arrays, in their order: LoRA's updates are added to the kernels, and left out."""
-    layers = [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
-    merged = {id(layer._kernel): layer.kernel for layer in layers}
+    layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
+    merged = {id(kernel_without_lora(layer)): layer.kernel for layer in layers}
     updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
-    return [snapshots.to_numpy(merged.get(id(v), v.value)) for v in model.weights if id(v) not in updates]
+    return [state.to_numpy(merged.get(id(v), v.value)) for v in model.weights if id(v) not in updates]
 
 
 def plain_copy(model, values):
     """Returns a copy of a model with these weights, as `merged_values` gives them; it belongs to this process alone."""
-    with distribution.apart():
+    with devices.apart():
         copy = type(model).from_config(model.get_config())
         for variable, value in zip(copy.weights, values, strict=True):
             variable.assign(value)
@@ -143,7 +145,7 @@ def _around(model):
         steps = calls(model)
     except ValueError:  # a subclass has no graph
         inner = backbone(model)
-        return [], [layer for layer in model.layers if inner not in layer._flatten_layers()]
+        return [], [layer for layer in model.layers if inner not in sublayers(layer)]
     before = [layer for _, call in steps for layer in _layers_of(leading_to(call.input_tensors))]
     known = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
     return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in known]
@@ -165,7 +167,7 @@ def _others(model):
 
 def _leading(model, upto):
     """Returns the layers before a block, or before what follows the last one."""
-    call = _blocks(model)[max(upto - 1, 0)]._inbound_nodes[0]
+    call = calls_of(_blocks(model)[max(upto - 1, 0)])[0]
     inside = leading_to(call.outputs if upto else call.input_tensors)
     return [*_around(model)[0], *_layers_of(inside)]
 

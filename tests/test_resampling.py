@@ -3,20 +3,20 @@ import pathlib
 import numpy as np
 import pytest
 
-from keras_vit import positions
+from keras_vit import resampling
 
 pytestmark = pytest.mark.backend
 
 
 def test_sincos_1d_by_hand():
-    table = positions.sincos_1d(5, 4)
+    table = resampling.sincos_1d(5, 4)
     for n in range(5):
         expected = [np.sin(n), np.cos(n), np.sin(n / 100), np.cos(n / 100)]  # 10000^(2/4) = 100
         np.testing.assert_allclose(table[n], expected, atol=1e-6)
 
 
 def test_sincos_2d_by_hand():
-    table = positions.sincos_2d((2, 3), 8)  # frequencies 1 and 1/10000
+    table = resampling.sincos_2d((2, 3), 8)  # frequencies 1 and 1/10000
     for y in range(2):
         for x in range(3):
             expected = [
@@ -28,7 +28,11 @@ def test_sincos_2d_by_hand():
 
 @pytest.mark.parametrize(
     "call",
-    [lambda: positions.sincos_1d(5, 3), lambda: positions.sincos_2d((2, 2), 6), lambda: positions.sincos_2d((2, 2), 4)],
+    [
+        lambda: resampling.sincos_1d(5, 3),
+        lambda: resampling.sincos_2d((2, 2), 6),
+        lambda: resampling.sincos_2d((2, 2), 4),
+    ],
 )
 def test_bad_width_is_named(call):
     with pytest.raises(ValueError, match="Received: width="):
@@ -43,7 +47,7 @@ def resized(grid, method):
     """Returns a golden table of positions and its resized form, as grids, and the grid wanted."""
     table = np.load(GOLDEN)[grid]
     target = tuple(int(side) for side in grid.split("-")[1].split("x"))
-    found = positions.resize_grid(table.reshape(-1, table.shape[-1]), table.shape[:2], target, method)
+    found = resampling.resize_grid(table.reshape(-1, table.shape[-1]), table.shape[:2], target, method)
     return table, found.reshape(*target, -1), target
 
 
@@ -70,17 +74,17 @@ def test_jax_s_methods(grid, method):
     np.testing.assert_allclose(found, image.resize(table, (*target, table.shape[-1]), method), atol=1e-5)
 
 
-@pytest.mark.parametrize("method", positions.METHODS)
+@pytest.mark.parametrize("method", resampling.METHODS)
 def test_the_same_grid_is_left_alone_and_constants_stay(method):
     table = np.random.default_rng(0).normal(size=(12, 4)).astype("float32")
-    assert positions.resize_grid(table, (3, 4), (3, 4), method) is table
-    np.testing.assert_allclose(positions.resize_matrix(7, 11, method).sum(1), 1)
-    np.testing.assert_allclose(positions.resize_matrix(11, 4, method).sum(1), 1)
+    assert resampling.resize_grid(table, (3, 4), (3, 4), method) is table
+    np.testing.assert_allclose(resampling.resize_matrix(7, 11, method).sum(1), 1)
+    np.testing.assert_allclose(resampling.resize_matrix(11, 4, method).sum(1), 1)
 
 
 def test_unknown_methods_are_named():
     with pytest.raises(ValueError, match="resample='nearest'"):
-        positions.resize_grid(np.zeros((4, 2)), (2, 2), (3, 3), "nearest")
+        resampling.resize_grid(np.zeros((4, 2)), (2, 2), (3, 3), "nearest")
 
 
 @pytest.mark.parametrize("method", ["bilinear", "bicubic-antialias"])
@@ -88,8 +92,8 @@ def test_larger_patches_give_the_same_tokens(method):
     """FlexiViT, equation 4: patches enlarged by the method give what they gave before."""
     rng = np.random.default_rng(0)
     kernel, patch = rng.normal(size=(4, 6, 3, 5)), rng.normal(size=(4, 6, 3))
-    larger = positions.resize_patches(kernel, (8, 9), method)
-    rows, columns = positions.resize_matrix(4, 8, method), positions.resize_matrix(6, 9, method)
+    larger = resampling.resize_patches(kernel, (8, 9), method)
+    rows, columns = resampling.resize_matrix(4, 8, method), resampling.resize_matrix(6, 9, method)
     enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, patch)
     before, after = (np.einsum("rcx,rcxo->o", *pair) for pair in ((patch, kernel), (enlarged, larger)))
     np.testing.assert_allclose(before, after, atol=1e-10)
@@ -97,6 +101,6 @@ def test_larger_patches_give_the_same_tokens(method):
 
 def test_patches_are_resized_by_the_whole_pseudo_inverse():
     kernel = np.random.default_rng(0).normal(size=(4, 3, 1, 1))
-    rows, columns = positions.resize_matrix(4, 2, "bilinear"), positions.resize_matrix(3, 5, "bilinear")
+    rows, columns = resampling.resize_matrix(4, 2, "bilinear"), resampling.resize_matrix(3, 5, "bilinear")
     whole = np.linalg.pinv(np.kron(rows, columns).T) @ kernel.reshape(-1)
-    np.testing.assert_allclose(positions.resize_patches(kernel, (2, 5), "bilinear").reshape(-1), whole, atol=1e-10)
+    np.testing.assert_allclose(resampling.resize_patches(kernel, (2, 5), "bilinear").reshape(-1), whole, atol=1e-10)

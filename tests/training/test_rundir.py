@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from keras_vit import config, rundir, snapshots, vit
+from keras_vit import config, vit
+from keras_vit.training import rundir, state
 
 pytestmark = pytest.mark.backend
 
@@ -19,7 +20,7 @@ def run(tmp_path):
     """A run that has begun: it has a state and a best epoch."""
     rundir.claim(tmp_path / "run", RECIPE, DATA, ("a", "b"))
     vit("mu/4", image_size=8, num_classes=2).save(tmp_path / "run" / rundir.BEST)
-    snapshots.save(tmp_path / "run", 1, {}, {})
+    state.save(tmp_path / "run", 1, {}, {})
     return tmp_path / "run"
 
 
@@ -214,8 +215,8 @@ def test_how_it_is_measured_may_change(run):
 
 def test_a_model_whose_states_are_gone_is_not_taken_for_a_new_run_s(run):
     (run / rundir.BEST).rename(run / rundir.MODEL)
-    for state in run.glob("state-*"):
-        state.unlink()
+    for file in run.glob("state-*"):
+        file.unlink()
     with pytest.raises(ValueError, match=r"model\.keras of a run whose states are gone"):
         rundir.claim(run, config.override(RECIPE, {"seed": 3}), DATA, ("a", "b"))
     assert (run / rundir.MODEL).exists()
@@ -248,7 +249,7 @@ def test_a_directory_is_one_process_own(tmp_path):
             "except ValueError as error: print(error)\n"
         )
         words = [sys.executable, "-c", script, str(tmp_path / "run")]
-        root = pathlib.Path(__file__).parents[1]
+        root = pathlib.Path(__file__).parents[2]
         done = subprocess.run(words, capture_output=True, text=True, cwd=root)
         assert "Another process is training in" in done.stdout, done.stderr[-2000:]
     with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):

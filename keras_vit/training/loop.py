@@ -9,15 +9,16 @@ import zipfile
 import keras
 import numpy as np
 
-from keras_vit import callbacks, files, finetuning, optimizers, snapshots
+from keras_vit import files
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
-from keras_vit.distillation import Distiller
-from keras_vit.distribution import ALONE
-from keras_vit.losses import ClassLoss
 from keras_vit.metrics import measure
 from keras_vit.progress import Training, counted
-from keras_vit.rundir import HISTORY
+from keras_vit.training import callbacks, finetuning, optimizers, state
+from keras_vit.training.devices import ALONE
+from keras_vit.training.distillation import Distiller
+from keras_vit.training.losses import ClassLoss
+from keras_vit.training.rundir import HISTORY
 
 VISIBLE_SECONDS = 60  # in which a file is seen by all, on a directory of the network
 
@@ -87,7 +88,7 @@ def fit(
     if optim.distill:
         learner = Distiller(model, teacher, optim.distill, optim.distill_weight, optim.temperature)
     compile_model(learner, recipe, steps, class_weights(train) if optim.class_weights else None, place.jit_compile)
-    variables = snapshots.named(model=model.variables, optimizer=learner.optimizer.variables)
+    variables = state.named(model=model.variables, optimizer=learner.optimizer.variables)
     told = Training(optim.epochs, steps, recipe.data.batch_size) if verbose == "auto" and place.writes else None
     quiet = told or not place.writes
     progress = {"epoch": 0, "step": 0, "history": [], "best": -1.0}
@@ -180,7 +181,7 @@ def _restore(workdir, variables, progress, place):
         return {}
     arrays, notes, _ = found
     metrics = {name: array for name, array in arrays.items() if name.startswith("metrics/")}
-    snapshots.assign(variables, {name: array for name, array in arrays.items() if name not in metrics})
+    state.assign(variables, {name: array for name, array in arrays.items() if name not in metrics})
     progress.update(notes)
     return metrics
 
@@ -189,7 +190,7 @@ def _newest(workdir, place):
     """Returns the newest snapshot, or `None`: the same to all processes, which wait until they see the same."""
     for _ in range(VISIBLE_SECONDS):
         place.agree([0])  # the one that writes may not have done so
-        found = snapshots.newest(workdir)
+        found = state.newest(workdir)
         mark = int(found[2].stem.split("-")[2][:7], 16) if found else 0
         if place.agree([mark, -mark]) == [mark, -mark]:
             return found

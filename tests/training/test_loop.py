@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import callbacks, config, files, snapshots, training, vit
+from keras_vit import config, files, vit
 from keras_vit.data.sources import Source
-from keras_vit.distribution import ALONE, Place
+from keras_vit.training import callbacks, loop, state
+from keras_vit.training.devices import ALONE, Place
 
 RNG = np.random.default_rng(0)
 SOURCE = Source(
@@ -33,7 +34,7 @@ def tiny(**more):
 def fit(folder, recipe=RECIPE, model=None, place=PLAIN, **more):
     folder.mkdir(exist_ok=True)
     model = tiny(stochastic_depth=0.3, dropout=0.1) if model is None else model
-    return model, training.fit(model, recipe, SOURCE, SOURCE, folder, verbose=0, place=place, **more)
+    return model, loop.fit(model, recipe, SOURCE, SOURCE, folder, verbose=0, place=place, **more)
 
 
 def what_counts(history):
@@ -69,7 +70,7 @@ def test_a_broken_run_ends_where_a_whole_one_does_bit_for_bit(tmp_path, whole, a
     assert what_counts(found) == what_counts(history)
     for a, b in zip(resumed.get_weights(), model.get_weights()):
         np.testing.assert_array_equal(a, b)
-    ours, theirs = (snapshots.newest(f)[0] for f in (tmp_path, folder))
+    ours, theirs = (state.newest(f)[0] for f in (tmp_path, folder))
     assert (
         ours.keys() == theirs.keys() and any("seed_generator" in k for k in ours) and any("average" in k for k in ours)
     )
@@ -92,15 +93,15 @@ def test_a_run_leaves_two_states_the_best_model_and_its_history(whole):
     assert sorted(p.name.split("-")[0] for p in folder.iterdir()) == ["best.keras", "history.csv", "state", "state"]
     assert len(history["loss"]) == 3 and set(history) >= {"val_accuracy", "learning_rate", "images_per_second"}
     best = keras.models.load_model(folder / "best.keras")
-    assert training.evaluate(best, RECIPE, SOURCE)["accuracy"] == pytest.approx(max(history["val_accuracy"]))
+    assert loop.evaluate(best, RECIPE, SOURCE)["accuracy"] == pytest.approx(max(history["val_accuracy"]))
     assert not best.compiled
 
 
 def test_what_is_returned_is_the_moving_average(whole):
     """The last epoch was measured with it."""
     model, history, folder = whole
-    assert training.evaluate(model, RECIPE, SOURCE)["accuracy"] == pytest.approx(history["val_accuracy"][-1])
-    arrays = sorted(snapshots.newest(folder)[0].items(), key=lambda item: int(item[0].split("/")[1]))
+    assert loop.evaluate(model, RECIPE, SOURCE)["accuracy"] == pytest.approx(history["val_accuracy"][-1])
+    arrays = sorted(state.newest(folder)[0].items(), key=lambda item: int(item[0].split("/")[1]))
     raw = {name.split("/", 2)[2]: array for name, array in arrays if name.startswith("model/")}
     averages = [array for name, array in arrays if name.endswith("_average")]
     assert len(averages) == len(model.trainable_variables)
@@ -117,9 +118,9 @@ def test_what_is_not_whole_yet_has_a_name_that_is_swept(whole, tmp_path, monkeyp
             path.with_name(path.name + ".left").write_text("half")
             raise OSError("killed")
 
-    monkeypatch.setattr(training.finetuning, "plain_copy", lambda model, values: Killed())
+    monkeypatch.setattr(loop.finetuning, "plain_copy", lambda model, values: Killed())
     with pytest.raises(OSError, match="killed"):
-        training.save_trained(model, model, tmp_path / "best.keras")
+        loop.save_trained(model, model, tmp_path / "best.keras")
     (left,) = tmp_path.iterdir()
     assert left.name.startswith(files.UNFINISHED)
 
@@ -136,7 +137,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 def test_a_damaged_state_is_passed_over(tmp_path):
     model, history = fit(tmp_path)
-    newest = snapshots.newest(tmp_path)[2]
+    newest = state.newest(tmp_path)[2]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)
@@ -163,7 +164,7 @@ def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where)
         RuntimeError, match=r"epoch 2, step \d, at a learning rate of 0.0.*state-0000000005-\w+.safetensors"
     ):
         fit(tmp_path, extra=[Poison()], save_steps=3 if where == "average" else None)
-    assert all(np.isfinite(array).all() for array in snapshots.newest(tmp_path)[0].values())
+    assert all(np.isfinite(array).all() for array in state.newest(tmp_path)[0].values())
 
 
 @pytest.mark.parametrize("at, step", [(6, "epoch 1, step 2 of 5"), (9, "epoch 2, step 0 of 5")])
@@ -183,7 +184,7 @@ def test_ctrl_c_saves_and_leaves(tmp_path, whole, at, step):
 
 def test_rare_classes_count_more():
     source = Source(SOURCE.images, np.array([0] * 30 + [1] * 9 + [2], "int32"), SOURCE.class_names)
-    weights = training.class_weights(source)
+    weights = loop.class_weights(source)
     np.testing.assert_allclose(weights, [40 / 90, 40 / 27, 40 / 3])
     assert np.mean(weights[source.labels]) == pytest.approx(1)
 
@@ -208,8 +209,8 @@ def test_what_is_frozen_stays_and_the_rest_learns(tmp_path, settings):
 
 def test_a_sigmoid_starts_where_its_bias_says(tmp_path):
     recipe = config.override(RECIPE, {"optim.loss": "sigmoid", "optim.head_bias": -2.0, "augment.mixup": 0})
-    model = training.prepare(tiny(), recipe.optim)
-    loss = training.compile_model(model, recipe, 5).test_on_batch(SOURCE.images, np.eye(3)[SOURCE.labels])[0]
+    model = loop.prepare(tiny(), recipe.optim)
+    loss = loop.compile_model(model, recipe, 5).test_on_batch(SOURCE.images, np.eye(3)[SOURCE.labels])[0]
     assert loss == pytest.approx(2 * np.log1p(np.exp(-2)) + np.log1p(np.exp(2)), rel=1e-5)
 
 
@@ -220,13 +221,13 @@ def test_float16_scales_its_loss_and_resumes(tmp_path):
         fit(tmp_path / "two", recipe, tiny(dtype="mixed_float16"), save_steps=2, extra=[Break(3)])
     _, found = fit(tmp_path / "two", recipe, tiny(dtype="mixed_float16"))
     assert what_counts(found) == what_counts(history)
-    assert any("dynamic_scale" in name for name in snapshots.newest(tmp_path / "one")[0])
+    assert any("dynamic_scale" in name for name in state.newest(tmp_path / "one")[0])
 
 
 def test_accuracy_counts_every_image():
-    logits = training.outputs(lambda images: np.eye(3)[SOURCE.labels[: len(images)]], RECIPE, SOURCE, (8, 8, 1))
+    logits = loop.outputs(lambda images: np.eye(3)[SOURCE.labels[: len(images)]], RECIPE, SOURCE, (8, 8, 1))
     expected = np.mean([SOURCE.labels[i] == SOURCE.labels[i % 8] for i in range(40)])
-    assert training.measure(("accuracy",), *logits) == {"accuracy": pytest.approx(expected)}
+    assert loop.measure(("accuracy",), *logits) == {"accuracy": pytest.approx(expected)}
 
 
 @pytest.mark.parametrize(
@@ -242,4 +243,4 @@ def test_accuracy_counts_every_image():
 def test_a_damaged_history_is_named(tmp_path, text, said):
     (tmp_path / "history.csv").write_text(text)
     with pytest.raises(ValueError, match=f"history.csv' {said}"):
-        training.read_history(tmp_path)
+        loop.read_history(tmp_path)

@@ -13,7 +13,8 @@ import keras
 import numpy as np
 
 import keras_vit
-from keras_vit import callbacks, config
+from keras_vit import config
+from keras_vit.training import callbacks
 
 MODEL = {"patch_size": 4, "width": 16, "depth": 1, "num_heads": 2, "mlp_dim": 32, "image_size": 8, "channels": 1}
 OPTIM = config.Optim(epochs=2, learning_rate=0.01, weight_decay=0.1, clip_norm=0.05, ema=0.8, warmup_epochs=0.5)

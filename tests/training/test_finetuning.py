@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import finetuning, vit
+from keras_vit import vit
+from keras_vit.training import finetuning
 
 pytestmark = pytest.mark.backend
 
@@ -122,7 +123,7 @@ def test_lora_says_itself_what_is_trained():
 
 
 def test_the_two_phases_of_the_page_run():
-    text = (pathlib.Path(__file__).parents[1] / "docs" / "training.md").read_text()
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "training.md").read_text()
     (block,), names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
     exec(compile(block, "training.md", "exec"), names)
     assert len(names["model"].trainable_variables) == len(names["backbone"].weights) + 2

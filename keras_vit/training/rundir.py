@@ -9,8 +9,9 @@ import zlib
 import filelock
 import keras
 
-from keras_vit import config, files, machine, snapshots
+from keras_vit import config, files, machine
 from keras_vit.labels import check_labels, read_labels, write_labels
+from keras_vit.training import state
 
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
@@ -71,7 +72,7 @@ def claim(folder, recipe, data, class_names):
     folder = pathlib.Path(folder)
     check_labels(class_names)
     values = _plain(recipe)
-    if is_run(folder) and snapshots.exists(folder):
+    if is_run(folder) and state.exists(folder):
         _same_run(folder, values, data)
         _write(folder / RECIPE, values)  # what is no part of the run's identity may differ
         write_labels(folder / LABELS, class_names)

@@ -11,8 +11,10 @@ import time
 import keras
 import numpy as np
 
-from keras_vit import files, rundir, snapshots
-from keras_vit.distribution import ALONE
+from keras_vit import files
+from keras_vit.keras_private import ema_weights
+from keras_vit.training import rundir, state
+from keras_vit.training.devices import ALONE
 
 SAVE_SECONDS = 600.0
 TOGETHER = 10  # steps after which processes ask each other, which takes about a millisecond
@@ -59,7 +61,7 @@ class Keep(keras.callbacks.Callback):
         if self.metrics:
             some = keras.ops.zeros((1, self.model.output_shape[-1]))
             self.model.compute_metrics(None, some, some)  # makes the metrics' variables, whose values come next
-            snapshots.assign(self._metrics(), self.metrics)
+            state.assign(self._metrics(), self.metrics)
             self.metrics = {}
 
     def on_train_batch_end(self, batch, logs=None):
@@ -97,25 +99,25 @@ class Keep(keras.callbacks.Callback):
         return due or late
 
     def _metrics(self):
-        return snapshots.named(metrics=self.model.metrics_variables)
+        return state.named(metrics=self.model.metrics_variables)
 
     def _save(self):
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
         middle = self.progress["step"] > 0
-        arrays = snapshots.values(self.variables | (self._metrics() if middle else {}))
+        arrays = state.values(self.variables | (self._metrics() if middle else {}))
         broken = next((k for k, a in arrays.items() if a.dtype.kind == "f" and not np.isfinite(a).all()), None)
         if broken:
             self._fail(f"values of {broken.split('/', 2)[2]} became NaN or infinite")
         if self.place.writes:
-            snapshots.save(self.folder, self._done(), arrays, self.progress)
+            state.save(self.folder, self._done(), arrays, self.progress)
         self.saved = time.monotonic()
 
     def _done(self):
         return self.progress["epoch"] * self.steps + self.progress["step"]
 
     def _fail(self, what):
-        good = snapshots.newest(self.folder)
+        good = state.newest(self.folder)
         raise RuntimeError(
             f"The {what} in epoch {self.progress['epoch'] + 1}, step {self.progress['step']}, at a learning rate of "
             f"{learning_rate(self.model):g}. "
@@ -199,11 +201,10 @@ def averaged(model):
 def swap_average(model):
     """Exchanges the weights and their moving average; nothing happens without one."""
     optimizer = optimizer_of(model) if getattr(model, "optimizer", None) else None
-    if optimizer and optimizer.use_ema:
-        for variable, average in zip(optimizer._trainable_variables, optimizer._model_variables_moving_average):
-            now = keras.ops.copy(variable.value)
-            variable.assign(average)
-            average.assign(now)
+    for variable, average in ema_weights(optimizer) if optimizer else ():
+        now = keras.ops.copy(variable.value)
+        variable.assign(average)
+        average.assign(now)
 
 
 def write_history(folder, rows):

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import callbacks, vit
+from keras_vit import vit
+from keras_vit.training import callbacks
 
 pytestmark = pytest.mark.backend
 

@@ -16,27 +16,28 @@ pytest.importorskip("tensorflow")
 
 import tensorflow as tf
 
-from keras_vit import config, distribution, results, snapshots, training
-from keras_vit.distribution import Place
-from tests import devices
+from keras_vit import config, results
+from keras_vit.training import devices, loop, state
+from keras_vit.training.devices import Place
+from tests import processes
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 
 def process(case, folder, **environment):
-    """Starts one of `tests.devices`."""
+    """Starts one of `tests.processes`."""
     known = {k: v for k, v in os.environ.items() if not k.startswith(("KERAS_DISTRIBUTION", "XLA_FLAGS"))}
     quick = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     quick["CUDA_VISIBLE_DEVICES"] = "-1"  # TensorFlow would take GPUs before the devices that are made of one CPU
-    words = [sys.executable, "-m", "tests.devices", case, str(folder)]
+    words = [sys.executable, "-m", "tests.processes", case, str(folder)]
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    root = pathlib.Path(__file__).parents[1]
+    root = pathlib.Path(__file__).parents[2]
     return subprocess.Popen(words, env={**known, **quick, **environment}, cwd=root, **pipes)
 
 
 def pair(case, folder):
-    """Runs one of `tests.devices` in two processes that know of each other; returns both, with what they said."""
+    """Runs one of `tests.processes` in two processes that know of each other; returns both, with what they said."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -55,17 +56,17 @@ def result(running):
     return json.loads(out.splitlines()[-1])
 
 
-def state(folder):
-    return {k: v for k, v in snapshots.newest(folder)[0].items() if not k.endswith("seed_generator_state")}
+def numbers(folder):
+    return {k: v for k, v in state.newest(folder)[0].items() if not k.endswith("seed_generator_state")}
 
 
 def same(folder, other):
     """Whether two runs ended alike: weights, optimizer, moving average; what was measured; and what was written."""
-    ours, theirs = state(folder), state(other)
+    ours, theirs = numbers(folder), numbers(other)
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         np.testing.assert_allclose(array, theirs[name], rtol=0, atol=2e-5, err_msg=name)
-    first, second = training.read_history(folder), training.read_history(other)
+    first, second = loop.read_history(folder), loop.read_history(other)
     for name in ("loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"):
         np.testing.assert_allclose(first[name], second[name], rtol=1e-5, err_msg=name)
     for file in ("model.keras", "best.keras"):
@@ -121,7 +122,7 @@ def test_two_processes_lose_one_go_on_are_stopped_and_end_as_one_device_does(on_
     last = errors.strip().splitlines()[-1]
     assert last.startswith("RuntimeError: Of the 2 processes that train together one was lost (")
     assert last.endswith("The same command, started again for all of them, goes on from the last state that was saved.")
-    assert snapshots.newest(tmp_path / "pair")[1]["step"] == 2
+    assert state.newest(tmp_path / "pair")[1]["step"] == 2
 
     found = []
     for one, out, errors in pair("again", tmp_path):
@@ -160,20 +161,20 @@ def test_what_tensorflow_does_not_do_right_names_jax(changes, environment, match
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=match):
-        distribution.start(config.override(devices.RECIPE, changes))
+        devices.start(config.override(processes.RECIPE, changes))
 
 
 def test_what_makes_no_sense_is_refused_and_one_device_just_trains(monkeypatch):
     with pytest.raises(ValueError, match="distribute=model. Received: model_parallel=2, distribute=None"):
-        distribution.start(config.override(devices.RECIPE, {"model_parallel": 2}))
+        devices.start(config.override(processes.RECIPE, {"model_parallel": 2}))
     if not tf.config.list_physical_devices("GPU"):
-        assert distribution.start(config.override(devices.RECIPE, {"distribute": "data"})) is distribution.ALONE
+        assert devices.start(config.override(processes.RECIPE, {"distribute": "data"})) is devices.ALONE
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(ValueError, match="KERAS_BACKEND=jax. Received: distribute=data on torch"):
-        distribution.start(config.override(devices.RECIPE, {"distribute": "data"}))
+        devices.start(config.override(processes.RECIPE, {"distribute": "data"}))
 
 
-SLURM = dict.fromkeys(distribution.SLURM, "4")
+SLURM = dict.fromkeys(devices.SLURM, "4")
 
 
 @pytest.mark.parametrize(
@@ -188,13 +189,13 @@ SLURM = dict.fromkeys(distribution.SLURM, "4")
     ],
 )
 def test_when_processes_look_for_each_other(environment, initialized, joins, monkeypatch):
-    for name in (*distribution.SLURM, "KERAS_DISTRIBUTION_NUM_PROCESSES"):
+    for name in (*devices.SLURM, "KERAS_DISTRIBUTION_NUM_PROCESSES"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     calls = []
     monkeypatch.setattr(keras.distribution, "initialize", lambda: calls.append(1))
-    distribution._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: initialized)))
+    devices._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: initialized)))
     assert bool(calls) == joins
 
 
@@ -205,11 +206,11 @@ def test_processes_that_used_jax_before_they_met_are_told_so(monkeypatch):
     monkeypatch.setenv("KERAS_DISTRIBUTION_NUM_PROCESSES", "2")
     monkeypatch.setattr(keras.distribution, "initialize", initialize)
     with pytest.raises(RuntimeError, match="find each other before JAX is used"):
-        distribution._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: False)))
+        devices._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: False)))
 
 
 def test_processes_that_see_other_states_are_told_to_share_a_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "VISIBLE_SECONDS", 2)
-    monkeypatch.setattr(training.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(loop, "VISIBLE_SECONDS", 2)
+    monkeypatch.setattr(loop.time, "sleep", lambda seconds: None)
     with pytest.raises(ValueError, match="share one directory. Received: .*different states"):
-        training._newest(tmp_path, Place(agree=lambda numbers: [n + 1 for n in numbers]))
+        loop._newest(tmp_path, Place(agree=lambda numbers: [n + 1 for n in numbers]))

@@ -1,0 +1,75 @@
+"""Changes to a recipe, by dotted names: from Python or from the words of a command line."""
+
+import ast
+import dataclasses
+
+from keras_vit import checks
+from keras_vit.config.parts import Augment, Data, Optim, Reached, Weights
+
+TOP = ("seed", "name", "metrics", "distribute", "model_parallel")
+PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
+
+
+def override(recipe, changes):
+    """Returns the recipe with some values changed, and without what it `reached` before.
+
+    Args:
+        recipe: A `Recipe`.
+        changes: Dictionary from dotted names to values, such as `{"optim.epochs": 3, "model.width": 96}`.
+
+    Raises:
+        ValueError: For an unknown name (with those spelled like it), or a value outside its range.
+        TypeError: For a value of the wrong type.
+    """
+    if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
+        raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
+    for name, value in changes.items():
+        part, _, key = name.partition(".")
+        if part == "model" and key:
+            recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
+        elif part in ("data", "augment", "optim") and key in {f.name for f in dataclasses.fields(PARTS[part])}:
+            recipe = dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **{key: value})})
+        elif name in TOP:
+            recipe = dataclasses.replace(recipe, **{name: value})
+        else:
+            raise ValueError(f"A recipe has no {name!r}. {checks.near(name, names(recipe))}")
+    return dataclasses.replace(recipe, reached=None) if changes else recipe
+
+
+def names(recipe):
+    """Returns every dotted name that `override` knows, those of the model that the recipe sets included."""
+    parts = [f"{part}.{f.name}" for part in ("data", "augment", "optim") for f in dataclasses.fields(PARTS[part])]
+    return [*TOP, *parts, *(f"model.{key}" for key in recipe.model)]
+
+
+def parse(words):
+    """Turns words such as `"optim.epochs=3"` into the dictionary that `override` takes.
+
+    Values are read as Python writes them (`3`, `1e-3`, `True`, `(28, 28)`, `None`), anything else as text.
+
+    Raises:
+        ValueError: For a word without `=`.
+    """
+    changes = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ValueError(f"A change is written name=value, such as optim.epochs=3. Received: {word!r}")
+        try:
+            changes[name] = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+        except (ValueError, SyntaxError, TypeError):
+            changes[name] = text
+    return changes
+
+
+def smoke(recipe):
+    """Returns the recipe cut to one block and two steps of four images, to see that it runs; without weights."""
+    short = {
+        "optim.epochs": 1,
+        "optim.warmup_epochs": 0,
+        "optim.cooldown_epochs": 0,
+        "data.batch_size": 4,
+        "data.limit": 8,
+        "optim.accumulate": 1,
+    }
+    return override(recipe, {**short, "model.depth": 1, "model.weights": None})

@@ -1,0 +1,55 @@
+"""Frozen dataclasses that refuse wrong types and values out of range."""
+
+import dataclasses
+import math
+import textwrap
+from dataclasses import field
+from typing import Any, get_type_hints
+
+import typeguard
+
+
+class Checked:
+    """Checks every field against its annotation, and numbers against the range in its metadata."""
+
+    def __post_init__(self):
+        hints = get_type_hints(type(self))
+        for item in dataclasses.fields(self):
+            value, hint = getattr(self, item.name), hints[item.name]
+            name = f"{type(self).__name__}.{item.name}"
+            if not _fits(value, hint):
+                wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+                raise TypeError(f"{name} is {wanted}. Received: {value!r}")
+            low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
+            if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
+                end = f"at most {most}" if most < math.inf else f"below {below}"
+                raise ValueError(f"{name} is at least {low} and {end}. Received: {value!r}")
+
+    def __repr__(self):
+        """Python that makes it again: a line for each setting that differs from its default."""
+        given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        default = {item.name: item.default for item in dataclasses.fields(self)}
+        shown = {name: _block("{}", value) if isinstance(value, dict) else repr(value) for name, value in given.items()}
+        lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
+        return type(self).__name__ + _block("()", lines)
+
+
+def _block(brackets, lines):
+    """Returns lines of code, each followed by a comma, in brackets of their own lines."""
+    lines = [f"{key!r}: {value!r}" for key, value in lines.items()] if isinstance(lines, dict) else lines
+    inside = textwrap.indent("".join(f"{line},\n" for line in lines), "    ")
+    return f"{brackets[0]}\n{inside}{brackets[1]}" if inside else brackets
+
+
+def _fits(value, hint):
+    if isinstance(value, bool):  # to Python an int too
+        return hint in (bool, Any)
+    try:
+        typeguard.check_type(value, hint)
+    except typeguard.TypeCheckError:
+        return False
+    return True
+
+
+def number(default, low=0, below=math.inf, most=math.inf):
+    return field(default=default, metadata={"range": (low, below, most)})

@@ -1,0 +1,98 @@
+"""Every private attribute of Keras, TensorFlow and LiteRT that this package needs, one function each.
+
+`setup` bounds the versions of these libraries by those that the tests of this file were run with.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+
+
+def sublayers(layer, *, include_self=True, recursive=True):
+    """Returns a layer and the layers inside it, at any depth. Needs `Layer._flatten_layers`."""
+    return list(layer._flatten_layers(include_self=include_self, recursive=recursive))
+
+
+def call_of(tensor):
+    """Returns the node of the call that made a symbolic tensor. Needs `KerasTensor._keras_history`."""
+    operation, index, _ = tensor._keras_history
+    return calls_of(operation)[index]
+
+
+def place_of(tensor):
+    """Returns which output of its call a symbolic tensor is, from 0. Needs `KerasTensor._keras_history`."""
+    return tensor._keras_history.tensor_index
+
+
+def calls_of(operation):
+    """Returns the nodes of all symbolic calls of a layer or an operation. Needs `Operation._inbound_nodes`."""
+    return list(operation._inbound_nodes)
+
+
+def takes_training(operation):
+    """Returns whether a layer's call takes `training`. Needs `Layer._call_has_training_arg`."""
+    return getattr(operation, "_call_has_training_arg", False)
+
+
+def kernel_without_lora(dense):
+    """Returns the kernel of a dense layer, without its LoRA update. Needs `Dense._kernel`."""
+    return dense._kernel
+
+
+def ema_weights(optimizer):
+    """Returns pairs of a trainable variable and its EMA; none without `use_ema`.
+
+    Needs `Optimizer._trainable_variables` and `Optimizer._model_variables_moving_average`.
+    """
+    if not optimizer.use_ema:
+        return []
+    return list(zip(optimizer._trainable_variables, optimizer._model_variables_moving_average, strict=True))
+
+
+def tflite_operators(interpreter):
+    """Returns the operators of a TFLite file, as dictionaries. Needs LiteRT's `Interpreter._get_ops_details`."""
+    return interpreter._get_ops_details()
+
+
+def shapes_only(function):
+    """Returns `function()`, in which the models that are built have shapes but no memory.
+
+    In a thread of its own: Keras keeps a list of such variables in each thread, and would fill them all later.
+    """
+
+    def scoped():
+        with keras.StatelessScope(initialize_variables=False):
+            return function()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(scoped).result()
+
+
+class OptimizerHooks:
+    """The places in `keras.optimizers.Optimizer` that a subclass cannot change by public methods.
+
+    Weight decay is left to `update_step`, which can look up the variable's place. Gradients are summed over replicas
+    before they are clipped: Keras on TensorFlow clips each replica's part by itself.
+
+    Needs `Optimizer._apply_weight_decay`, `_clip_gradients`, `_all_reduce_sum_gradients` (TensorFlow),
+    `_get_variable_index` and `_use_weight_decay`.
+    """
+
+    def _apply_weight_decay(self, variables):
+        pass
+
+    def _clip_gradients(self, grads):
+        if hasattr(super(), "_all_reduce_sum_gradients"):
+            grads = [grad for grad, _ in super()._all_reduce_sum_gradients([(grad, None) for grad in grads])]
+        return super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        return grads_and_vars  # they were summed before they were clipped
+
+    def index_of(self, variable):
+        """Returns the place of a variable among those that `build` was given."""
+        return self._get_variable_index(variable)
+
+    def decays(self, variable):
+        """Returns whether weight decay applies to a variable."""
+        return bool(self.weight_decay) and self._use_weight_decay(variable)

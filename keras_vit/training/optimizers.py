@@ -1,0 +1,175 @@
+"""Optimizers and schedules as recipes name them."""
+
+import math
+import re
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.keras_private import OptimizerHooks
+
+
+def make(optim, variables, steps):
+    """Returns the optimizer that a recipe asks for, for a model's trainable variables; not yet built.
+
+    Weight decay is on kernels only: not on biases, norms, tokens, positions, or layer scale.
+
+    Args:
+        optim: A `keras_vit.config.Optim`.
+        variables: The trainable variables.
+        steps: Batches an epoch.
+
+    Raises:
+        ValueError: If nothing is left to train.
+    """
+    if not variables:
+        raise ValueError("Nothing is left to train: every layer is frozen.")
+    an_epoch = steps / optim.accumulate  # changes of the weights
+    schedule = Schedule(
+        optim.schedule,
+        optim.learning_rate,
+        steps=optim.epochs * an_epoch,
+        warmup=optim.warmup_epochs * an_epoch,
+        timescale=optim.rsqrt_epochs * an_epoch,
+        cooldown=optim.cooldown_epochs * an_epoch,
+        every=optim.accumulate,
+    )
+    settings = dict(
+        name="optimizer",  # the same in every process, for snapshots
+        weight_decay=optim.weight_decay,
+        layer_decay=1.0 if optim.layer_decay is None else optim.layer_decay,
+        global_clipnorm=optim.clip_norm,
+        use_ema=optim.ema is not None,
+        ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after each batch
+        gradient_accumulation_steps=optim.accumulate if optim.accumulate > 1 else None,
+    )
+    if optim.optimizer == "sgd":
+        settings["momentum"] = optim.momentum
+    else:
+        settings["epsilon"] = 1e-8  # as in Optax and PyTorch
+    optimizer = OPTIMIZERS[optim.optimizer](schedule, **settings)
+    optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
+    return optimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Schedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear warm-up from 0, a decay, and if asked a linear cool-down to 0; as big_vision has them.
+
+    Args:
+        kind: `"cosine"` or `"linear"`, which end at 0; `"rsqrt"`, which divides by
+            `sqrt(1 + (step - warmup) / timescale)`; or `"constant"`.
+        peak: Highest learning rate.
+        steps: All steps.
+        warmup: Steps of the warm-up.
+        timescale: Of `"rsqrt"`, in steps.
+        cooldown: Steps of the cool-down.
+        every: Calls that make one step: Keras counts batches, also where it accumulates their gradients.
+    """
+
+    def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
+        checks.one_of("kind", kind, tuple(DECAYS))
+        self.kind, self.peak, self.steps, self.warmup = kind, peak, steps, warmup
+        self.timescale, self.cooldown, self.every = timescale, cooldown, every
+
+    def __call__(self, step):
+        step = ops.cast(step // self.every, "float32")
+        since = ops.maximum(step - self.warmup, 0.0)
+        progress = ops.minimum(since / max(self.steps - self.warmup, 1), 1.0)
+        rate = self.peak * DECAYS[self.kind](progress, since / max(self.timescale, 1e-9))
+        if self.warmup:
+            rate = rate * ops.minimum(step / self.warmup, 1.0)
+        if self.cooldown:
+            rate = rate * ops.clip((self.steps - step) / self.cooldown, 0.0, 1.0)
+        return rate
+
+    def get_config(self):
+        return dict(vars(self))
+
+
+DECAYS = {
+    "cosine": lambda progress, _: 0.5 * (1 + ops.cos(math.pi * progress)),
+    "linear": lambda progress, _: 1 - progress,
+    "rsqrt": lambda _, time: 1 / ops.sqrt(1 + time),
+    "constant": lambda progress, _: ops.ones_like(progress),
+}
+
+
+def layer_factors(paths, decay):
+    """Returns what the learning rate of each variable is multiplied by, in layer-wise decay.
+
+    1 for all that is listed after the last block: the last norm, the head, layers of your own. `decay` for the last
+    block, and so on down; the stem, patches, positions and all that is listed before the first block are one step below
+    it. What is listed between two blocks counts with the lower one. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in
+    MAE's and timm's fine-tuning.
+
+    Args:
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: names
+            alone do not say where a stem of another library, or a head of your own, is.
+        decay: Number in (0, 1].
+    """
+    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))
+    blocks = blocks or list(dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))
+    named = [re.search(r"block_(\d+)$", block) for block in blocks]
+    numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
+    depth = 1 + max(numbers, default=-1)
+    inside = [
+        next((n + 1 for n, block in zip(numbers, blocks) if path.startswith(f"{block}/")), None) for path in paths
+    ]
+    last = max((i for i, level in enumerate(inside) if level), default=-1)
+    levels, level = [], 0
+    for i, (path, own) in enumerate(zip(paths, inside)):
+        level = own or level
+        levels.append(0 if BELOW.match(path) and not own else level if i <= last else depth + 1)
+    return [decay ** (depth + 1 - level) for level in levels]
+
+
+BLOCK = re.compile(r"(.*?)/attention/qkv/")  # whatever the block is called
+NAMED = re.compile(r"((?:.*?/)?block_\d+)/")
+BELOW = re.compile(r"(?:images|rescale|stem|patches|encoder|norm_pre)/")
+
+
+class LayerDecay(OptimizerHooks):
+    """Layer-wise decay of the learning rate, and so of weight decay."""
+
+    def __init__(self, *args, layer_decay=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.layer_decay = layer_decay
+
+    def build(self, variables):
+        super().build(variables)
+        self.factors = layer_factors([v.path for v in variables], self.layer_decay)
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = learning_rate * self.factors[self.index_of(variable)]
+        if self.decays(variable):
+            decay = ops.cast(rate * self.weight_decay, variable.dtype)
+            self.assign_sub(variable, ops.multiply(variable, decay))
+        super().update_step(gradient, variable, rate)
+
+    def get_config(self):
+        return {**super().get_config(), "layer_decay": self.layer_decay}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class AdamW(LayerDecay, keras.optimizers.AdamW):
+    """Keras's AdamW, with layer-wise learning-rate decay; see `layer_factors`.
+
+    Args:
+        layer_decay: Factor from a block to the one below it, in (0, 1].
+        **kwargs: As in `keras.optimizers.AdamW`.
+    """
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class SGD(LayerDecay, keras.optimizers.SGD):
+    """Keras's SGD, with layer-wise learning-rate decay; see `layer_factors`.
+
+    Args:
+        layer_decay: Factor from a block to the one below it, in (0, 1].
+        **kwargs: As in `keras.optimizers.SGD`.
+    """
+
+
+OPTIMIZERS = {"adamw": AdamW, "sgd": SGD}
