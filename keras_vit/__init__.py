@@ -6,13 +6,14 @@ import typing
 __version__ = "0.1.0"
 
 _MOVED = {
-    "callbacks": "training.callbacks",
+    "callbacks": "training.keep",
     "distillation": "training.distillation",
     "distribution": "training.devices",
     "finetuning": "training.finetuning",
     "gradients": "explain.relevance",
     "losses": "training.losses",
     "positions": "resampling",
+    "progress": "training.progress",
     "rundir": "training.rundir",
     "shapes": "models",
     "snapshots": "training.state",

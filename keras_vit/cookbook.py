@@ -1,4 +1,4 @@
-"""Recipes by name: list, load, build."""
+"""Recipes by name: list them, load one, build its model."""
 
 import ast
 import contextlib
@@ -32,15 +32,15 @@ def recipe_path(name):
     """Returns the file of a recipe: one that comes with the package, or a path to your own.
 
     Raises:
-        ValueError: For an unknown name, with those spelled like it, or a path to something else.
-        FileNotFoundError: For a path to nothing.
+        ValueError: For an unknown name, with similar ones, or a path to something else.
+        FileNotFoundError: For a path that does not exist.
     """
     path = checks.path("recipe", name)
     if path.suffix == ".py" and path.is_file():
         return path
     if str(name) not in list_recipes():
         if path.exists():
-            raise ValueError(f"A recipe is a name or a Python file. Received: {str(name)!r}")
+            raise ValueError(f"A recipe must be a name or a Python file. Received: {str(name)!r}")
         if path.suffix == ".py" or path.name != str(name):
             raise FileNotFoundError(f"There is no file {str(name)!r}.")
         raise ValueError(f"There is no recipe {str(name)!r}. {checks.near(name, list_recipes())}")
@@ -48,18 +48,19 @@ def recipe_path(name):
 
 
 def load_recipe(name, changes=None):
-    """Reads a recipe.
+    """Loads a recipe.
 
     Args:
-        name: Name of a recipe (see `list_recipes`), or the path of a Python file that defines `recipe`.
+        name: Name of a recipe (see `list_recipes`), or path of a Python file that defines `recipe`. The file is run:
+            load only files that you trust.
         changes: Dictionary from dotted names to values, such as `{"optim.epochs": 3}`.
 
     Returns:
         A `keras_vit.config.Recipe`.
 
     Raises:
-        ValueError: For an unknown recipe or name, a value outside its range, or a file that cannot be run.
-        FileNotFoundError: For a path to nothing.
+        ValueError: For an unknown recipe or option, a value outside its range, or a file that does not run.
+        FileNotFoundError: For a path that does not exist.
         TypeError: For a value of the wrong type.
     """
     path = recipe_path(name)
@@ -70,8 +71,8 @@ def load_recipe(name, changes=None):
         place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
         raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
     if not isinstance(recipe, config.Recipe):
-        raise ValueError(f"{str(path)!r} does not define `recipe`, a keras_vit.config.Recipe. Received: {recipe!r}")
-    return check(config.override(recipe, changes or {}))
+        raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
+    return check_recipe(config.override(recipe, changes or {}))
 
 
 def own_copy(text, name):
@@ -87,8 +88,8 @@ def own_copy(text, name):
     return "".join(lines)
 
 
-def check(recipe):
-    """Returns the recipe if its `model` binds to `vit`'s arguments, else raises ValueError."""
+def check_recipe(recipe):
+    """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
     known = inspect.signature(vit).parameters
     for name in recipe.model:
         if name not in known:
@@ -96,27 +97,35 @@ def check(recipe):
     try:
         json.dumps(recipe.model)
     except TypeError:
-        raise ValueError(f"A recipe's `model` holds plain values, which JSON can. Received: {recipe.model}") from None
+        raise ValueError(f"A recipe's `model` must contain values for JSON only. Received: {recipe.model}") from None
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
-        raise ValueError(f"Jitter and RandAugment are of images of 1 or 3 channels. Received: channels={channels}")
+        raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
     silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
     if recipe.model.get("weights") and silent:
-        raise ValueError(f"A recipe that starts from weights says what they are adapted to: {', '.join(silent)}.")
+        raise ValueError(f"A recipe with model.weights must set {' and '.join(silent)} too. Received: {recipe.model}")
     image = checks.pair("image_size", recipe.model.get("image_size", known["image_size"].default))
     for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
         if pixels is not None and pixels < min(image):
-            raise ValueError(
-                f"{name} is at least the image's {min(image)} pixels, which are cut out. Received: {pixels}"
-            )
+            raise ValueError(f"{name} must be at least {min(image)}, the pixels that are cut out. Received: {pixels}")
     if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
-        raise ValueError("augment.crop='resized' needs augment.crop_resize, the shorter side that it is cut out of.")
+        raise ValueError(
+            "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
+            "Received: augment.crop_resize=None"
+        )
     return recipe
 
 
+def arguments_of_model(recipe):
+    """Returns all arguments of `vit` that a recipe's model is built with, defaults included."""
+    bound = inspect.signature(vit).bind(**recipe.model)
+    bound.apply_defaults()
+    return bound.arguments
+
+
 def plan(recipe):
-    """Returns the model of a recipe without weights, which takes no memory and computes nothing: for its sizes."""
-    return shapes_only(lambda: vit(**{k: v for k, v in check(recipe).model.items() if k != "weights"}))
+    """Returns the model of a recipe as shapes only, without memory for its weights."""
+    return shapes_only(lambda: vit(**{k: v for k, v in check_recipe(recipe).model.items() if k != "weights"}))
 
 
 def from_recipe(name, changes=None, *, pretrained=False):
@@ -125,8 +134,8 @@ def from_recipe(name, changes=None, *, pretrained=False):
     Args:
         name: As in `load_recipe`, or a `Recipe`.
         changes: As in `load_recipe`.
-        pretrained: Whether to fill it with the trained weights that ship with the package. They are adapted to another
-            `image_size`, `channels`, `patch_size` or `num_classes`, which gets a new head; see `load_weights`.
+        pretrained: Whether to load the trained weights that ship with the package. They are adapted to another
+            `image_size`, `channels`, `patch_size` or `num_classes` (a new head); see `load_weights`.
 
     Returns:
         A Keras model; see `keras_vit.vit`.
@@ -134,16 +143,16 @@ def from_recipe(name, changes=None, *, pretrained=False):
     Raises:
         ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
     """
-    recipe = (
-        check(config.override(name, changes or {})) if isinstance(name, config.Recipe) else load_recipe(name, changes)
-    )
+    recipe = config.override(name, changes or {}) if isinstance(name, config.Recipe) else load_recipe(name, changes)
+    arguments = dict(check_recipe(recipe).model)
+    arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
+    arguments.setdefault("channels", 3)  # whatever the number of the weights'
     path = weights_path(recipe, _ADAPTED) if pretrained else None
+    if path:
+        arguments.pop("weights", None)
     keras.utils.set_random_seed(recipe.seed)
-    scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
-    with scope:
-        name = {"name": re.sub(r"[^\w.-]+", "_", recipe.name)}  # Keras takes no slash
-        arguments = {**name, "channels": 3, **check(recipe).model}  # three, also where `weights` are of another number
-        model = vit(**{k: v for k, v in arguments.items() if not path or k != "weights"})
+    with finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext():
+        model = vit(**arguments)
     rescale = model.get_layer("rescale")
     if path:
         new_head = recipe.model.get("num_classes") != len(labels_beside(path))
@@ -154,18 +163,18 @@ def from_recipe(name, changes=None, *, pretrained=False):
 
 
 def _evaluation(data, side):
-    """Returns how images come to the model's size at evaluation, as `keras_vit.preprocess` reads it."""
+    """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
     share = data.resize and side / data.resize
     rule = {"resize": "crop" if share else "direct", "crop_pct": share}
     return {**rule, "interpolation": data.method, "antialias": data.antialias}
 
 
 def weights_path(recipe, adapted=()):
-    """Returns the file of a recipe's trained weights, once its hash is found right and the model is the trained one.
+    """Returns the file of a recipe's shipped weights, checked: its hash, and that they are of the recipe's model.
 
     Args:
         recipe: A `Recipe`.
-        adapted: Arguments of the model that may be others.
+        adapted: Arguments of the model that may differ from the trained one's.
     """
     if recipe.weights is None:
         raise ValueError(
@@ -175,8 +184,8 @@ def weights_path(recipe, adapted=()):
     trained, changeable = load_recipe(path.stem).model, (*_HARMLESS, *adapted)
     other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in changeable]
     if other:
-        raise ValueError(f"The trained weights {path.name!r} are of another model. Different: {', '.join(other)}.")
+        raise ValueError(f"The trained weights {path.name!r} do not fit this model. Different: {', '.join(other)}.")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != recipe.weights.sha256:
-        raise ValueError(f"{str(path)!r} is damaged: SHA-256 {found}, expected {recipe.weights.sha256}.")
+        raise ValueError(f"{str(path)!r} is damaged: its SHA-256 must be {recipe.weights.sha256}. Received: {found}")
     return path

@@ -8,8 +8,8 @@ import keras
 
 from keras_vit import checks
 from keras_vit.keras_private import shapes_only, sublayers
-from keras_vit.models import vit
 from keras_vit.layers import MultiHeadSelfAttention, TokenPool
+from keras_vit.models import vit
 from keras_vit.variants import NAMES, parse
 
 CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D)

@@ -35,19 +35,19 @@ def evaluate(target, split=None, *, arrays=None):
         ValueError, FileNotFoundError: As `load_run`, and for data that is not there or has other classes.
     """
     need_tensorflow("Evaluation of a recipe")
-    from keras_vit.training import loop
+    from keras_vit.training import evaluation
 
     found = find(target)
     model, recipe = found.trained.model, found.recipe
     source = source_of(found, split, arrays)
-    measured = {found.file: loop.evaluate(model, recipe, source)}
+    measured = {found.file: evaluation.measure_model(model, recipe, source)}
     artifacts = dict.fromkeys(found.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(found.home.glob("model*.tflite")), runtimes.tflite)
     artifacts |= dict.fromkeys(found.home.glob("model.onnx"), runtimes.onnx)
     for path, load in artifacts.items():
         run, _ = load(path)
-        outputs = loop.outputs(run, recipe, source, model.input_shape[1:])
-        measured[str(path)] = loop.measure(recipe.metrics, *outputs)
+        outputs = evaluation.logits_of(run, recipe, source, model.input_shape[1:])
+        measured[str(path)] = evaluation.measure(recipe.metrics, *outputs)
     return measured
 
 
@@ -116,14 +116,14 @@ def explain(target, files=(), folder=None):
         _need_data(found, "image files to look at")
     images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
     from keras_vit import plots
-    from keras_vit.training import loop
+    from keras_vit.training import history
 
     titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
     folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
     if found.run and (found.run / rundir.HISTORY).exists():
-        figures["curves.png"] = plots.plot_history(loop.read_history(found.run))
+        figures["curves.png"] = plots.plot_history(history.read(found.run))
     for name, figure in figures.items():
         figure.savefig(folder / name)
     return [folder / name for name in figures]
@@ -225,7 +225,7 @@ def source_of(found, split, arrays):
     if arrays is not None:
         return sources.from_arrays(*pair_of(arrays), shape, len(class_names))
     _need_data(found, "`arrays`, (images, labels), to measure on")
-    source = sources.check(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
+    source = sources.check_fits(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
     sources.same_classes(class_names, source.class_names)
     return source
 

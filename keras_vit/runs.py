@@ -1,21 +1,21 @@
-"""A run of a recipe: its data and its training."""
+"""Fitting a recipe: its data, its model, and the run that trains one on the other."""
 
 import importlib.util
-import inspect
+import os
 import pathlib
 
 import keras
 
 from keras_vit import checks, config
-from keras_vit.cookbook import check, from_recipe, load_recipe
-from keras_vit.pretrained import from_pretrained, vit
+from keras_vit.cookbook import arguments_of_model, check_recipe, from_recipe, load_recipe
+from keras_vit.pretrained import from_pretrained
 from keras_vit.training import devices, finetuning, rundir
 
 
 def datasets(recipe, *, train=None, validation=None):
     """Returns the training and the validation data of a recipe.
 
-    Each pass over the training data is one epoch, shuffled and augmented anew.
+    Each pass over the training data is one epoch, newly shuffled and augmented.
 
     Args:
         recipe: A `Recipe`, or a name.
@@ -26,122 +26,146 @@ def datasets(recipe, *, train=None, validation=None):
         Two `tf.data.Dataset`s of `(images, one-hot labels)`.
 
     Raises:
-        ValueError, FileNotFoundError: For data that is not there or does not fit.
+        ValueError, FileNotFoundError: For data that is missing or does not fit the model.
     """
     need_tensorflow("A data pipeline")
     from keras_vit.data import pipeline
 
-    recipe, size, (train, validation) = _sources(recipe, train, validation)
+    recipe = read_recipe(recipe)
+    train, validation = sources_of(recipe, train, validation)
+    size = image_shape(recipe)
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
 def fit(
-    recipe,
-    workdir=None,
+    recipe: config.Recipe | str,
+    workdir: os.PathLike | str | None = None,
     *,
-    train=None,
-    validation=None,
-    teacher=None,
-    verbose="auto",
-    tensorboard=False,
-    save_steps=None,
-):
-    """Trains the model of a recipe, or goes on where the run in the directory stopped.
+    train: tuple | None = None,
+    validation: tuple | None = None,
+    teacher: keras.Model | None = None,
+    verbose: str | int = "auto",
+    tensorboard: bool = False,
+    save_steps: int | None = None,
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """Trains the model of a recipe, or resumes the run in the directory.
 
     Sets the random seed of Python, NumPy and the backend to the recipe's.
 
     Args:
         recipe: A `Recipe`, or a name.
-        workdir: Directory of the run; `runs/NAME` if `None`. Gets `recipe.json`, `data.json` (what tells the data from
-            any other), `labels.txt`, `machine.json` (what it was trained on last); `history.csv`, `best.keras` and a
-            snapshot of the whole state, `state-...`, after each epoch; snapshots every ten minutes too; and
-            `model.keras` (the last epoch) at the end.
+        workdir: Directory of the run; `runs/NAME` if `None`. It gets `recipe.json`, `data.json` (identifies the data),
+            `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
+            training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
+            the last epoch.
         train: `(images, labels)` arrays to use in place of the recipe's data.
         validation: Likewise.
-        teacher: Model to learn from, in place of the one that the recipe names, where it says `optim.distill`.
-        verbose: `"auto"` for one progress line for the whole run, updated in place on a terminal and printed once an
-            epoch, or at most every ten seconds, elsewhere; `1` or `2` for Keras's bars or lines, an epoch each; `0` for
-            nothing.
+        teacher: Model to distill from, in place of `optim.teacher`, where the recipe sets `optim.distill`.
+        verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed once per epoch, at
+            most every ten seconds; `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
-        save_steps: Steps between snapshots inside an epoch, in place of ten minutes.
+        save_steps: Steps between training states within an epoch, in place of ten minutes.
 
     Returns:
-        The model, with the weights of the last epoch, and the history: a dictionary of lists, one value an epoch.
+        The model after the last epoch, and the history: a dictionary of lists with one value per epoch.
 
     Raises:
-        ValueError, FileNotFoundError: For data that is not there or does not fit, or a directory that holds
-            another recipe's run, or a run on other data, or that another process is training in.
+        ValueError, FileNotFoundError: For data that is missing or does not fit; for a directory that contains another
+            recipe's run or a run on other data, or in which another process is training.
         RuntimeError: When the loss becomes NaN or infinite.
-        OSError: When the state cannot be written; the one before it is as it was.
-        KeyboardInterrupt: After Ctrl-C or a SIGTERM; the state was saved, and the same call goes on from there.
+        OSError: When the training state cannot be written; the one before it is kept.
+        KeyboardInterrupt: After Ctrl-C or SIGTERM, once the training state is saved; the same call resumes.
     """
     need_tensorflow("Training from a recipe")
     checks.one_of("verbose", verbose, ("auto", 0, 1, 2))
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     from keras_vit.data import inspection
-    from keras_vit.training import loop
+    from keras_vit.training.loop import run_epochs
+    from keras_vit.training.run import Run
 
-    recipe, _, sources = _sources(recipe, train, validation)
-    workdir = pathlib.Path(workdir or f"runs/{recipe.name}")
-    data = {"arrays": train is not None, "train": sources[0].fingerprint(), "validation": sources[1].fingerprint()}
-    data |= inspection.contents(train=sources[0], validation=sources[1])
+    recipe = read_recipe(recipe)
+    sources = sources_of(recipe, train, validation)
+    folder = pathlib.Path(workdir or f"runs/{recipe.name}")
+    identity = identity_of(*sources, arrays=train is not None)
     place = devices.start(recipe)
-    extra = [_tensorboard(workdir)] if tensorboard and place.writes else []
+    extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
-        if model.output_shape != (None, len(sources[0].class_names)):
-            raise ValueError(f"A model of one vector of logits is trained. Received: output shape {model.output_shape}")
-        teacher = _teacher(recipe, teacher, model, place)
-        finetuning.check(model, recipe.optim.freeze, recipe.optim.lora)
+        check_model(model, sources[0])
+        finetuning.check_freeze(model, recipe.optim.freeze, recipe.optim.lora)
         model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
-        with rundir.claimed(workdir, recipe, data, sources[0].class_names, writes=place.writes):
-            history = loop.fit(
-                model,
-                recipe,
-                *sources,
-                workdir,
-                verbose,
-                teacher=teacher,
-                place=place,
-                save_steps=save_steps,
-                extra=extra,
-            )
-            missing = place.writes and not (workdir / rundir.MODEL).exists()
-            if place.agree([int(missing)]) == [1]:
-                loop.save_trained(model, model, workdir / rundir.MODEL, place.writes)
-            if place.processes > 1:  # theirs is spread over them, and a part cannot predict
-                model = finetuning.plain_copy(model, finetuning.merged_values(model))
+        run = Run(recipe, model, *sources, folder, _teacher(recipe, teacher, model, place), place)
+        with rundir.claimed(folder, recipe, identity, sources[0].class_names, writes=place.writes):
+            history = run_epochs(run, verbose, save_steps, extra)
+            model = finished_model(run)
     return model, history
 
 
-def _sources(recipe, train, validation):
-    """Returns the recipe, its image shape, and two sources that fit it: the recipe's own, or the caller's arrays."""
+def finished_model(run):
+    """Writes `model.keras`, unless it is there, and returns the model, whole in every process."""
+    from keras_vit.training.saving import save_trained
+
+    path = run.folder / rundir.MODEL
+    missing = run.place.writes and not path.exists()
+    if run.place.agree([int(missing)]) == [1]:
+        save_trained(run.model, run.model, path, run.place.writes)
+    if run.place.processes == 1:
+        return run.model
+    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))  # its weights are spread over them
+
+
+def read_recipe(recipe):
+    """Returns a `Recipe` from itself or its name, checked."""
+    return check_recipe(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
+
+
+def image_shape(recipe):
+    """Returns `(height, width, channels)` of the images that a recipe's model takes."""
+    arguments = arguments_of_model(recipe)
+    return (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
+
+
+def sources_of(recipe, train=None, validation=None):
+    """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
     from keras_vit.data import pipeline, sources
 
-    recipe = check(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
-    bound = inspect.signature(vit).bind(**recipe.model)
-    bound.apply_defaults()
-    shape = (*checks.pair("image_size", bound.arguments["image_size"]), bound.arguments["channels"])
-    num_classes = bound.arguments["num_classes"]
+    shape, num_classes = image_shape(recipe), arguments_of_model(recipe)["num_classes"]
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
-        raise ValueError(f"Arrays are given for both, `train` and `validation`, or for neither. Received: `{only}`")
+        raise ValueError(f"`train` and `validation` must be given both, or neither. Received: `{only}` alone")
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
-        found = [sources.check(sources.load(recipe.data, split), shape, num_classes) for split in splits]
+        found = [sources.check_fits(sources.load(recipe.data, split), shape, num_classes) for split in splits]
         sources.same_classes(*(source.class_names for source in found))
     else:
         found = [sources.from_arrays(*pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
     pipeline.steps_per_epoch(found[0], recipe)
-    return recipe, shape, found
+    return found
+
+
+def identity_of(train, validation, arrays):
+    """Returns the dictionary that tells a run's data from any other: hashes of images and labels."""
+    from keras_vit.data import inspection
+
+    hashes = {"arrays": arrays, "train": train.fingerprint(), "validation": validation.fingerprint()}
+    return hashes | inspection.contents(train=train, validation=validation)
+
+
+def check_model(model, source):
+    """Raises ValueError unless a model returns one vector of logits per image, one for each class of the source."""
+    if model.output_shape != (None, len(source.class_names)):
+        raise ValueError(
+            f"The model must return one vector of {len(source.class_names)} logits per image. "
+            f"Received: output shape {model.output_shape}"
+        )
 
 
 def _teacher(recipe, given, model, place):
-    """Returns the model that a recipe learns from, or `None`."""
+    """Returns the model to distill from, or `None`."""
     if not recipe.optim.distill:
         if given is not None or recipe.optim.teacher is not None:
-            raise ValueError("A teacher is for optim.distill, 'soft' or 'hard'. Received: optim.distill=None")
+            raise ValueError("A teacher needs optim.distill='soft' or 'hard'. Received: optim.distill=None")
         return None
     if given is None and recipe.optim.teacher is None:
         raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
@@ -162,12 +186,14 @@ def _tensorboard(workdir):
 
 
 def pair_of(arrays):
+    """Returns arrays that are a pair `(images, labels)`; raises ValueError for anything else."""
     if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
-        raise ValueError(f"Arrays are given as a pair, (images, labels). Received: {type(arrays).__name__}")
+        raise ValueError(f"Arrays must be a pair (images, labels). Received: {type(arrays).__name__}")
     return arrays
 
 
 def need_tensorflow(what):
+    """Raises ImportError, with what needs it, unless TensorFlow is installed; leaves GPUs to another backend."""
     try:
         importlib.import_module("tensorflow")
     except ImportError:

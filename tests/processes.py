@@ -1,4 +1,4 @@
-"""Small trainings that `test_distribution.py` starts in processes of their own: `python -m tests.devices CASE FOLDER`.
+"""Small trainings that `training/test_devices.py` starts as processes: `python -m tests.processes CASE FOLDER`.
 
 Backend and number of devices are fixed at import, by the environment. The last line that is printed is JSON.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 import keras_vit
 from keras_vit import config
-from keras_vit.training import callbacks
+from keras_vit.training import keep, stopping
 
 MODEL = {"patch_size": 4, "width": 16, "depth": 1, "num_heads": 2, "mlp_dim": 32, "image_size": 8, "channels": 1}
 OPTIM = config.Optim(epochs=2, learning_rate=0.01, weight_decay=0.1, clip_norm=0.05, ema=0.8, warmup_epochs=0.5)
@@ -28,16 +28,16 @@ RECIPE = config.Recipe(
 RANDOM = {"model.dropout": 0.1, "model.stochastic_depth": 0.2}  # on JAX drawn alike on any number of devices
 
 
-def at(step, act, _end=callbacks.Keep.on_train_batch_end):
+def at(step, act, _end=keep.KeepState.on_train_batch_end):
     """Calls `act` once, after that step of the run."""
     left = [act]
 
     def on_train_batch_end(self, batch, logs=None):
         _end(self, batch, logs)
-        if left and self._done() == step:
+        if left and self.run.epoch * self.run.steps + self.run.step == step:
             left.pop()()
 
-    callbacks.Keep.on_train_batch_end = on_train_batch_end
+    keep.KeepState.on_train_batch_end = on_train_batch_end
 
 
 def die():
@@ -127,13 +127,13 @@ def killed(folder):
 
 
 def again(folder):
-    """One of two processes, of which the second is asked to stop; then both go on."""
-    callbacks.TOGETHER = 2
+    """One of two processes, of which the second is asked to stop; then both resume."""
+    keep.TOGETHER = stopping.TOGETHER = 2
     if os.environ["KERAS_DISTRIBUTION_PROCESS_ID"] == "1":
         at(9, be_stopped)
     try:
         fit(folder / "pair", {**RANDOM, "distribute": "data"})
-    except callbacks.Stopped as stopped:
+    except stopping.Stopped as stopped:
         said = str(stopped)
     model, history = fit(folder / "pair", {**RANDOM, "distribute": "data"})
     answers = model.predict(np.zeros((3, 8, 8, 1)), verbose=0).shape

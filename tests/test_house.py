@@ -18,7 +18,6 @@ FLOORS = {
     "keras_private": 0,
     "machine": 0,
     "metrics": 0,
-    "progress": 0,
     "resampling": 0,
     "variants": 0,
     "labels": 1,

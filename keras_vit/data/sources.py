@@ -66,7 +66,7 @@ def from_arrays(images, labels, shape, num_classes):
     return Source(images, labels.astype("int32"), tuple(str(i) for i in range(num_classes)))
 
 
-def check(source, shape, num_classes):
+def check_fits(source, shape, num_classes):
     """Returns the source if a model of that image shape and class count can train on it, else raises ValueError."""
     if len(source.class_names) != num_classes:
         raise ValueError(f"The data has {len(source.class_names)} classes. Received: a model of {num_classes}")

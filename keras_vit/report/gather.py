@@ -56,15 +56,14 @@ def gather(target, arrays=None, most=10_000):
     """
     need_tensorflow("A report")
     checks.positive(most=most)
-    from keras_vit.training import loop
+    from keras_vit.training import evaluation, history
 
     found = trained.find(target)
     (model, known, class_names), recipe = found.trained, found.recipe
     source = results.source_of(found, None, arrays)
     some = source.take(slice(most))
     size = model.input_shape[1:]
-    run = lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))  # noqa: E731
-    logits, labels = loop.outputs(run, recipe, some, size)
+    logits, labels = evaluation.logits_of(evaluation.predictor(model), recipe, some, size)
     probabilities = trained.probabilities(model, logits)
     right = np.flatnonzero(probabilities.argmax(-1) == labels)
     best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
@@ -89,7 +88,7 @@ def gather(target, arrays=None, most=10_000):
         best=(best, [images[i] for i in best]),
         worst=(worst, [images[i] for i in worst]),
         points=explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
-        history=loop.read_history(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
+        history=history.read(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
         machine=rundir.trained_on(found.run) if found.run else {},
         shipped=found.shipped,
         exports=_exports(found.home),

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 AXES = ("batch", "model")  # of the mesh of devices
+TOGETHER = 10  # steps after which processes agree on what to do, which takes about a millisecond
 LAYOUT = {
     # The first product of a pair is split by columns, the second by rows: what lies between stays where it is.
     r".*/attention/qkv/kernel": (None, "model"),

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.backbone import HEADS
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -48,7 +49,7 @@ class Distiller(keras.Model):
             variable.trainable = False
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
-        names = [name for name in ("head", "head_distilled") if name in {layer.name for layer in student.layers}]
+        names = [layer.name for layer in student.layers if layer.name in HEADS]
         self.heads = keras.Model(student.inputs, {name: student.get_layer(name).output for name in names})
         self.names = names
         self.built = True

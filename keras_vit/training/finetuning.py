@@ -8,7 +8,6 @@ from keras_vit.keras_private import calls_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
 from keras_vit.training import devices, state
 
-HEADS = ("head", "head_distilled")
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # behind the blocks, and no head
 
 
@@ -36,7 +35,7 @@ def freeze(model, upto):
     >>> freeze(model, "all")  # train the head first
     >>> freeze(model, None)  # then everything
     """
-    check(model, upto)
+    check_freeze(model, upto)
     below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
     for layer in sublayers(model):  # each one: TensorFlow ignores `trainable = True` where it is True already
         layer.trainable = False
@@ -46,7 +45,7 @@ def freeze(model, upto):
     return model
 
 
-def check(model, upto, rank=None):
+def check_freeze(model, upto, rank=None):
     """Raises ValueError where `freeze(model, upto)`, or `add_lora(model, rank)` after it, would; changes nothing."""
     depth = len(_blocks(model))
     if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):

@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import shutil
+import time
 import warnings
 
 import keras
@@ -21,6 +22,7 @@ import safetensors.numpy
 from keras_vit import files
 
 KEPT = 2
+VISIBLE_SECONDS = 60  # in which a new file is seen by all machines that share a directory
 _OWN_NUMBER = re.compile(r"(?<=seed_generator)_\d+")  # which Keras counts up from model to model
 _NAME = re.compile(r"state-(\d{10})-([0-9a-f]{16})\.safetensors")
 
@@ -84,6 +86,25 @@ def newest(folder):
             "Remove them to start from the beginning, or choose another directory."
         )
     return None
+
+
+def newest_for_all(folder, place):
+    """Returns what `newest` does; several processes wait until all of them see the same.
+
+    Raises:
+        ValueError: As `newest`, and if the processes see different training states for a minute.
+    """
+    for _ in range(VISIBLE_SECONDS):
+        place.agree([0])  # the process that writes may not be done
+        found = newest(folder)
+        mark = int(found[2].stem.split("-")[2][:7], 16) if found else 0
+        if place.agree([mark, -mark]) == [mark, -mark]:
+            return found
+        time.sleep(1)
+    raise ValueError(
+        "The processes of a group must share one run directory. "
+        f"Received: {str(folder)!r}, in which they see different training states"
+    )
 
 
 def exists(folder):

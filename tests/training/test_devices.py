@@ -17,7 +17,7 @@ pytest.importorskip("tensorflow")
 import tensorflow as tf
 
 from keras_vit import config, results
-from keras_vit.training import devices, loop, state
+from keras_vit.training import devices, history, state
 from keras_vit.training.devices import Place
 from tests import processes
 
@@ -66,7 +66,7 @@ def same(folder, other):
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         np.testing.assert_allclose(array, theirs[name], rtol=0, atol=2e-5, err_msg=name)
-    first, second = loop.read_history(folder), loop.read_history(other)
+    first, second = history.read(folder), history.read(other)
     for name in ("loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"):
         np.testing.assert_allclose(first[name], second[name], rtol=1e-5, err_msg=name)
     for file in ("model.keras", "best.keras"):
@@ -210,7 +210,7 @@ def test_processes_that_used_jax_before_they_met_are_told_so(monkeypatch):
 
 
 def test_processes_that_see_other_states_are_told_to_share_a_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "VISIBLE_SECONDS", 2)
-    monkeypatch.setattr(loop.time, "sleep", lambda seconds: None)
-    with pytest.raises(ValueError, match="share one directory. Received: .*different states"):
-        loop._newest(tmp_path, Place(agree=lambda numbers: [n + 1 for n in numbers]))
+    monkeypatch.setattr(state, "VISIBLE_SECONDS", 2)
+    monkeypatch.setattr(state.time, "sleep", lambda seconds: None)
+    with pytest.raises(ValueError, match="share one run directory. Received: .*different training states"):
+        state.newest_for_all(tmp_path, Place(agree=lambda numbers: [n + 1 for n in numbers]))

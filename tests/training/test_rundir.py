@@ -243,7 +243,7 @@ def test_what_is_no_run_is_left_alone(tmp_path):
 def test_a_directory_is_one_process_own(tmp_path):
     with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):
         script = (
-            "import sys; from tests.test_rundir import *\n"
+            "import sys; from tests.training.test_rundir import *\n"
             "try:\n"
             "    with rundir.claimed(sys.argv[1], RECIPE, DATA, ('a', 'b')): pass\n"
             "except ValueError as error: print(error)\n"

@@ -1,5 +1,6 @@
 """Progress of long work, on one line."""
 
+import contextlib
 import math
 import shutil
 import sys
@@ -59,25 +60,44 @@ class Line:
         self.width = 0
 
 
-class Training(keras.callbacks.Callback):
-    """Shows the progress of a whole training on one line, over all its epochs.
+@contextlib.contextmanager
+def shown(run, verbose):
+    """A block that shows the progress of a run; it yields a list of callbacks, and Keras's own `verbose`.
 
     Args:
-        epochs: Epochs of the whole run.
-        steps: Steps an epoch.
-        images: Images a step.
-        line: A `Line`.
+        run: A `Run`.
+        verbose: `"auto"` for one line for the whole run, else Keras's.
+    """
+    line = Line()
+    if not run.place.writes:
+        yield [], 0
+        return
+    try:
+        yield ([RunProgress(run, line)], 0) if verbose == "auto" else ([], verbose)
+    except BaseException:
+        if verbose == 1:
+            print()  # Keras ends the line of its bar only at the end of an epoch
+        raise
+    finally:
+        line.end()
 
-    Attributes:
-        done: Steps of the whole run that are done; set it before a run resumes.
+
+class RunProgress(keras.callbacks.Callback):
+    """Shows the progress of a whole run on one line, over all its epochs.
+
+    Args:
+        run: A `Run`.
+        line: A `Line`.
     """
 
-    def __init__(self, epochs, steps, images, line=None):
+    def __init__(self, run, line):
         super().__init__()
-        self.epochs, self.steps, self.images, self.line = epochs, steps, images, line or Line()
-        self.done, self.begun, self.validation = 0, None, None
+        self.run, self.line = run, line
+        self.epochs, self.steps, self.images = run.recipe.optim.epochs, run.steps, run.recipe.data.batch_size
+        self.begun = self.validation = None
 
     def on_train_begin(self, logs=None):
+        self.done = self.run.epoch * self.steps + self.run.step  # of the whole run
         if self.begun is None:
             self.line.show(f"epoch {self.done // self.steps + 1}/{self.epochs}  compiling", plain=math.inf)
 

@@ -1,13 +1,23 @@
 import io
 import os
+import types
 
 import keras
 import numpy as np
 import pytest
 
-from keras_vit import progress
+from keras_vit import config
+from keras_vit.training import progress
 
 pytestmark = pytest.mark.backend
+
+
+def run_of(epochs, steps, images):
+    """Returns what is read of a run."""
+    recipe = config.Recipe(
+        name="x", model={}, data=config.Data(batch_size=images), optim=config.Optim(epochs=epochs, warmup_epochs=0)
+    )
+    return types.SimpleNamespace(recipe=recipe, steps=steps, epoch=0, step=0)
 
 
 class Stream(io.StringIO):
@@ -86,8 +96,8 @@ def test_elsewhere_a_line_is_written_every_ten_seconds(clock):
 
 def train(stream, clock, epochs, seconds=1.0, steps=4, done=0):
     """A training of steps that take a second each, and validations that take two."""
-    told = progress.Training(epochs, steps, 50, progress.Line(stream=stream))
-    told.done = done
+    told = progress.RunProgress(run_of(epochs, steps, 50), progress.Line(stream=stream))
+    told.run.epoch, told.run.step = divmod(done, steps)
     told.on_train_begin()
     for epoch in range(done // steps, epochs):
         for batch in range(steps - done % steps if epoch == done // steps else steps):
@@ -156,7 +166,7 @@ def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
     stream = Stream(True)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    told = progress.Training(2, 3, 4, progress.Line(stream=stream))
+    told = progress.RunProgress(run_of(2, 3, 4), progress.Line(stream=stream))
 
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):

@@ -1,0 +1,111 @@
+"""Callbacks that keep a run's training state and its best model on disk."""
+
+import time
+
+import keras
+import numpy as np
+
+from keras_vit.training import history, rundir, state
+from keras_vit.training.devices import TOGETHER
+from keras_vit.training.saving import save_trained
+from keras_vit.training.stopping import diverged
+
+SAVE_SECONDS = 600.0
+
+
+class KeepState(keras.callbacks.Callback):
+    """Saves the training state after each epoch and every ten minutes, and restores it.
+
+    Args:
+        run: A `Run`, whose progress it counts.
+        learner: The model that is fitted.
+        save_steps: Steps between training states within an epoch; `None` for every ten minutes.
+    """
+
+    def __init__(self, run, learner, save_steps=None):
+        super().__init__()
+        self.run, self.save_steps, self.metrics = run, save_steps, {}
+        self.variables = state.named(model=run.model.variables, optimizer=learner.optimizer.variables)
+
+    def restore(self):
+        """Gives all variables, and the run's progress, the values of the newest training state, if there is one."""
+        found = state.newest_for_all(self.run.folder, self.run.place)
+        if found is not None:
+            arrays, progress, _ = found
+            self.metrics = {name: array for name, array in arrays.items() if name.startswith("metrics/")}
+            state.assign(self.variables, {k: array for k, array in arrays.items() if k not in self.metrics})
+            for name, value in progress.items():
+                setattr(self.run, name, value)
+        if self.run.place.writes:
+            history.rewrite(self.run.folder, self.run.history)
+
+    def on_train_begin(self, logs=None):
+        self.saved = time.monotonic()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self.metrics:
+            sample = keras.ops.zeros((1, self.model.output_shape[-1]))
+            self.model.compute_metrics(None, sample, sample)  # creates the metrics' variables
+            state.assign(self._metrics(), self.metrics)
+            self.metrics = {}
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.run.step += 1
+        if self.run.step < self.run.steps and self._due():  # at the end of an epoch it is saved anyway
+            self.save()
+
+    def on_epoch_end(self, epoch, logs=None):
+        row = {"epoch": epoch, **{name: float(value) for name, value in logs.items()}}
+        self.run.history.append(row)
+        self.run.epoch, self.run.step = epoch + 1, 0
+        self.save()
+        if self.run.place.writes:
+            history.append(self.run.folder, row)
+
+    def save(self):
+        """Saves the training state.
+
+        Raises:
+            RuntimeError: If a value became NaN or infinite; nothing is written then.
+            OSError: If it cannot be written.
+        """
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
+        arrays = state.values(self.variables | (self._metrics() if self.run.step else {}))
+        broken = next((k for k, a in arrays.items() if a.dtype.kind == "f" and not np.isfinite(a).all()), None)
+        if broken:
+            raise diverged(self.run, self.model, f"values of {broken.split('/', 2)[2]} became NaN or infinite")
+        if self.run.place.writes:
+            done = self.run.epoch * self.run.steps + self.run.step
+            state.save(self.run.folder, done, arrays, self.run.progress)
+        self.saved = time.monotonic()
+
+    def _due(self):
+        if self.save_steps is not None:
+            return self.run.step % self.save_steps == 0
+        place = self.run.place
+        if place.processes > 1 and self.run.step % TOGETHER:
+            return False
+        (late,) = place.agree([int(time.monotonic() - self.saved > SAVE_SECONDS)])
+        return bool(late)
+
+    def _metrics(self):
+        return state.named(metrics=self.model.metrics_variables)
+
+
+class KeepBest(keras.callbacks.Callback):
+    """Writes `best.keras` after each epoch with the highest validation accuracy so far.
+
+    Args:
+        run: A `Run`.
+        learner: The model that is fitted, whose EMA weights are written if it has any.
+    """
+
+    def __init__(self, run, learner):
+        super().__init__()
+        self.run, self.learner = run, learner
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs["val_accuracy"] >= self.run.best:
+            self.run.best = float(logs["val_accuracy"])
+            save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)

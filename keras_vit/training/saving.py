@@ -1,0 +1,32 @@
+"""Writing a trained model."""
+
+import zipfile
+
+from keras_vit import files
+from keras_vit.training import finetuning
+from keras_vit.training.ema import averaged
+
+
+def save_trained(learner, model, path, writes=True):
+    """Writes a model's `.keras` file without the optimizer, compressed; if that fails, `path` is as it was.
+
+    Args:
+        learner: The model that is fitted, `model` or the `Distiller` around it; its EMA weights are written.
+        model: The model.
+        path: Path that ends in `.keras`.
+        writes: Whether this process writes the file. Others only contribute their part of the weights.
+    """
+    with averaged(learner):
+        values = finetuning.merged_values(model)
+    if not writes:
+        return
+    copy = finetuning.plain_copy(model, values)
+    with files.replacing(path) as temporary:
+        plain = temporary.with_name(f"{temporary.stem}-plain.keras")
+        try:
+            copy.save(plain)
+            with zipfile.ZipFile(plain) as old, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as new:
+                for name in old.namelist():
+                    new.writestr(name, old.read(name))
+        finally:
+            plain.unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""Callbacks that end a training: when it diverges, and when its user asks."""
+
+import contextlib
+import math
+import signal
+import threading
+
+import keras
+
+from keras_vit.training import state
+from keras_vit.training.devices import TOGETHER
+from keras_vit.training.pace import learning_rate
+
+
+class Stopped(KeyboardInterrupt):
+    """Training stopped on request, after saving its state. `signal` is the number of the signal."""
+
+    signal = signal.SIGINT
+
+
+@contextlib.contextmanager
+def signals():
+    """A block in which Ctrl-C and SIGTERM are noted in the list that it yields; a second one interrupts at once."""
+    asked = []
+
+    def note(number, frame):
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    with contextlib.ExitStack() as before:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before.callback(signal.signal, number, signal.signal(number, note))
+        yield asked
+
+
+class StopOnSignal(keras.callbacks.Callback):
+    """Saves the training state and raises `Stopped` once a signal has come to any process.
+
+    Args:
+        run: A `Run`.
+        keep: The `KeepState` that saves.
+        asked: The list that `signals` yields.
+    """
+
+    def __init__(self, run, keep, asked):
+        super().__init__()
+        self.run, self.keep, self.asked = run, keep, asked
+
+    def on_train_batch_end(self, batch, logs=None):
+        alone = self.run.place.processes == 1
+        if self.run.step < self.run.steps and (alone or self.run.step % TOGETHER == 0) and (number := self._agreed()):
+            self.keep.save()
+            self._stop(number)
+
+    def on_epoch_end(self, epoch, logs=None):
+        if number := self._agreed():
+            self._stop(number)  # the state was saved
+
+    def _agreed(self):
+        """Returns the number of the signal that any process has received, or 0."""
+        (number,) = self.run.place.agree([int(self.asked[0]) if self.asked else 0])
+        return number
+
+    def _stop(self, number):
+        stopped = Stopped(
+            f"Stopped after epoch {self.run.epoch}, step {self.run.step} of {self.run.steps}. The training state is "
+            f"saved in {str(self.run.folder)!r}; the same call resumes from there."
+        )
+        stopped.signal = number
+        raise stopped
+
+
+class StopOnNaN(keras.callbacks.Callback):
+    """Raises RuntimeError when the loss becomes NaN or infinite."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.run = run
+
+    def on_train_batch_end(self, batch, logs=None):
+        if not math.isfinite(logs["loss"]):
+            self.run.step += 1
+            raise diverged(self.run, self.model, f"loss became {logs['loss']}")
+
+
+def diverged(run, model, what):
+    """Returns the error for a training that diverged, with the state to go back to and what may help."""
+    good = state.newest(run.folder)
+    return RuntimeError(
+        f"The {what} in epoch {run.epoch + 1}, step {run.step}, at a learning rate of {learning_rate(model):g}. "
+        + (f"The last good training state is {str(good[2])!r}" if good else "No training state was saved before")
+        + "; a lower learning rate, a longer warm-up or a smaller optim.clip_norm may help."
+    )

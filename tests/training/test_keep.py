@@ -1,0 +1,23 @@
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit import config
+from keras_vit.training import keep, state
+from tests.training.small import RECIPE, fit
+
+
+@pytest.mark.parametrize("seconds, steps", [(0.0, [1, 2, 3, 4, 5]), (1e9, [5])])
+def test_a_state_is_saved_after_some_time_and_after_each_epoch(tmp_path, monkeypatch, seconds, steps):
+    saved = []
+    monkeypatch.setattr(keep, "SAVE_SECONDS", seconds)
+    monkeypatch.setattr(keep.state, "save", lambda folder, step, arrays, notes: saved.append(step))
+    fit(tmp_path, config.override(RECIPE, {"optim.epochs": 1}))
+    assert saved == steps
+
+
+def test_a_state_says_how_far_the_run_is(tmp_path):
+    fit(tmp_path, config.override(RECIPE, {"optim.epochs": 1}))
+    _, notes, _ = state.newest(tmp_path)
+    assert (notes["epoch"], notes["step"], len(notes["history"])) == (1, 0, 1)
+    assert notes["best"] == notes["history"][0]["val_accuracy"]

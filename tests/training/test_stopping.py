@@ -1,0 +1,53 @@
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.training import state, stopping
+from tests.training.small import fit, what_counts
+
+
+@pytest.mark.parametrize("where", ["average", "loss"])
+def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where):
+    class Poison(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1 and where == "loss":
+                self.model.get_layer("head").bias.assign([np.nan] * 3)
+
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.model.optimizer.iterations == 6 and where == "average":
+                average = self.model.optimizer._model_variables_moving_average[-1]
+                average.assign(np.full(average.shape, np.inf))
+
+    with pytest.raises(
+        RuntimeError, match=r"epoch 2, step \d, at a learning rate of 0.0.*state-0000000005-\w+.safetensors"
+    ):
+        fit(tmp_path, extra=[Poison()], save_steps=3 if where == "average" else None)
+    assert all(np.isfinite(array).all() for array in state.newest(tmp_path)[0].values())
+
+
+@pytest.mark.parametrize("at, step", [(6, "epoch 1, step 2 of 5"), (9, "epoch 2, step 0 of 5")])
+def test_ctrl_c_saves_and_leaves(tmp_path, whole, at, step):
+    class Ask(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.model.optimizer.iterations == at:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    handler = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(stopping.Stopped, match=f"Stopped after {step}") as stopped:
+        fit(tmp_path, extra=[Ask()])
+    assert stopped.value.signal == signal.SIGTERM and signal.getsignal(signal.SIGTERM) is handler
+    _, history = fit(tmp_path)
+    assert what_counts(history) == what_counts(whole[1])
+
+
+def test_a_second_signal_interrupts_at_once():
+    with stopping.signals() as asked:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert asked == [signal.SIGTERM]
