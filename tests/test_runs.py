@@ -109,7 +109,7 @@ def test_other_data_is_refused(run, tmp_path):
     with pytest.raises(ValueError, match="made on arrays"):
         results.evaluate(tmp_path / "arrays")
     assert 0 <= results.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1]["accuracy"] <= 1
-    with pytest.raises(ValueError, match="a pair, .*Received: ndarray"):
+    with pytest.raises(ValueError, match="must be a pair .*Received: ndarray"):
         results.evaluate(tmp_path / "arrays", arrays=arrays[0])
 
 
@@ -170,7 +170,7 @@ def test_a_failed_start_leaves_the_directory_free(tmp_path):
 
 def test_a_foreign_directory_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(ValueError, match="not empty and holds no run"):
+    with pytest.raises(ValueError, match="not empty and contains no run"):
         runs.fit(small(), tmp_path, verbose=0)
     assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
 
@@ -192,7 +192,7 @@ def test_a_teacher_is_asked_for_and_learned_from(tmp_path):
     with pytest.raises(ValueError, match="optim.distill needs a teacher"):
         runs.fit(recipe, tmp_path / "run", verbose=0)
     teacher = keras_vit.from_recipe(small())
-    with pytest.raises(ValueError, match="A teacher is for optim.distill"):
+    with pytest.raises(ValueError, match="A teacher needs optim.distill"):
         runs.fit(small(), tmp_path / "run", teacher=teacher, verbose=0)
     _, history = runs.fit(recipe, tmp_path / "run", teacher=teacher, verbose=0)
     assert np.isfinite(history["loss"]).all()

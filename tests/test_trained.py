@@ -127,10 +127,10 @@ def two(path):
 @pytest.mark.parametrize(
     "make, said",
     [
-        (text, "is damaged, or no Keras model: no zip archive"),
-        (half, "is damaged, or no Keras model: no zip archive"),
-        (flipped, "is damaged, or no Keras model: "),
-        (archive, "is damaged, or no Keras model: "),
+        (text, "is damaged, or not a Keras model: not a zip archive"),
+        (half, "is damaged, or not a Keras model: not a zip archive"),
+        (flipped, "is damaged, or not a Keras model: "),
+        (archive, "is damaged, or not a Keras model: "),
         (vectors, r"holds no image classifier, .* Received: input shape \(None, 4\)"),
         (maps, r"holds no image classifier, .* Received: input shape \(None, None, None, 3\)"),
         (two, r"holds no image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
@@ -204,5 +204,5 @@ def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):
         .replace("num_classes=10", "num_classes=3")
     )
     (tmp_path / "mine.py").write_text(text)
-    with pytest.raises(ValueError, match=r"are of another model. Different: num_classes"):
+    with pytest.raises(ValueError, match=r"do not fit this model. Different: num_classes"):
         trained.load_run(tmp_path / "mine.py")

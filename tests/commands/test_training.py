@@ -39,7 +39,7 @@ def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
         ("no/mine.py", "There is no file 'no/mine.py'."),
         ("mine.py", "There is no file 'mine.py'."),
         ("somewhere/", "There is no file 'somewhere/'."),
-        (".", "A recipe is a name or a Python file. Received: '.'"),
+        (".", "A recipe must be a name or a Python file. Received: '.'"),
     ],
 )
 def test_what_is_no_recipe_is_named(words, said, capsys):
