@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import inspect
 import json
+import os
 import re
 import runpy
 import traceback
@@ -23,7 +24,7 @@ _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth"
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
 
 
-def list_recipes():
+def list_recipes() -> list[str]:
     """Returns the names of the recipes that come with the package."""
     return sorted(path.stem for path in folder("recipes").glob("*.py"))
 
@@ -47,7 +48,7 @@ def recipe_path(name):
     return folder("recipes") / f"{name}.py"
 
 
-def load_recipe(name, changes=None):
+def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.Recipe:
     """Loads a recipe.
 
     Args:
@@ -128,7 +129,9 @@ def plan(recipe):
     return shapes_only(lambda: vit(**{k: v for k, v in check_recipe(recipe).model.items() if k != "weights"}))
 
 
-def from_recipe(name, changes=None, *, pretrained=False):
+def from_recipe(
+    name: config.Recipe | os.PathLike | str, changes: dict | None = None, *, pretrained: bool = False
+) -> keras.Model:
     """Builds the model of a recipe. Sets the random seed of Python, NumPy and the backend to the recipe's.
 
     Args:

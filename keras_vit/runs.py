@@ -12,7 +12,7 @@ from keras_vit.pretrained import from_pretrained
 from keras_vit.training import devices, finetuning, rundir
 
 
-def datasets(recipe, *, train=None, validation=None):
+def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 
     Each pass over the training data is one epoch, newly shuffled and augmented.

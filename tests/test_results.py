@@ -126,7 +126,7 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     ):
         with pytest.raises(ValueError) as error:
             call()
-        said = "'mine.keras' is outside the directory of a run, without data. Pass that directory, or "
+        said = "'mine.keras' has no data: it is outside a run directory. Pass a run directory, or "
         assert str(error.value) == f"{said}{instead}."
 
 
@@ -137,7 +137,7 @@ def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
 
 
 def test_what_is_no_run_is_named(tmp_path):
-    with pytest.raises(ValueError, match="holds no run"):
+    with pytest.raises(ValueError, match="is not a run directory"):
         results.load_run(tmp_path)
     with pytest.raises(ValueError, match="There is no recipe 'digitz'"):
         results.load_run("digitz")

@@ -131,9 +131,9 @@ def two(path):
         (half, "is damaged, or not a Keras model: not a zip archive"),
         (flipped, "is damaged, or not a Keras model: "),
         (archive, "is damaged, or not a Keras model: "),
-        (vectors, r"holds no image classifier, .* Received: input shape \(None, 4\)"),
-        (maps, r"holds no image classifier, .* Received: input shape \(None, None, None, 3\)"),
-        (two, r"holds no image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
+        (vectors, r"must be an image classifier, .* Received: input shape \(None, 4\)"),
+        (maps, r"must be an image classifier, .* Received: input shape \(None, None, None, 3\)"),
+        (two, r"must be an image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
     ],
 )
 def test_what_is_no_image_classifier_is_named(make, said, tmp_path):
@@ -159,9 +159,9 @@ def test_any_keras_model_of_images_and_classes_is_one(tmp_path):
         (
             "a.txt",
             ValueError,
-            "A trained model is the directory of a run, a .keras file or a recipe's name. Received: 'a.t",
+            "A trained model must be a run directory, a .keras file or a recipe's name. Received: 'a.t",
         ),
-        (".", ValueError, "'.' holds no run: it has no recipe.json."),
+        (".", ValueError, "'.' is not a run directory: it has no recipe.json."),
         ("nothing", ValueError, "There is no recipe 'nothing'."),
         ("digits", ValueError, "The recipe 'digits' has no trained weights"),
     ],

@@ -31,7 +31,15 @@ class Distiller(keras.Model):
         ValueError: If the teacher's input or output shape differs from the student's.
     """
 
-    def __init__(self, student, teacher, kind="hard", weight=0.5, temperature=3.0, **kwargs):
+    def __init__(
+        self,
+        student: keras.Model,
+        teacher: keras.Model,
+        kind: str = "hard",
+        weight: float = 0.5,
+        temperature: float = 3.0,
+        **kwargs,
+    ):
         checks.model(student, "student")
         checks.model(teacher, "teacher")
         checks.one_of("kind", kind, ("soft", "hard"))

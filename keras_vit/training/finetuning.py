@@ -11,7 +11,7 @@ from keras_vit.training import devices, state
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 
 
-def freeze(model, upto):
+def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     """Freezes the lower layers of a model and unfreezes all others.
 
     Frozen batch normalisation keeps its statistics too. Compile the model afterwards: Keras trains the layers that were
@@ -61,7 +61,7 @@ def check_freeze(model, upto, rank=None):
         raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={upto!r}, lora={rank}")
 
 
-def add_lora(model, rank):
+def add_lora(model: keras.Model, rank: int) -> keras.Model:
     """Adds LoRA to the query, key and value of every block; only LoRA and the head are trained.
 
     Hu et al. 2022 (arXiv:2106.09685), by Keras's `enable_lora` on the fused projection. The updates start at zero, so
@@ -95,7 +95,7 @@ def add_lora(model, rank):
     return model
 
 
-def merge_lora(model):
+def merge_lora(model: keras.Model) -> keras.Model:
     """Returns a copy of a model with LoRA merged into the kernels; it computes the same.
 
     Args:

@@ -80,7 +80,7 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
         ("predict runs/nothing x.png", "There is no run 'runs/nothing'. Did you mean 'runs/nothin'?"),
         ("explain none/such", "There is no run 'none/such'."),
         ("demo mine.keras", "There is no file 'mine.keras'."),
-        ("export runs", "'runs' holds no run: it has no recipe.json."),
+        ("export runs", "'runs' is not a run directory: it has no recipe.json."),
         ("predict mnist x.png none.png", "There is no file 'x.png'."),
     ],
 )
