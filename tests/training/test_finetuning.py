@@ -117,7 +117,7 @@ def test_lora_says_itself_what_is_trained():
         finetuning.freeze(made, None)
     assert trained(finetuning.freeze(finetuning.merge_lora(made), 2)) == {"block_2", "norm", "head"}
     probe = finetuning.freeze(model(), "all")
-    with pytest.raises(ValueError, match="Every block .* is frozen"):
+    with pytest.raises(ValueError, match="LoRA needs a block that is not frozen"):
         finetuning.add_lora(probe, 2)
     assert not probe.get_layer("block_0").attention.qkv.lora_enabled
 
@@ -168,7 +168,7 @@ def test_low_rank_updates_start_at_zero_train_alone_and_merge():
     learned = keras.ops.convert_to_numpy(made(IMAGES))
     assert np.abs(learned - plain).max() > 1e-3
     np.testing.assert_allclose(keras.ops.convert_to_numpy(merged(IMAGES)), learned, atol=1e-5)
-    with pytest.raises(ValueError, match="low-rank updates already"):
+    with pytest.raises(ValueError, match="LoRA already"):
         finetuning.add_lora(made, 2)
     with pytest.raises(ValueError, match="Received: rank=0"):
         finetuning.add_lora(model(), 0)

@@ -186,7 +186,7 @@ def test_files_of_something_else_are_named(run, file, text, said):
 @pytest.mark.parametrize("file", [rundir.RECIPE, rundir.DATA])
 def test_a_run_with_a_file_of_something_else_is_not_resumed(run, file):
     (run / file).write_text("[]")
-    with pytest.raises(ValueError, match=f"{file}' is damaged: it holds list"):
+    with pytest.raises(ValueError, match=f"{file}' is damaged: it must contain a dictionary. Received: list"):
         rundir.claim(run, RECIPE, DATA, ("a", "b"))
 
 
@@ -264,5 +264,5 @@ def test_a_process_that_does_not_write_leaves_no_trace(tmp_path):
 def test_what_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     inside = rundir.claimed(tmp_path / "file" / "inside", RECIPE, DATA, ("a", "b"))
-    with pytest.raises(OSError, match="inside' must be a writable directory: Not a directory"):
+    with pytest.raises(OSError, match="inside' must be a writable directory. Received: Not a directory"):
         inside.__enter__()
