@@ -24,6 +24,13 @@ def near(word, words):
     return f"Known: {', '.join(words)}." if words else "None is known."
 
 
+def pair_of(arrays):
+    """Returns arrays that are a pair `(images, labels)`; raises ValueError for anything else."""
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
+        raise ValueError(f"Arrays must be a pair (images, labels). Received: {type(arrays).__name__}")
+    return arrays
+
+
 def pair(name, value):
     """Returns a positive integer, or a pair of them, as `(height, width)`."""
     values = (value, value) if isinstance(value, (int, np.integer)) else value

@@ -11,10 +11,10 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.preprocessing import preprocess
-from keras_vit.runs import need_tensorflow, pair_of
 from keras_vit.trained import Found, find, probabilities
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
 
 IMAGES, VALUES = 64, 2**24  # files per batch of `predict`, and pixel values per batch, at most
 
@@ -226,7 +226,7 @@ def source_of(found, split, arrays):
     (model, _, class_names), recipe = found.trained, found.recipe
     shape = model.input_shape[1:]
     if arrays is not None:
-        return sources.from_arrays(*pair_of(arrays), shape, len(class_names))
+        return sources.from_arrays(*checks.pair_of(arrays), shape, len(class_names))
     _need_data(found, "`arrays`, (images, labels)")
     source = sources.check_fits(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
     sources.same_classes(class_names, source.class_names)

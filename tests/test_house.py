@@ -11,7 +11,7 @@ import keras_vit
 
 ROOT = pathlib.Path(keras_vit.__file__).parent
 FLOORS = {
-    "checks": -1,  # sentences for bad input, which every floor may use
+    "checks": -1,  # errors for bad input, which every floor may use
     "config": 0,
     "files": 0,
     "images": 0,
@@ -32,18 +32,18 @@ FLOORS = {
     "export": 4,
     "plots": 4,
     "pretrained": 4,
-    "training": 4,
-    "optimizers": 5,
-    "cookbook": 5,
-    "runs": 6,
-    "trained": 6,
-    "results": 7,
-    "demo": 8,
-    "public": 8,
-    "report": 8,
-    "__init__": 9,
-    "commands": 9,
-    "__main__": 10,
+    "training": 5,
+    "cookbook": 6,
+    "optimizers": 6,
+    "runs": 7,
+    "trained": 7,
+    "results": 8,
+    "demo": 9,
+    "public": 9,
+    "report": 9,
+    "__init__": 10,
+    "commands": 10,
+    "__main__": 11,
 }
 # The only ones that may import it.
 NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}

@@ -52,7 +52,9 @@ def test_dense_kernel():
 def test_optimizer_averages(make):
     variable = keras.Variable(np.ones(2, "float32"))
     optimizer = make(0.5, use_ema=True, ema_momentum=0.5)
-    optimizer.apply([keras.ops.ones(2)], [variable])
+    optimizer.build([variable])
+    for _ in range(2):
+        optimizer.apply([keras.ops.ones(2)])
     ((found, average),) = keras_private.ema_weights(optimizer)
     assert found is variable and not np.array_equal(
         keras.ops.convert_to_numpy(average.value), keras.ops.convert_to_numpy(variable.value)

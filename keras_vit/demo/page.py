@@ -11,7 +11,7 @@ from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
-from keras_vit.runs import need_tensorflow
+from keras_vit.training.devices import need_tensorflow
 
 VIEW = 336  # pixels of a picture's longer side
 EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 
 from keras_vit import checks, explain, results, trained
-from keras_vit.runs import need_tensorflow
 from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
 
 SHOWN = 8  # images in the gallery, and of the best and worst each
 PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and values of their pixels, at most

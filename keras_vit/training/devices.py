@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import re
@@ -78,6 +79,18 @@ def start(recipe):
     raise ValueError(
         f"Several devices need KERAS_BACKEND=jax or tensorflow. Received: distribute={kind}, KERAS_BACKEND={backend}"
     )
+
+
+def need_tensorflow(what):
+    """Raises ImportError, with what needs it, unless TensorFlow is installed; leaves GPUs to another backend."""
+    try:
+        importlib.import_module("tensorflow")
+    except ImportError:
+        raise ImportError(
+            f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
+            "On arrays, `model.fit(images, labels)` needs none."
+        ) from None
+    leave_devices_to_jax()
 
 
 def leave_devices_to_jax():

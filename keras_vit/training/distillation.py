@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.backbone import HEADS
+from keras_vit.pretrained import from_pretrained
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -90,3 +91,21 @@ class Distiller(keras.Model):
         wanted = ops.softmax(target / t, axis=-1)
         divergence = ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
         return t**2 * ops.mean(divergence)
+
+
+def teacher_of(recipe, given, model, place):
+    """Returns the model to distill from, or `None`."""
+    if not recipe.optim.distill:
+        if given is not None or recipe.optim.teacher is not None:
+            raise ValueError("A teacher needs optim.distill='soft' or 'hard'. Received: optim.distill=None")
+        return None
+    if given is None and recipe.optim.teacher is None:
+        raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
+    if given is not None and place.even:  # it was built on one device
+        given, weights = keras.models.clone_model(given), given.get_weights()
+        given.set_weights(weights)
+    if given is not None:
+        return given
+    if recipe.optim.teacher.endswith(".keras"):
+        return keras.models.load_model(recipe.optim.teacher)
+    return from_pretrained(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))

@@ -64,9 +64,7 @@ def test_all_right_all_wrong_and_one_image(right, said, run, tmp_path):
 def test_a_file_outside_of_a_run_is_shown_without_a_recipe(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     load_run(run).model.save("mine.keras")
-    with pytest.raises(
-        ValueError, match="'mine.keras' has no data: it is outside a run directory. Pass .*`arrays`"
-    ):
+    with pytest.raises(ValueError, match="'mine.keras' has no data: it is outside a run directory. Pass .*`arrays`"):
         report("mine.keras")
     images = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 1))
     path = report("mine.keras", arrays=(images, np.arange(12) % 10))

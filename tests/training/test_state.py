@@ -54,7 +54,9 @@ def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path):
         damaged.append(bytes(flipped))
     for content in damaged:
         path.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"state-0000000002-\w+.safetensors' is damaged \(.*\); using the one before it"):
+        with pytest.warns(
+            UserWarning, match=r"state-0000000002-\w+.safetensors' is damaged \(.*\); using the one before it"
+        ):
             assert state.newest(tmp_path)[1] == NOTES
 
 
