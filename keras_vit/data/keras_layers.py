@@ -39,9 +39,7 @@ def layers_function(layers, seed):
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
             )
     if any(type(inner).__module__.startswith("keras_cv.") for layer in layers for inner in sublayers(layer)):
-        warnings.warn(
-            "KerasCV layers keep random state of their own: a resumed run augments differently.", stacklevel=2
-        )
+        warnings.warn("KerasCV layers keep their own random state: a resumed run augments differently.", stacklevel=2)
     generators = seed_generators(layers)
 
     def apply_layers(images, labels, at):
