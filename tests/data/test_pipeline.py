@@ -1,6 +1,5 @@
 import dataclasses
 import itertools
-import os
 import pathlib
 import subprocess
 import sys
@@ -80,7 +79,7 @@ def test_processes_share_a_batch():
     for count in (2, 3):
         parts = [batches(recipe, first_step=1, share=(index, count)) for index in range(count)]
         same(whole, [[np.concatenate(pieces) for pieces in zip(*batch)] for batch in zip(*parts)])
-    with pytest.raises(ValueError, match="equal parts. Received: 5 images among 2 processes"):
+    with pytest.raises(ValueError, match="into equal parts. Received: 5 images among 2 processes"):
         batches(share=(0, 2))
 
 
@@ -156,36 +155,8 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
 
 
 def test_data_that_does_not_fit_is_named():
-    with pytest.raises(ValueError, match="batch of 5 is larger than the training split: 3 images"):
+    with pytest.raises(ValueError, match="as many images as one batch, or more. Received: 3 images, data.batch_size=5"):
         pipeline.training_batches(SOURCE.take(slice(3)), RECIPE, SIZE)
-
-
-def test_unreadable_files_are_named(tmp_path):
-    (tmp_path / "text.png").write_text("no image")
-    with pytest.raises(ValueError, match=r"text.png' is no image of a kind that is read"):
-        pipeline.read_files([tmp_path / "text.png"], (3, 3, 3))
-    (tmp_path / "cut.png").write_bytes(picturefiles.EXACT["grey.png"][:-30])
-    with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image"):
-        pipeline.read_files([tmp_path / "cut.png"], (3, 3, 3))
-    with pytest.raises(FileNotFoundError, match="nothing.png"):
-        pipeline.read_files([tmp_path / "nothing.png"], (3, 3, 3))
-
-
-def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline.crops, "evaluation_image", lambda *_: pytest.fail("decodes"))
-    for name, (data, said) in picturefiles.REFUSED.items():
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(ValueError, match=said):
-            pipeline.read_files([tmp_path / name], (3, 3, 3))
-    for path in picturefiles.irregular(tmp_path):
-        with pytest.raises(ValueError, match="is no regular file"):
-            pipeline.read_files([path], (3, 3, 3))
-
-
-def test_a_name_may_be_no_utf_8(tmp_path):
-    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
-    pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
-    assert pipeline.read_files([path], (3, 3, 1)).shape == (1, 3, 3, 1)
 
 
 def test_a_file_that_went_bad_is_named(tmp_path):
@@ -196,5 +167,5 @@ def test_a_file_that_went_bad_is_named(tmp_path):
     assert len(list(pipeline.evaluation_arrays(source, RECIPE, SIZE))) == 1
     paths[1].write_text("no image")
     source = Source(source.images, source.labels, source.class_names, files=True)
-    with pytest.raises(ValueError, match=r"1.png' was an image when it was checked, and is none now: is no image"):
+    with pytest.raises(ValueError, match=r"1.png' was readable when it was checked, and now is not: "):
         list(pipeline.evaluation_arrays(source, RECIPE, SIZE))

@@ -127,7 +127,7 @@ def test_slices_are_as_of_a_list(stream, index):
         found = itertools.chain(*numbers(pipeline.evaluation_batches(part, RECIPE, SIZE)))
         assert list(found) == list(range(73))[index]
     for bad in ([1, 2], slice(0, 8, 2)):
-        with pytest.raises(TypeError, match="is cut by a slice. Received"):
+        with pytest.raises(TypeError, match="must be cut by a slice without step. Received"):
             stream.take(bad)
 
 
@@ -146,19 +146,19 @@ def test_the_fingerprint_is_of_what_is_read(stream, files, tmp_path):
 def test_labels_outside_the_classes_are_refused(files, tmp_path):
     early = records.Stream.of([(write(tmp_path / "0", range(20), lambda n: n - 1), 0, 20)], ("a", "b", "c"), 1)
     with pytest.raises(ValueError, match=r"0 to 2. Received: 17 outside, such as \[-1, 3, 4"):
-        sources.check(early, SIZE, 3)
+        sources.check_fits(early, SIZE, 3)
     late = records.Stream.of([(write(tmp_path / "1", range(99), lambda n: n // 90 * 3), 0, 99)], ("a", "b", "c"), 1)
-    assert sources.check(late, SIZE, 3) is late
+    assert sources.check_fits(late, SIZE, 3) is late
     with pytest.raises(tf.errors.InvalidArgumentError, match="a label is outside the 3 classes"):
         numbers(pipeline.evaluation_batches(late, RECIPE, SIZE))
 
 
 def test_a_model_that_does_not_fit_is_refused(stream):
-    assert sources.check(stream, (9, 9, 1), 3) is stream
-    with pytest.raises(ValueError, match="3 classes. Received: a model of 4"):
-        sources.check(stream, SIZE, 4)
-    with pytest.raises(ValueError, match="1 or 3 channels. Received: a model of 4"):
-        sources.check(stream, (4, 4, 4), 3)
+    assert sources.check_fits(stream, (9, 9, 1), 3) is stream
+    with pytest.raises(ValueError, match="as many classes as the data, 3. Received: 4 classes"):
+        sources.check_fits(stream, SIZE, 4)
+    with pytest.raises(ValueError, match="as the images, 1 or 3. Received: 4 channels"):
+        sources.check_fits(stream, (4, 4, 4), 3)
 
 
 def test_the_buffer_holds_so_many_bytes():
