@@ -22,7 +22,7 @@ def test_files_are_resized_as_the_recipe_says(tmp_path):
 
 def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "text.png").write_text("no image")
-    with pytest.raises(ValueError, match=r"text.png' is no image of a kind that is read"):
+    with pytest.raises(ValueError, match=r"text.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
         image_files.read_files([tmp_path / "text.png"], (3, 3, 3))
     (tmp_path / "cut.png").write_bytes(picturefiles.EXACT["grey.png"][:-30])
     with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image"):
@@ -38,7 +38,7 @@ def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch)
         with pytest.raises(ValueError, match=said):
             image_files.read_files([tmp_path / name], (3, 3, 3))
     for path in picturefiles.irregular(tmp_path):
-        with pytest.raises(ValueError, match="is no regular file"):
+        with pytest.raises(ValueError, match="is not a regular file"):
             image_files.read_files([path], (3, 3, 3))
 
 

@@ -46,7 +46,7 @@ def test_faults_are_told_without_the_name(tmp_path):
         (tmp_path / name).write_bytes(data)
         assert said.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
     for path in picturefiles.irregular(tmp_path):
-        assert inspection.inspect(path)[0] == "is no regular file"
+        assert inspection.inspect(path)[0] == "is not a regular file"
 
 
 def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
