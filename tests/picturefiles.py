@@ -52,7 +52,7 @@ def bomb(side):
 
 def gif(canvas, *frames):
     """Returns a GIF of a canvas `(width, height)` and frames `(left, top, width, height)`."""
-    found = b"GIF89a" + struct.pack("<HHBBB", *canvas, 0xF7, 5, 0) + bytes(range(256)) * 3
+    data = b"GIF89a" + struct.pack("<HHBBB", *canvas, 0xF7, 5, 0) + bytes(range(256)) * 3
     for frame in frames:
         plain = saved(Image.new("P", frame[2:], 77), "GIF")
         at = 13 + (6 << (plain[10] & 7))
@@ -64,8 +64,8 @@ def gif(canvas, *frames):
         flags = plain[at + 9]
         local = plain[13 : 13 + (6 << (plain[10] & 7))] if not flags & 0x80 else b""
         kind = flags | 0x80 | (plain[10] & 7)
-        found += b"," + struct.pack("<4HB", *frame, kind) + local + plain[at + 10 : -1]
-    return found + b";"
+        data += b"," + struct.pack("<4HB", *frame, kind) + local + plain[at + 10 : -1]
+    return data + b";"
 
 
 moving = {"save_all": True, "append_images": LATER}

@@ -19,7 +19,7 @@ def test_good_input_passes():
 
 
 @pytest.mark.parametrize(
-    "images, said",
+    "images, message",
     [
         (PIXELS[0], r"shape=\(4, 4, 3\)"),
         (PIXELS[:0], r"shape=\(0, 4, 4, 3\)"),
@@ -32,13 +32,13 @@ def test_good_input_passes():
         (np.full(PIXELS.shape, np.nan), "nan"),
     ],
 )
-def test_bad_images_are_named(images, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_images_are_refused(images, message):
+    with pytest.raises(ValueError, match=message):
         checks.pixels(images, (4, 4, 3))
 
 
 @pytest.mark.parametrize(
-    "labels, said",
+    "labels, message",
     [
         ([0, 10], r"from 0 to 9.*1 outside, such as \[10\]"),
         ([-1, 0], r"\[-1\]"),
@@ -49,8 +49,8 @@ def test_bad_images_are_named(images, said):
         ([0, 1, 2], "2 images and 3 labels"),
     ],
 )
-def test_bad_labels_are_named(labels, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_labels_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
         checks.class_indices(np.array(labels), 10, 2)
 
 
@@ -101,7 +101,7 @@ def test_labels_of_every_loss_pass(logits):
 
 
 @pytest.mark.parametrize("logits", BAD)
-def test_labels_of_no_loss_are_named(logits):
+def test_labels_of_no_loss_are_refused(logits):
     model = classifier(logits)
     for labels, reason in BAD[logits]:
         for data in ((PIXELS, labels), ([(PIXELS, np.array([0, 1])), (PIXELS, labels)],)):
@@ -153,7 +153,7 @@ def test_a_dataset_of_tensorflow():
 
 
 @pytest.mark.parametrize(
-    "given, said",
+    "arguments, message",
     [
         (("mine", PIXELS, [0, 1]), "functional Keras model.*Received: 'mine'"),
         ((keras.Sequential([keras.layers.Dense(3)]), PIXELS, [0, 1]), "a built Sequential. Received: <Sequential"),
@@ -163,12 +163,12 @@ def test_a_dataset_of_tensorflow():
         ((classifier(3), [PIXELS, PIXELS]), r"batches \(images, labels\). Received: a batch of type ndarray"),
     ],
 )
-def test_what_is_no_model_or_no_data_is_named(given, said):
-    with pytest.raises(TypeError, match=said):
-        check_data(*given)
+def test_what_is_no_model_or_no_data_is_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        check_data(*arguments)
 
 
-def test_a_model_of_something_else_is_named():
+def test_a_model_of_something_else_is_refused():
     tokens = keras.Sequential([keras.Input((4, 4, 3)), keras.layers.Dense(3)], name="tokens")
     with pytest.raises(ValueError, match=r"one vector of logits for each. Received: 'tokens', .*\(None, 4, 4, 3\)"):
         check_data(tokens, PIXELS, [0, 1])
@@ -177,12 +177,12 @@ def test_a_model_of_something_else_is_named():
 def test_check_data_before_fit():
     model = vit("mu/4", image_size=4, num_classes=3)
     check_data(model, PIXELS, np.array([0, 2]))
-    for images, labels, said in (
+    for images, labels, message in (
         (PIXELS, [0, 3], r"such as \[3\]"),
         (PIXELS[:1], [0, 1], "1 images and 2 labels"),
         (PIXELS[..., :1], [0, 1], r"shape=\(2, 4, 4, 1\)"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             check_data(model, images, np.array(labels))
 
 

@@ -130,7 +130,7 @@ def test_names_that_no_file_has(tmp_path):
             images.encoded(name)
 
 
-def test_a_damaged_file_is_named(tmp_path):
+def test_a_damaged_file_is_refused(tmp_path):
     (tmp_path / "cut.png").write_bytes(KINDS["alpha.png"][:-200])
     with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image: [^\n]*\.$"):
         images.read_pixels(tmp_path / "cut.png", 3)

@@ -36,14 +36,14 @@ def boxes(crop, size=(90, 120, 3), count=400, **settings):
     settings = Augment(crop=crop, **settings)
     numbers = tf.constant(np.random.default_rng(1).random((count, 4)), "float32")
 
-    def one(numbers):
+    def ends(numbers):
         if crop == "inception":
             cut = crops._inception_crop(tf.constant(PLACES), 3, settings.crop_area, numbers)
         else:
             cut = crops.training_image(tf.constant(PLACES), size, Data(), settings, numbers)
         return tf.concat([cut[0, 0, :2], cut[-1, -1, :2]], 0)
 
-    found = tf.data.Dataset.from_tensor_slices(numbers).map(one).batch(count).get_single_element().numpy()
+    found = tf.data.Dataset.from_tensor_slices(numbers).map(ends).batch(count).get_single_element().numpy()
     return found.astype("float64")
 
 

@@ -130,7 +130,7 @@ def test_other_files_are_counted(folder, capsys):
     assert "Ignored 1 files without an image extension: .tif" in capsys.readouterr().out
 
 
-def test_bad_folders_are_named(tmp_path):
+def test_bad_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="at least two class folders.*0 folders"):
         load(tmp_path)
     picture(tmp_path / "cat" / "0.png", 0)

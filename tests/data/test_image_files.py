@@ -20,7 +20,7 @@ def test_files_are_resized_as_the_recipe_says(tmp_path):
     np.testing.assert_array_equal(centre, picturefiles.COLOUR[2:10, 6:14])
 
 
-def test_unreadable_files_are_named(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     with pytest.raises(ValueError, match=r"text.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
         image_files.read_files([tmp_path / "text.png"], (3, 3, 3))
@@ -33,9 +33,9 @@ def test_unreadable_files_are_named(tmp_path):
 
 def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
     monkeypatch.setattr(image_files.crops, "evaluation_image", lambda *_: pytest.fail("decodes"))
-    for name, (data, said) in picturefiles.REFUSED.items():
+    for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             image_files.read_files([tmp_path / name], (3, 3, 3))
     for path in picturefiles.irregular(tmp_path):
         with pytest.raises(ValueError, match="is not a regular file"):

@@ -38,13 +38,13 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     assert inspection.inspect(path)[0]
 
 
-def test_faults_are_told_without_the_name(tmp_path):
+def test_faults_do_not_repeat_the_name(tmp_path):
     (tmp_path / "empty.png").touch()
     assert inspection.inspect(tmp_path / "empty.png")[0] == "empty file"
     assert inspection.inspect(tmp_path / "none.png")[0] == "No such file or directory"
-    for name, (data, said) in picturefiles.REFUSED.items():
+    for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        assert said.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
+        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
     for path in picturefiles.irregular(tmp_path):
         assert inspection.inspect(path)[0] == "is not a regular file"
 
@@ -74,10 +74,10 @@ def test_a_folder_s_hashes_are_those_of_its_files(tmp_path):
         assert found.digests.tobytes() == b"".join(expected) and len(expected) > 1
 
 
-def test_what_went_bad_is_named(source, tmp_path):
+def test_what_went_bad_is_refused(source, tmp_path):
     (tmp_path / "2.png").write_bytes(DATA[:-30])
-    said = r"2.png' was readable when it was checked, and now is not: "
-    with pytest.raises(ValueError, match=said) as raised, inspection.named(source):
+    message = r"2.png' was readable when it was checked, and now is not: "
+    with pytest.raises(ValueError, match=message) as raised, inspection.named(source):
         raise tf.errors.InvalidArgumentError(None, None, "a trace\nof many lines")
     assert "\n" not in str(raised.value) and raised.value.__suppress_context__
     (tmp_path / "2.png").unlink()

@@ -100,7 +100,7 @@ def test_layers_of_keras_cv_work_and_say_that_they_do_not_resume(name):
     assert found.shape == (12, 4, 32, 32, 3) and (found != batches()).any(axis=(2, 3, 4)).mean() > 0.3
 
 
-def test_what_cannot_be_used_is_named():
+def test_what_cannot_be_used_is_refused():
     with pytest.raises(TypeError, match="must contain Keras layers. Received: <function"):
         batches(lambda images: images)
     for layer in (L.MixUp(name="mine"), keras.Sequential([L.CutMix()], name="mine")):

@@ -160,12 +160,12 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
     assert grey.shape == (4, 3, 3, 1)
 
 
-def test_data_that_does_not_fit_is_named():
+def test_data_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="as many images as one batch, or more. Received: 3 images, data.batch_size=5"):
         pipeline.training_batches(SOURCE.take(slice(3)), RECIPE, SIZE)
 
 
-def test_a_file_that_went_bad_is_named(tmp_path):
+def test_a_file_that_went_bad_is_refused(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(3)]
     for path in paths:
         path.write_bytes(picturefiles.EXACT["grey.png"])

@@ -23,7 +23,7 @@ def test_limit():
 
 
 @pytest.mark.parametrize(
-    "source, split, error, said",
+    "source, split, error, message",
     [
         ("mnist", "all", ValueError, "data.source='mnist'"),
         ("digits:x", "all", ValueError, "data.source='digits:x'"),
@@ -38,8 +38,8 @@ def test_limit():
         ("/tmp", "all", ValueError, "did you mean 'folder:/tmp'"),
     ],
 )
-def test_bad_sources_are_named(source, split, error, said):
-    with pytest.raises(error, match=said):
+def test_bad_sources_are_refused(source, split, error, message):
+    with pytest.raises(error, match=message):
         sources.load(Data(source=source), split)
 
 
@@ -69,7 +69,7 @@ def test_arrays_are_checked():
         sources.from_arrays(images, [0, 1, 2], (8, 8, 1), 3)
 
 
-def test_a_source_that_does_not_fit_the_model_is_named():
+def test_a_source_that_does_not_fit_the_model_is_refused():
     source = sources.from_arrays(np.zeros((3, 4, 4, 1), "uint8"), [0, 1, 2], (4, 4, 1), 3)
     assert sources.check_fits(source, (8, 8, 1), 3) is source  # another size is resized, as recipes say
     with pytest.raises(ValueError, match="as many classes as the data, 3. Received: 4 classes"):

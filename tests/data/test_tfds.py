@@ -12,7 +12,7 @@ from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.data import memory, pipeline, records, sources, tfds
 
 
-def test_unprepared_data_without_network_is_told_at_once(tmp_path, monkeypatch):
+def test_unprepared_data_without_network_fails_at_once(tmp_path, monkeypatch):
     import tensorflow_datasets
 
     def refuse(*_, **__):
