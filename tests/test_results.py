@@ -97,9 +97,9 @@ def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
     assert [path for path, *_ in found] == pictures
     assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
     assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
-    with pytest.raises(ValueError, match="b.png' is no image of a kind that is read"):
+    with pytest.raises(ValueError, match="b.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
         results.predict(run, pictures)
-    with pytest.raises(ValueError, match="`top` is a positive integer. Received: top=0"):
+    with pytest.raises(ValueError, match="`top` must be a positive integer. Received: top=0"):
         results.predict(run, pictures, top=0)
 
 

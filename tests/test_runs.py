@@ -159,7 +159,7 @@ def test_a_picture_that_goes_bad_is_named(share, pictures, tmp_path, monkeypatch
 
     monkeypatch.setattr(memory, "SHARE", share)
     monkeypatch.setattr(runs.rundir, "claim", spoil)
-    with pytest.raises(ValueError, match=r"\d.png' was an image when it was checked, and is none now: ") as told:
+    with pytest.raises(ValueError, match=r"\d.png' was readable when it was checked, and now is not: ") as told:
         runs.fit(recipe, tmp_path / "run", verbose=0)
     assert "\n" not in str(told.value) and told.value.__suppress_context__
 

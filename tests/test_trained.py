@@ -78,7 +78,7 @@ def test_a_recipe_s_own_weights():
 @pytest.mark.parametrize("name", ["nonsense", "last.keras", "", None])
 def test_unknown_files_of_a_run_are_refused(name, folder):
     for target in (folder, "mnist"):
-        with pytest.raises(ValueError, match="`file` is one of 'model.keras', 'best.keras'. Received: file="):
+        with pytest.raises(ValueError, match="`file` must be one of 'model.keras', 'best.keras'. Received: file="):
             trained.load_run(target, name)
 
 

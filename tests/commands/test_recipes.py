@@ -18,7 +18,7 @@ def test_list_and_show(capsys):
 
 def test_wrong_settings_are_told_before_any_is_shown(capsys):
     run("show", "digits", "model.depth=0", status=2)
-    assert capsys.readouterr() == ("", "error: `depth` is a positive integer. Received: depth=0\n")
+    assert capsys.readouterr() == ("", "error: `depth` must be a positive integer. Received: depth=0\n")
 
 
 def test_copy(tmp_path, capsys):

@@ -40,14 +40,14 @@ def test_a_bad_image_among_others_is_left_out_and_counted(run, pictures, capsys)
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 3
     first, last = err.splitlines()
-    assert first.startswith(f"left out: '{pictures / 'deep' / 'bad.png'}' is no image of a kind that is read: ")
+    assert first.startswith(f"left out: '{pictures / 'deep' / 'bad.png'}' is not a PNG, JPEG, BMP, GIF or WebP image")
     assert last == "error: 1 of 4 images cannot be read."
 
 
 def test_a_bad_image_alone_is_an_error(run, pictures, capsys):
     (pictures / "bad.png").write_text("no image")
     command("predict", str(run), str(pictures / "bad.png"), status=2)
-    assert re.fullmatch(r"error: '.*bad.png' is no image of a kind that is read: .*\n", capsys.readouterr().err)
+    assert re.fullmatch(r"error: '.*bad.png' is not a PNG, JPEG, .*\n", capsys.readouterr().err)
 
 
 def test_steps_are_told_apart_from_what_is_found(run, tmp_path, capsys):

@@ -106,7 +106,7 @@ def test_a_dataset_calibrates_as_its_images_do(make, monkeypatch):
         (lambda: labelled().map(lambda image, label: {"image": image}), "Received: a dataset of {'image': TensorSpec"),
         (lambda: labelled().map(lambda image, label: label), r"Received: a dataset of TensorSpec\(shape=\(\)"),
         (lambda: labelled().take(0), "Received: an empty dataset"),
-        (lambda: labelled().map(lambda image, label: image[:8]), r"`calibration` has another.*\(40, 8, 8, 3\)"),
+        (lambda: labelled().map(lambda image, label: image[:8]), r"`calibration` must have the shape.*\(40, 8, 8, 3\)"),
         (lambda: labelled().map(lambda image, label: tf.cast(image, "float32") / 255), "multiply by 255"),
         (
             lambda: tf.data.Dataset.range(8, 10).map(lambda side: tf.zeros((side, 8, 3))),
