@@ -5,6 +5,8 @@ import keras
 from keras_vit.keras_private import call_of, sublayers
 from keras_vit.layers import TransformerBlock
 
+HEADS = ("head", "head_distilled")  # names of a classifier's last layers; the second is DeiT's
+
 
 def backbone(model):
     """Returns the functional model that holds the `TransformerBlock`s: the model itself, or the one nested in it.

@@ -131,7 +131,7 @@ def test_other_things_than_images_are_named(images, said):
 
 @pytest.mark.parametrize("other", [None, "model.keras", PHOTO, keras.layers.Dense(1)])
 def test_another_thing_than_a_model_is_named(other):
-    with pytest.raises(TypeError, match=f"`model` is a Keras model. Received: {type(other).__name__}"):
+    with pytest.raises(TypeError, match=f"`model` must be a Keras model. Received: {type(other).__name__}"):
         preprocess(other, PHOTO)
 
 

@@ -180,9 +180,9 @@ def test_what_is_no_hash(tmp_path, sha256):
 @pytest.mark.parametrize(
     "way, kind, said",
     [
-        ("404", FileNotFoundError, "answered 404, Not Found"),
-        ("500", ConnectionError, "answered 500, Internal Server Error"),
-        ("away", ConnectionError, "answered 302, Found - Redirection to url 'file:.*' is not allowed"),
+        ("404", FileNotFoundError, "responded 404, Not Found"),
+        ("500", ConnectionError, "responded 500, Internal Server Error"),
+        ("away", ConnectionError, "responded 302, Found - Redirection to url 'file:.*' is not allowed"),
         ("once", ConnectionError, f"got only 100000 out of {len(BODY)} bytes"),
     ],
 )
@@ -257,7 +257,7 @@ def test_local_paths(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=f"https.npz' is damaged or another file.*{OTHER}, found {SHA256}"):
         fetch(path, sha256=OTHER)
     for source in (tmp_path, "hf://me/both"):
-        with pytest.raises(ValueError, match=f"that of one file, which '{source}' is not"):
+        with pytest.raises(ValueError, match=f"must be None: '{source}' is not one file"):
             fetch(source, sha256=SHA256)
 
 
@@ -280,11 +280,11 @@ def test_the_hub(server, tmp_path):
         "hf://me/both@v1": "config.json model.safetensors preprocessor_config.json",
         f"hf://me/shards@{COMMIT}": REPOS["me/shards"],
         "hf://me/old": "config.json pytorch_model.bin",
-        "hf://me/empty": "FileNotFoundError: 'hf://me/empty' holds no weights: .*",
+        "hf://me/empty": "FileNotFoundError: 'hf://me/empty' has no weights: .*",
         "hf://me/gated": "PermissionError: 'hf://me/gated' is gated.*hf auth login",
         "hf://me/both@never": "FileNotFoundError: There is no 'hf://me/both@never', or it is private.*",
         "hf://me/never": "FileNotFoundError: There is no 'hf://me/never', or it is private.*",
-        "hf://me/down": "ConnectionError: 'hf://me/down' cannot be reached and is not whole in the cache: .*500 .*",
+        "hf://me/down": "ConnectionError: 'hf://me/down' cannot be reached and is not complete in the cache: .*500 .*",
     }
 
     def ask():
@@ -295,4 +295,4 @@ def test_the_hub(server, tmp_path):
     server.stop()
     offline = ask()
     assert offline[:4] == list(said.values())[:4]
-    assert re.fullmatch("ConnectionError: .* is not whole in the cache: .*[Cc]onnection refused.*", offline[-2])
+    assert re.fullmatch("ConnectionError: .* is not complete in the cache: .*[Cc]onnection refused.*", offline[-2])

@@ -59,7 +59,7 @@ def test_images_that_are_not_normalised():
     arguments, *_ = read("hf_vit", processor={"do_normalize": False})
     assert (arguments["mean"], arguments["std"]) == (0, 1)
     for other in ({"do_rescale": False}, {"rescale_factor": 1.0}):
-        with pytest.raises(ValueError, match="divide pixels by 255"):
+        with pytest.raises(ValueError, match="must divide pixels by 255"):
             read("hf_vit", processor=other)
 
 

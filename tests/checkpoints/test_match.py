@@ -1,8 +1,8 @@
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints.load import FORMATS, Options, recognise
-from keras_vit.checkpoints.match import matching, plan
+from keras_vit.checkpoints.describe import FORMATS, recognise
+from keras_vit.checkpoints.match import Options, matching, plan
 from keras_vit.checkpoints.read import open_checkpoint
 from tests.checkpoints.helpers import file_of
 

@@ -87,7 +87,7 @@ def test_into_a_model_that_is_there(tmp_path):
     load_weights(mine, path, head="new")
     assert (weights(mine)["stem/conv0/kernel"] == weights(model)["stem/conv0/kernel"]).all()
     assert (weights(mine)["head/kernel"] == head).all()
-    with pytest.raises(ValueError, match=r"mine.keras' does not fit the model; missing in the file: block_2"):
+    with pytest.raises(ValueError, match=r"mine.keras' does not match the model; missing in the file: block_2"):
         load_weights(filled(**KINDS["convolutions"], depth=3), path)
 
 
