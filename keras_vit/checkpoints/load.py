@@ -210,7 +210,7 @@ def _warn_of_assumptions(source, arguments, origins):
     if assumed:
         warnings.warn(
             f"{str(source)!r} does not show all that its model computes. Assumed: {', '.join(assumed)}. "
-            "To choose otherwise, pass these arguments or put the source's config.json beside the file.",
+            "To choose otherwise, pass these arguments or put the source's config.json next to the file.",
             Assumption,
             stacklevel=3,
         )

@@ -22,7 +22,7 @@ class Checkpoint(NamedTuple):
     """An open checkpoint: one file of weights, or several shards.
 
     `shapes` maps names to shapes. `read(name)` returns one array, float32. `config` and `processor` are the contents of
-    `config.json` and `preprocessor_config.json` beside the file, `{}` without them. `notes` is what `save_checkpoint`
+    `config.json` and `preprocessor_config.json` next to the file, `{}` without them. `notes` is what `save_checkpoint`
     wrote into the file.
     """
 

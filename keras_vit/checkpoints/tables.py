@@ -49,7 +49,7 @@ class Format(NamedTuple):
     - `canonical(shapes)`: maps the names in `rows` to the file's names, or to pairs `(name, index)` into stacked ones.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
       dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`.
-    - `express(arguments, arrays)`: the arrays to write, and the JSON files to write beside them.
+    - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.
     - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
     - `ignored`: regular expression of names that a model need not use.
     - `head_names`: regular expression of names that belong to the head.

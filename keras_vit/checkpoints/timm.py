@@ -112,7 +112,7 @@ def architecture(shapes, checkpoint):
     if signs:
         raise ValueError(
             f"A timm file with {' and '.join(signs)} is a Perception Encoder's, and cannot be loaded: its rotary "
-            f"positions are not in the file. If it is a plain ViT, put timm's config.json beside it. "
+            f"positions are not in the file. If it is a plain ViT, put timm's config.json next to it. "
             f"Received: {str(checkpoint.path)!r}"
         )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}

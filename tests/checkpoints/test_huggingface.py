@@ -47,11 +47,11 @@ def test_the_processor_s_configuration():
 
 
 @pytest.mark.parametrize(
-    "config, said",
+    "config, pattern",
     [(dict(hidden_size=32), "hidden_size 32, and the weights have 24"), (dict(hidden_act="relu"), "'relu'")],
 )
-def test_configurations_that_lie(config, said):
-    with pytest.raises(ValueError, match=said):
+def test_configurations_that_lie(config, pattern):
+    with pytest.raises(ValueError, match=pattern):
         read("hf_vit", config)
 
 

@@ -12,7 +12,7 @@ from tests.checkpoints.helpers import unexpected
 pytestmark = pytest.mark.backend
 
 
-def test_nothing_said():
+def test_an_empty_configuration():
     arguments, evaluation, origins = timm_config.read({})
     assert arguments == origins == {} and evaluation["crop_pct"] == 0.9 and evaluation["resize"] == "crop"
 
@@ -33,7 +33,7 @@ def test_heads_by_architecture():
         assert arguments["num_heads"] == heads and origins["num_heads"] == "config.json", name
 
 
-def test_pooling_is_said_in_either_place():
+def test_pooling_is_read_in_either_place():
     assert timm_config.read({"global_pool": "avg"})[0]["pooling"] == "gap"
     assert timm_config.read({"global_pool": "avg", "model_args": {"global_pool": ""}})[0]["pooling"] == "none"
 
