@@ -5,7 +5,7 @@ import keras
 from keras_vit.keras_private import call_of, sublayers
 from keras_vit.layers import TransformerBlock
 
-HEADS = ("head", "head_distilled")  # names of a classifier's last layers; the second is DeiT's
+HEADS = ("head", "head_distilled")  # layers that return logits
 
 
 def backbone(model):
