@@ -100,7 +100,7 @@ def test_a_class_name_of_two_lines_is_refused_before_anything_is_written(tmp_pat
         return dataclasses.replace(source, class_names=("a\nb", *source.class_names[1:]))
 
     monkeypatch.setattr(sources, "load", renamed)
-    with pytest.raises(ValueError, match=r"A class name is one line.* Received: 'a\\nb'"):
+    with pytest.raises(ValueError, match=r"A class name must be one line.* Received: 'a\\nb'"):
         runs.fit(small(), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
 

@@ -154,7 +154,7 @@ def test_what_an_earlier_version_left_when_it_was_killed_is_claimed(tmp_path):
 @pytest.mark.parametrize("name", ["a\nb", "a\r", "\n"])
 def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, name):
     for start in (rundir.claim, lambda *inputs: rundir.claimed(*inputs).__enter__()):
-        with pytest.raises(ValueError, match="A class name is one line.* Received: "):
+        with pytest.raises(ValueError, match="A class name must be one line.* Received: "):
             start(tmp_path / "run", RECIPE, DATA, ("a", name))
     assert not (tmp_path / "run").exists()
 
