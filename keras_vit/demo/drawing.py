@@ -4,7 +4,7 @@ import numpy as np
 
 SKETCHED = 64  # pixels: the page offers a pad for grey images up to this side
 PAD, BRUSH = 280, 11  # side of the pad, and radius of the brush, in pixels
-# How data sets place an object: side of the image, longer side of the object, what is centred (centre of mass, or of the
+# How data sets place an object: side of the image, longer side of the object, what is centred (its mass or its bounding
 # box), and at which pixel. LeCun et al. 1998, section III.A; Xiao et al. 2017 (arXiv:1708.07747), section 2; measured.
 PLACES = {"tfds:mnist": (28, 20, "mass", 14.5), "tfds:fashion_mnist": (28, 28, "box", 14), "digits": (8, 8, "box", 4)}
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import warnings
 from xml.dom import minidom
 
 QUALITY = 85  # of JPEG
@@ -23,7 +24,8 @@ def svg(figure, name, hints=None):
     import matplotlib
 
     written = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # letters stay text, for which a browser has fonts
         figure.savefig(written, format="svg", transparent=True, metadata=dict.fromkeys(METADATA))
     drawing = minidom.parseString(written.getvalue()).documentElement
     for group in drawing.getElementsByTagName("g"):

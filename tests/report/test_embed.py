@@ -4,6 +4,7 @@ import re
 from xml.dom import minidom
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from keras_vit import plots
@@ -22,6 +23,11 @@ def test_points_have_their_text_and_names_are_escaped():
     assert titles["first <i>"] < titles["second"] < titles["third"]
     words = [text.firstChild.data for text in drawing.getElementsByTagName("text")]
     assert words == ["<b>&", "$x_$ #000000"]  # as they are: no formula, and no colour
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_any_script_are_text():
+    assert "猫" in embed.svg(plots.plot_confusion([0, 1], [0, 1], ["猫", "b"]), "confusion")
 
 
 def test_a_figure_takes_the_colours_of_the_page():
