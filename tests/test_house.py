@@ -49,7 +49,7 @@ FLOORS = {
 NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
 # Imported where they are used, never on top.
 HEAVY = {
-    "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib", "plotly",
+    "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",
     "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """

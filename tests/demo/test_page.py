@@ -96,10 +96,10 @@ def test_in_a_browser(address, digits, tmp_path):
         page.locator(".pixi-target canvas").wait_for()
         expect("mnist", "28 x 28 pixels, grey, 10 classes, test accuracy 99.51%", "scaled to 20 of 28 pixels")
         files.set_input_files(tmp_path / "three.png")
-        expect("Attention rollout: bright patches flow most into the answer")
+        expect("Attention rollout: bright patches contribute most to the prediction")
         assert answer.inner_text() == "3" and page.locator("img[src*='/gradio_api/file=']").count() == 2
         page.get_by_label("Relevance").click()
-        expect("Relevance: bright patches speak for the answer")
+        expect("Relevance: bright patches support the prediction")
         assert answer.inner_text() == "3"
 
         files.set_input_files(tmp_path / "text.png")
