@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -159,3 +160,11 @@ def test_importing_is_quiet_and_light():
     assert ours.stdout == keras_alone.stdout
     lines = lambda text: [line for line in text.splitlines() if not line.startswith(("I0", "WARNING: All"))]  # noqa: E731
     assert lines(ours.stderr) == lines(keras_alone.stderr)
+
+
+def test_the_way_from_a_recipe_to_a_step_is_short():
+    """The files that `docs/how_it_trains.md` lists: at most 18, and 2,500 lines."""
+    page = (ROOT.parent / "docs" / "how_it_trains.md").read_text()
+    paths = re.findall(r"^\| \d+ \| \[(.+?)\]", page, re.MULTILINE)
+    lines = {path: len((ROOT.parent / path).read_text().splitlines()) for path in paths}
+    assert len(lines) == len(paths) <= 18 and sum(lines.values()) <= 2500, lines
