@@ -95,7 +95,7 @@ def test_bad_images_are_named(tmp_path):
     (tmp_path / "text.png").write_text("hello")
     (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 20)
     for name in ("text.png", "cut.png"):
-        with pytest.raises(ValueError, match=f"{name}.*is no image"):
+        with pytest.raises(ValueError, match=f"{name}.*is not a PNG, JPEG"):
             preprocess(model(), [tmp_path / name])
     with pytest.raises(FileNotFoundError, match=r"none.png"):
         preprocess(model(), tmp_path / "none.png")
@@ -105,7 +105,7 @@ def test_bad_images_are_named(tmp_path):
         preprocess(model(), [])
     with pytest.raises(ValueError, match="multiply by 255"):
         preprocess(model(), [PHOTO / 255])
-    with pytest.raises(ValueError, match="Received: shape="):
+    with pytest.raises(ValueError, match="must have the shape that the model takes"):
         preprocess(model(), [PHOTO[..., :2]])
     with pytest.raises(ValueError, match="1 or 3 channels"):
         preprocess(model(channels=5), ["a.png"])
