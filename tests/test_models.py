@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import HYBRIDS, VARIANTS, ConvStem, ResNetStem, counting, vit
+from keras_vit import HYBRIDS, VARIANTS, counting, vit
 
 pytestmark = pytest.mark.backend
 
@@ -185,35 +185,6 @@ def test_each_head_of_a_distilled_model_can_have_its_own_target():
     assert np.abs(heads[0] - heads[1]).max() > 1e-3 and np.abs(np.asarray(model(IMAGES)) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "arguments, filters, patch",
-    [
-        (dict(variant="Ti/4", stem="conv"), 192, (1, 1)),
-        (dict(variant="Ti/4", stem=ConvStem((8,))), 8, (2, 2)),
-        (dict(variant="Ti", patch_size=2, stem=ConvStem((8,))), 8, (2, 2)),
-        (dict(variant="R26+S/32", image_size=(64, 96)), 2048, (1, 1)),
-        (dict(variant="R+Ti/16", image_size=(64, 96)), 64, (8, 8)),
-        (dict(variant="S/32", stem=ResNetStem((1, 1)), image_size=64), 512, (4, 4)),
-    ],
-)
-def test_stems(arguments, filters, patch):
-    model = counting.shapes_only(lambda: vit(**{"image_size": 32, "depth": 1, **arguments}))
-    assert [layer.name for layer in model.layers][:5] == ["images", "rescale", "stem", "patches", "encoder"]
-    assert model.get_layer("patches").patch_size == patch and model.get_layer("stem").output.shape[-1] == filters
-
-
-def test_a_keras_network_up_to_a_layer_is_a_stem(tmp_path):
-    network = keras.applications.MobileNetV2(input_shape=(32, 48, 3), weights=None, include_top=False, alpha=0.35)
-    stem = keras.Model(network.input, network.get_layer("block_3_expand_relu").output)
-    model = vit("mu", patch_size=1, image_size=(32, 48), num_classes=3, stem=stem)
-    assert model.get_layer("encoder").output.shape[1] == 1 + 8 * 12
-    assert model.get_layer("stem").layers[1] is network.layers[1]
-    model.save(tmp_path / "model.keras")
-    images = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3))
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(np.asarray(model(images)), np.asarray(loaded(images)), atol=1e-6)
-
-
 def test_the_last_norm_comes_before_or_after_pooling():
     for where, order in (("before", ["norm", "pool"]), ("after", ["pool", "norm"]), (None, ["pool"])):
         layers = vit("mu/4", image_size=8, pooling="gap", final_norm=where).layers
@@ -287,11 +258,6 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         (dict(variant="Ti/16", mean=np.array([0.5, 0.5])), r"\[0.5, 0.5\]"),
         (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
         (dict(variant="Ti/16", final_norm="last"), "final_norm='last'"),
-        (dict(variant="Ti/16", stem="resnet"), "stem='resnet'"),
-        (dict(variant="Ti/14", stem="conv"), "patches of 14"),
-        (dict(variant="Ti/16", stem=ConvStem((8,) * 5)), "7 x 7 of an image of 224 x 224 leaves no patches of 16"),
-        (dict(variant="Ti/16", stem=keras.layers.Flatten()), r"output shape \(None, 150528\)"),
-        (dict(variant="Ti", stem=ConvStem((8,))), "Received: 'Ti'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, said):

@@ -36,7 +36,7 @@ def test_unknown_names(name, said):
     ],
 )
 def test_names_of_other_libraries_are_translated(name, variant, source):
-    with pytest.raises(ValueError, match=f"Here it is '{variant}'") as raised:
+    with pytest.raises(ValueError, match=f"keras_vit calls it '{variant}'") as raised:
         parse(name)
     assert source is None or f"from_checkpoint('{source}')" in str(raised.value)
 
