@@ -267,7 +267,7 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [
         (dict(variant="B16"), "'B16'.*Did you mean 'B/16'"),
         *((dict(variant="Ti/16", **{name: value}), re.escape(f"{name}={value!r}")) for name, value in ODD.items()),
@@ -284,7 +284,7 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         *((dict(variant="Ti/16", epsilon=value), f"epsilon={value}") for value in (0, np.inf)),
         (dict(variant="Ti/16", num_classes=-1), "num_classes=-1"),
         (dict(variant="Ti/16", stochastic_depth=1.5), "stochastic_depth=1.5"),
-        (dict(variant="Ti/16", mean=(0.5, 0.5)), r"one for each of 3 channels. Received: \[0.5, 0.5\]"),
+        (dict(variant="Ti/16", mean=(0.5, 0.5)), r"one for each of 3 channels. Received: mean=\[0.5, 0.5\]"),
         *((dict(variant="Ti/16", **{k: 0}), f"{k}=0") for k in ("patch_size", "std")),
         (dict(variant="Ti/16", class_token=False), "class_token=False"),
         (dict(variant="Ti/16", mean=np.array([0.5, 0.5])), r"\[0.5, 0.5\]"),
@@ -292,6 +292,6 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         (dict(variant="Ti/16", final_norm="last"), "final_norm='last'"),
     ],
 )
-def test_bad_arguments_are_named(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
         vit(**arguments)

@@ -14,10 +14,10 @@ def test_names():
 
 
 @pytest.mark.parametrize(
-    "name, said", [("b/16", "Did you mean 'B/16'"), ("R50+B/32", "Did you mean"), (16, "Received: 16")]
+    "name, message", [("b/16", "Did you mean 'B/16'"), ("R50+B/32", "Did you mean"), (16, "Received: 16")]
 )
-def test_unknown_names(name, said):
-    with pytest.raises(ValueError, match=said):
+def test_unknown_names(name, message):
+    with pytest.raises(ValueError, match=message):
         parse(name)
 
 
