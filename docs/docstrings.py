@@ -23,7 +23,7 @@ class KerasSections(griffe.Extension):
 
 def rewritten(text):
     """Returns a docstring with none but Google's sections, and its arXiv numbers as links."""
-    text = text.replace("Call arguments:\n", "Other arguments: Call arguments:\n")
+    text = re.sub(r"\b(Call|Keyword) arguments:\n", r"Other arguments: \1 arguments:\n", text)
     text = re.sub(rf"^({TEXT}):\n((?:(?:    .*)?\n)+)", _paragraph, text + "\n", flags=re.MULTILINE)
     text = re.sub(r"^Example:\n\n((?:.+\n)+)", _indented, text, flags=re.MULTILINE)
     return re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)

@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from keras_vit.checkpoints import load_weights
 from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
-from keras_vit.pretrained import vit
+from keras_vit.pretrained import DEFAULTS, vit
 from keras_vit.training import finetuning
 
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
@@ -91,10 +90,9 @@ def own_copy(text, name):
 
 def check_recipe(recipe):
     """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
-    known = inspect.signature(vit).parameters
     for name in recipe.model:
-        if name not in known:
-            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
+        if name not in DEFAULTS:
+            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, DEFAULTS)}")
     try:
         json.dumps(recipe.model)
     except TypeError:
@@ -105,7 +103,7 @@ def check_recipe(recipe):
     silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
     if recipe.model.get("weights") and silent:
         raise ValueError(f"A recipe with model.weights must set {' and '.join(silent)} too. Received: {recipe.model}")
-    image = checks.pair("image_size", recipe.model.get("image_size", known["image_size"].default))
+    image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
         if pixels is not None and pixels < min(image):
             raise ValueError(f"{name} must be at least {min(image)}, the pixels that are cut out. Received: {pixels}")
@@ -119,9 +117,7 @@ def check_recipe(recipe):
 
 def arguments_of_model(recipe):
     """Returns all arguments of `vit` that a recipe's model is built with, defaults included."""
-    bound = inspect.signature(vit).bind(**recipe.model)
-    bound.apply_defaults()
-    return bound.arguments
+    return {**DEFAULTS, **recipe.model}
 
 
 def plan(recipe):

@@ -1,4 +1,4 @@
-"""How large a model is: parameters and multiply-adds."""
+"""Counts parameters and multiply-adds (MACs) of models."""
 
 import math
 from functools import partial
@@ -16,7 +16,7 @@ CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.
 
 
 class Size(NamedTuple):
-    """One line of `list_variants`."""
+    """Size of one variant, as `list_variants` returns it."""
 
     name: str
     width: int
@@ -29,24 +29,24 @@ class Size(NamedTuple):
 
 
 class LayerSize(NamedTuple):
-    """One line of `by_layer`."""
+    """Cost of one layer, as `by_layer` returns it."""
 
     name: str
     kind: str
-    output: tuple  # shape of one image's; of the first, where there are more
+    output: tuple  # shape for one image, of the first output
     parameters: int
-    macs: int  # of one image
+    macs: int  # for one image
 
 
-def list_variants(image_size=224, num_classes=1000):
-    """Returns every variant with its published patch sizes, counted at an image size.
+def list_variants(image_size: int | tuple[int, int] = 224, num_classes: int = 1000) -> list[Size]:
+    """Lists every variant at its published patch sizes, with parameters and multiply-adds.
 
     Args:
-        image_size: Integer or `(height, width)`, in pixels. Variants whose patches do not divide it are left out.
+        image_size: Integer or `(height, width)`, in pixels. Variants with patches that do not divide it are left out.
         num_classes: Number of classes of the head.
 
     Returns:
-        A list of `Size`; `gmacs` counts 10^9 multiply-adds for one image, attention included.
+        A list of `Size`. `gmacs` counts 10^9 multiply-adds for one image, attention included.
     """
     sizes = []
     for name in NAMES:
@@ -59,10 +59,10 @@ def list_variants(image_size=224, num_classes=1000):
     return sizes
 
 
-def count_macs(model):
+def count_macs(model: keras.Model) -> int:
     """Counts the multiply-adds of one image through dense layers, convolutions and attention.
 
-    Norms, activations and soft-max are not counted, as in the published tables.
+    Norms, activations and softmax are not counted, as in the published tables.
 
     Args:
         model: A built Keras model.
@@ -74,14 +74,14 @@ def count_macs(model):
     return sum(_layer_macs(layer) for layer in sublayers(model, include_self=False))
 
 
-def by_layer(model):
-    """Returns what each of a model's layers costs, from the first to the last.
+def by_layer(model: keras.Model) -> list[LayerSize]:
+    """Counts parameters and multiply-adds of each layer, in the model's order.
 
     Args:
         model: A built functional Keras model.
 
     Returns:
-        A list of `LayerSize`; the sums are `model.count_params()` and `count_macs(model)`.
+        A list of `LayerSize`. Their sums are `model.count_params()` and `count_macs(model)`.
     """
     rows = []
     for layer in model.layers:
@@ -99,7 +99,7 @@ def _layer_macs(layer):
         kernels = [v for v in layer.weights if v.path.endswith("kernel")]
         return math.prod(layer.compute_output_shape(shape)[1:3]) * sum(math.prod(v.shape) for v in kernels)
     if isinstance(layer, MultiHeadSelfAttention):
-        return 2 * shape[1] ** 2 * shape[2]  # scores, then the sum they weight
+        return 2 * shape[1] ** 2 * shape[2]  # scores, then the weighted sum of values
     if isinstance(layer, TokenPool) and layer.pooling == "map":
         tokens, width = shape[1] - layer.num_prefix, shape[2]
         return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention
@@ -107,7 +107,7 @@ def _layer_macs(layer):
 
 
 def _count(name, depth, **arguments):
-    """Returns (parameters, multiply-adds), from one and two blocks: both are linear in depth."""
+    """Returns (parameters, multiply-adds). Both are linear in depth, so one and two blocks are enough."""
     counts = []
     for blocks in (1, 2):
         model = vit(name, depth=blocks, **arguments)

@@ -1,4 +1,4 @@
-"""Sine-cosine position tables, and learned ones on another grid, as NumPy arrays."""
+"""Sine-cosine position tables, and resampling of learned positions and patch projections, in NumPy."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from keras_vit import checks
 
 
 def sincos_1d(length, width):
-    """Sinusoids over a sequence, as in "Attention is all you need".
+    """Returns sine-cosine positions of a sequence, as in "Attention is all you need".
 
-    Vaswani et al. 2017, section 3.5: `table[n, 2i] = sin(n / 10000^(2i / width))` and
-    `table[n, 2i + 1]` its cosine.
+    Vaswani et al. 2017, section 3.5: `table[n, 2i] = sin(n / 10000^(2i / width))`, and
+    `table[n, 2i + 1]` is its cosine.
 
     Args:
         length: Number of positions.
@@ -22,17 +22,17 @@ def sincos_1d(length, width):
         ValueError: If `width` is odd.
     """
     if width % 2:
-        raise ValueError(f"sincos1d positions need an even width. Received: width={width}")
+        raise ValueError(f"The width must be even for sincos1d positions. Received: width={width}")
     frequency = 10000.0 ** -(np.arange(0, width, 2) / width)
     angle = np.arange(length)[:, None] * frequency
     return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(length, width).astype("float32")
 
 
 def sincos_2d(grid, width):
-    """Sinusoids over a grid of patches, as in MoCo v3 and big_vision.
+    """Returns sine-cosine positions of a grid of patches, as in MoCo v3 and big_vision.
 
     Chen et al. 2021 (arXiv:2104.02057). The four quarters of the channels are
-    `sin x, cos x, sin y, cos y`, with frequencies from 1 down to 1/10000, both included.
+    `sin x, cos x, sin y, cos y`, with frequencies from 1 down to 1/10000, inclusive.
 
     Args:
         grid: `(rows, columns)`.
@@ -46,7 +46,7 @@ def sincos_2d(grid, width):
     """
     if width % 4 or width < 8:
         raise ValueError(
-            f"sincos2d positions need a width that is a multiple of 4 and at least 8. Received: width={width}"
+            f"The width must be a multiple of 4 and at least 8 for sincos2d positions. Received: width={width}"
         )
     quarter = width // 4
     frequency = 10000.0 ** -(np.arange(quarter) / (quarter - 1))
@@ -60,7 +60,7 @@ def _triangle(x):
 
 
 def _cubic(a):
-    """Keys' cubic convolution kernel (1981) with the given slope at 1."""
+    """Returns Keys' cubic convolution kernel (1981) with slope `a` at 1."""
 
     def kernel(x):
         x = np.abs(x)
@@ -72,7 +72,7 @@ def _cubic(a):
 
 
 METHODS = {
-    #                     kernel, half its width, wider when shrinking, beyond the edge: repeat it, or leave it out
+    #                     kernel, half its width, whether it widens when shrinking, pixels beyond the edge
     "bilinear":           (_triangle, 1, False, "repeat"),
     "bilinear-antialias": (_triangle, 1, True, "leave"),
     "bicubic":            (_cubic(-0.75), 2, False, "repeat"),
@@ -84,11 +84,11 @@ METHODS = {
 
 
 def resize_matrix(source, target, method):
-    """Returns the matrix that takes `source` samples of a line to `target` ones.
+    """Returns the matrix that resizes a line of `source` samples to `target` samples.
 
     Args:
-        source: Number of samples.
-        target: Number of samples wanted.
+        source: Number of samples before.
+        target: Number of samples after.
         method: One of
 
             - `"zoom"`: `scipy.ndimage.zoom(order=1)`, which keeps both ends (vit_jax, early big_vision).
@@ -119,16 +119,16 @@ def resize_matrix(source, target, method):
 
 
 def resize_grid(table, source, target, method):
-    """Resamples a table of positions to another grid.
+    """Resamples a table of position embeddings to another grid.
 
     Args:
         table: Array, `(source rows * source columns, width)`, row-major.
-        source: `(rows, columns)`.
-        target: `(rows, columns)` wanted.
+        source: `(rows, columns)` before.
+        target: `(rows, columns)` after.
         method: As in `resize_matrix`.
 
     Returns:
-        Array of the table's type, `(target rows * target columns, width)`; the table itself if the grids are equal.
+        Array of the table's dtype, `(target rows * target columns, width)`; the table itself if the grids are equal.
 
     Raises:
         ValueError: For an unknown method.
@@ -143,17 +143,17 @@ def resize_grid(table, source, target, method):
 
 
 def resize_patches(kernel, target, method):
-    """Resamples a patch projection so that it gives on resized patches what it gave on the original ones.
+    """Resamples a patch projection. Resized patches then have the same tokens as the original ones.
 
-    Beyer et al. 2023 (arXiv:2212.08013, FlexiViT), section 3.4: the pseudo-inverse of the resizing.
+    Beyer et al. 2023 (arXiv:2212.08013, FlexiViT), section 3.4: multiplies by the pseudo-inverse of the resizing.
 
     Args:
         kernel: Array, `(height, width, channels, out)`.
-        target: `(height, width)` wanted.
+        target: `(height, width)` of the new patches.
         method: As in `resize_matrix`.
 
     Returns:
-        Array of the kernel's type, `(*target, channels, out)`.
+        Array of the kernel's dtype, `(*target, channels, out)`.
 
     Raises:
         ValueError: For an unknown method.

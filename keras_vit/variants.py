@@ -7,7 +7,7 @@ from keras_vit import checks
 
 
 class Variant(NamedTuple):
-    """A size of encoder."""
+    """Sizes of a Transformer encoder."""
 
     width: int
     depth: int
@@ -17,7 +17,7 @@ class Variant(NamedTuple):
 
 
 class Hybrid(NamedTuple):
-    """A convolutional stem under an encoder."""
+    """A ResNet stem and the encoder that follows it."""
 
     stages: tuple
     patch_size: int
@@ -41,7 +41,7 @@ VARIANTS = {
 }  # fmt: skip
 
 HYBRIDS = {
-    #                    stages    patch on the map, stride in pixels
+    #                    stages    patch size on the feature map, stride in pixels
     "R+Ti/16":  Hybrid((),           8, 32, "Ti", "Steiner et al. 2021 (arXiv:2106.10270), table 2"),
     "R26+S/32": Hybrid((2, 2, 2, 2), 1, 32, "S", "Steiner et al. 2021 (arXiv:2106.10270), table 2"),
     "R26+B/32": Hybrid((2, 2, 2, 2), 1, 32, "B", "vit_jax, configs/models.py"),
@@ -52,18 +52,66 @@ HYBRIDS = {
 PATCH_SIZES = {"mu": (2, 4, 16), "So400m": (14, 16), "H": (14,), "g": (14,), "G": (14,)}  # published ones
 NAMES = [f"{row}/{patch}" for row in VARIANTS for patch in PATCH_SIZES.get(row, (8, 16, 32))] + list(HYBRIDS)
 SIZES = Variant._fields[:-1]
-MAX_BLOCKS = 1000  # a file, or a slip of the hand, may ask for any number
+MAX_BLOCKS = 1000  # refuses a mistyped depth, and a damaged checkpoint's
 CUSTOM = Variant(None, None, None, None, "custom")
+
+
+class Plan(NamedTuple):
+    """Sizes of a model: those of a variant, unless the caller overrides them."""
+
+    width: int
+    depth: int
+    mlp_dim: int
+    num_heads: int
+    patch_size: int | tuple[int, int] | None  # on the feature map; `None` follows from `stride`
+    stride: int | None  # of the patches, in pixels of the image
+    stages: tuple | None  # of the variant's `ResNetStem`
+    name: str
+
+
+def plan(variant, patch_size=None, **overrides):
+    """Combines a variant with the sizes that override it.
+
+    Args:
+        variant: As in `parse`.
+        patch_size: Positive integer or `(height, width)`, or `None` for the variant's.
+        **overrides: `width`, `depth`, `mlp_dim` and `num_heads`, or `None` for the variant's.
+
+    Returns:
+        A `Plan`.
+
+    Raises:
+        ValueError: For an unknown variant, or a size that is missing or not a positive integer.
+    """
+    encoder, stride, hybrid = parse(variant)
+    name = (variant or "custom").replace("+", "_").replace("/", "_")
+    if patch_size is not None:
+        sides = checks.pair("patch_size", patch_size)
+        name = f"{name.partition('_')[0]}_{'x'.join(map(str, dict.fromkeys(sides)))}"
+    elif hybrid:
+        patch_size = hybrid.patch_size
+    elif variant is None:
+        raise ValueError("Without a variant, `patch_size` must be given. Received: patch_size=None")
+    elif stride is None:
+        raise unknown(variant)
+    sizes = {size: getattr(encoder, size) if overrides[size] is None else overrides[size] for size in SIZES}
+    checks.positive(width=sizes["width"])
+    if sizes["mlp_dim"] is None:
+        sizes["mlp_dim"] = 4 * sizes["width"]
+    checks.positive(**sizes)
+    if sizes["depth"] > MAX_BLOCKS:
+        raise ValueError(f"`depth` must be at most {MAX_BLOCKS}. Received: depth={sizes['depth']}")
+    return Plan(**sizes, patch_size=patch_size, stride=stride, stages=hybrid and hybrid.stages, name=f"vit_{name}")
 
 
 def parse(name):
     """Reads a name such as "B/16", "B" or "R50+L/32".
 
     Returns:
-        The `Variant`, the number after the slash or `None`, and the `Hybrid` or `None`.
+        The `Variant`, the patch size or `None`, and the `Hybrid` or `None`.
 
     Raises:
-        ValueError: For an unknown name, with those spelled like it.
+        ValueError: For an unknown name. The message suggests similar ones.
     """
     if name is None:
         return CUSTOM, None, None
@@ -71,17 +119,17 @@ def parse(name):
         raise unknown(name)
     if name in HYBRIDS:
         return VARIANTS[HYBRIDS[name].encoder], None, HYBRIDS[name]
-    match = re.fullmatch(r"(\w+)(?:/([1-9]\d*))?", str(name))
+    match = re.fullmatch(r"(\w+)(?:/([1-9]\d*))?", name)
     if not match or match[1] not in VARIANTS:
         raise unknown(name)
     return VARIANTS[match[1]], match[2] and int(match[2]), None
 
 
 def unknown(name):
-    """Returns the error for a name that says no size, or no patch size; another library's is translated."""
+    """Returns the error for a name without a known size or a patch size. Names of other libraries are translated."""
     return ValueError(
-        f"A variant is a size and a patch size, such as 'B/16'. Received: {name!r}. "
-        f"{_translated(str(name)) or checks.near(name, NAMES)}"
+        "`variant` must be a size and a patch size, such as 'B/16'. "
+        f"Received: {name!r}. {_translated(str(name)) or checks.near(name, NAMES)}"
     )
 
 
@@ -92,13 +140,13 @@ ELSEWHERE = {
 
 
 def _translated(name):
-    """Says what a name of timm, transformers or torchvision is here; an empty text if it is none."""
+    """Returns a sentence with the variant that timm, transformers or torchvision calls `name`, or an empty string."""
     owner, _, short = name.rpartition("/") if "patch" in name else ("", "", name)
     match = re.search(rf"(?:vit|deit3?)[-_]?({'|'.join(ELSEWHERE)})[-_/]?(?:patch)?(\d+)", short.lower())
     if not match:
         return ""
-    variant = f"Here it is {ELSEWHERE[match[1]] + '/' + match[2]!r}"
+    variant = f"keras_vit calls it {ELSEWHERE[match[1]] + '/' + match[2]!r}."
     if "patch" not in name:
-        return f"{variant}."
+        return variant
     owner = owner or ("google" if "-" in short else "timm")
-    return f"{variant}; with the weights of that name, keras_vit.from_checkpoint('hf://{owner}/{short}')."
+    return f"{variant} Load its weights with keras_vit.from_checkpoint('hf://{owner}/{short}')."

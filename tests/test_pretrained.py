@@ -1,4 +1,6 @@
+import ast
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -58,22 +60,26 @@ def test_as_an_argument(published, tmp_path):
     deeper = vit("mu/4", image_size=24, num_classes=6, depth=2)
     save_checkpoint(deeper, tmp_path / "two.npz", format="google")
     assert vit("mu/4", depth=2, weights=tmp_path / "two.npz").count_params() == deeper.count_params()
-    with pytest.raises(ValueError, match=r"not of a mu/8: they have patch_size \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"must belong to mu/8. Received: .*mu.npz' with patch_size \(4, 4\)"):
         vit("mu/8", weights=path)
-    with pytest.raises(ValueError, match=r"not of a R\+Ti/16: .*another stem"):
+    with pytest.raises(ValueError, match=r"must belong to R\+Ti/16.*another stem"):
         vit("R+Ti/16", weights=path)
     with pytest.raises(FileNotFoundError, match="none.npz"):
         vit("mu/4", weights="none.npz")
-    with pytest.raises(ValueError, match="not of a Ti/16: they have width 32, depth 1, mlp_dim 128, num_heads 2"):
+    with pytest.raises(ValueError, match="belong to Ti/16.* with width 32, depth 1, mlp_dim 128, num_heads 2"):
         vit("Ti/16", weights=path)
-    with pytest.raises(ValueError, match="no published weights 'mines' of mu/4. Did you mean 'mine'"):
+    with pytest.raises(ValueError, match="published for mu/4. Received: weights='mines'. Did you mean 'mine'"):
         vit("mu/4", weights="mines")
 
 
-def test_vit_is_the_builder_with_one_argument_more():
-    ours, builder = inspect.signature(vit).parameters, inspect.signature(models.vit).parameters
-    assert [name for name in ours if name != "weights"] == list(builder) and "weights: Published" in vit.__doc__
-    assert vit.__name__ == "vit" and vit("mu/4", image_size=8).name == "vit_mu_4"
+def test_the_docstring_explains_every_argument_with_its_default():
+    entries = inspect.getdoc(vit).partition("Keyword arguments:\n")[2].partition("\n\n")[0]
+    documented = re.findall(r"^    (\w+): (.*?)(?=^    \w|\Z)", entries, re.MULTILINE | re.DOTALL)
+    defaults = {name: re.search(r"Defaults\s+to\s+`(.+)`\.\s*$", text)[1] for name, text in documented}
+    expected = {name: default for name, default in models.DEFAULTS.items() if name != "variant"}
+    assert list(defaults) == list(expected)  # in the same order
+    assert {name: ast.literal_eval(default) for name, default in defaults.items()} == expected
+    assert set(pretrained.DEFAULTS) == set(models.DEFAULTS) | set(inspect.signature(vit).parameters) - {"arguments"}
 
 
 def test_the_table_is_public():
@@ -88,7 +94,7 @@ def test_a_recipe_can_start_from_weights(published, tmp_path):
     model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
     assert model.input_shape == (None, 8, 8, 1)
     np.testing.assert_array_equal(weights(model)["norm/gamma"], weights(published)["norm/gamma"])
-    with pytest.raises(ValueError, match="adapted to: image_size, num_classes"):
+    with pytest.raises(ValueError, match="must set image_size and num_classes"):
         keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": {"weights": "x"}}))
 
 

@@ -14,10 +14,10 @@ def test_names():
 
 
 @pytest.mark.parametrize(
-    "name, said", [("b/16", "Did you mean 'B/16'"), ("R50+B/32", "Did you mean"), (16, "Received: 16")]
+    "name, message", [("b/16", "Did you mean 'B/16'"), ("R50+B/32", "Did you mean"), (16, "Received: 16")]
 )
-def test_unknown_names(name, said):
-    with pytest.raises(ValueError, match=said):
+def test_unknown_names(name, message):
+    with pytest.raises(ValueError, match=message):
         parse(name)
 
 
@@ -36,7 +36,7 @@ def test_unknown_names(name, said):
     ],
 )
 def test_names_of_other_libraries_are_translated(name, variant, source):
-    with pytest.raises(ValueError, match=f"Here it is '{variant}'") as raised:
+    with pytest.raises(ValueError, match=f"keras_vit calls it '{variant}'") as raised:
         parse(name)
     assert source is None or f"from_checkpoint('{source}')" in str(raised.value)
 

@@ -1,4 +1,6 @@
-"""A light convolutional stem in place of the patches."""
+"""A stem of few convolutions, as an alternative to large patches."""
+
+from collections.abc import Sequence
 
 import keras
 from keras import ops
@@ -8,27 +10,27 @@ from keras_vit import checks
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ConvStem(keras.layers.Layer):
-    """A few 3 x 3 convolutions, each with batch norm and ReLU, from pixels to a map.
+    """Applies 3 x 3 convolutions, each with batch normalisation and ReLU, to make a feature map.
 
-    Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their last
-    layer, the 1 x 1 convolution to the width, is the encoder's own projection of patches of size 1.
+    Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
+    with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1.
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
-        strides: Stride of each; 2 for all if `None`.
+        strides: Stride of each convolution; `None` for 2 everywhere.
 
     Call arguments:
         images: Tensor of rescaled pixels.
-        training: Whether batch statistics are used, and remembered.
+        training: Whether to normalise with the statistics of the batch and update the moving averages.
 
     Input shape:
         `(batch, height, width, channels)`.
 
     Output shape:
-        `(batch, height / s, width / s, filters[-1])`, `s` being the product of the strides; rounded up.
+        `(batch, height / s, width / s, filters[-1])`, where `s` is the product of the strides. Sizes are rounded up.
 
     Raises:
-        ValueError: For filters or strides that are not positive, or not as many of one as of the other.
+        ValueError: If filters or strides are not positive integers, or differ in number.
 
     Example:
 
@@ -36,12 +38,14 @@ class ConvStem(keras.layers.Layer):
     (1, 2, 2, 192)
     """
 
-    def __init__(self, filters, strides=None, **kwargs):
+    def __init__(self, filters: Sequence[int], strides: Sequence[int] | None = None, **kwargs):
         super().__init__(**kwargs)
         self.filters = checks.sequence("filters", filters)
         self.strides = (2,) * len(self.filters) if strides is None else checks.sequence("strides", strides)
         if not self.filters or len(self.filters) != len(self.strides):
-            raise ValueError(f"Every convolution has a stride. Received: filters={filters!r}, strides={strides!r}")
+            raise ValueError(
+                f"Each convolution must have one stride. Received: filters={filters!r}, strides={strides!r}"
+            )
         for name in ("filters", "strides"):
             checks.positive(**{f"{name}[{i}]": value for i, value in enumerate(getattr(self, name))})
 

@@ -8,12 +8,12 @@ from keras_vit import checks
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class LayerScale(keras.layers.Layer):
-    """Multiplies each channel by a learned number that starts small.
+    """Multiplies each channel by a learned scale that starts small.
 
     Touvron et al. 2021, "Going deeper with image transformers" (arXiv:2103.17239), section 2.
 
     Args:
-        initial_value: Start of every scale; 1e-4 to 1e-6 for deep models.
+        initial_value: Initial value of every scale, such as 1e-4 to 1e-6 for deep models.
 
     Call arguments:
         x: Tensor, channels last.
@@ -30,7 +30,7 @@ class LayerScale(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, initial_value=1e-4, **kwargs):
+    def __init__(self, initial_value: float = 1e-4, **kwargs):
         super().__init__(**kwargs)
         checks.number(initial_value=initial_value)
         self.initial_value = initial_value

@@ -1,4 +1,4 @@
-"""Patches as tokens: projection, prefix tokens, positions."""
+"""Turns patches into tokens: projection, prefix tokens, positions."""
 
 import math
 
@@ -12,29 +12,29 @@ POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PatchEncoder(keras.layers.Layer):
-    """Projects flat patches, puts prefix tokens before them and adds positions.
+    """Projects flat patches, prepends class, distillation and register tokens, and adds positions.
 
-    The projection of p x p patches equals a p x p convolution of stride p. Tokens leave in the order
+    The projection of p x p patches equals a p x p convolution of stride p. The order of the output is
     class, distillation, registers, patches. Dosovitskiy et al. 2021 (arXiv:2010.11929), equation 1;
     distillation token: Touvron et al. 2021 (arXiv:2012.12877); registers: Darcet et al. 2024
     (arXiv:2309.16588).
 
     Args:
         width: Number of channels of a token.
-        class_token: Whether a learned class token comes first.
-        distillation_token: Whether DeiT's distillation token follows.
+        class_token: Whether to prepend a learned class token.
+        distillation_token: Whether to add DeiT's distillation token after it.
         registers: Number of register tokens.
         position: `"learned"` (a table), `"sincos1d"` (Vaswani et al. 2017), `"sincos2d"`
             (MoCo v3, big_vision) or `None`.
-        class_position: Whether positions cover the prefix tokens, as in the ViT paper; `False` for the
-            form of DeiT-III and big_vision. `"sincos2d"` has no place for them and covers patches only.
-        grid: `(rows, columns)` of the patches. Only `"sincos2d"` reads it; a square if `None`.
+        class_position: Whether prefix tokens have positions too, as in the ViT paper; `False` as in DeiT-III
+            and big_vision. With `"sincos2d"` only patches have positions.
+        grid: `(rows, columns)` of the patches, used by `"sincos2d"` only; `None` for a square.
         use_bias: Whether the projection has a bias.
-        dropout: Rate of the dropout after positions.
+        dropout: Dropout rate after positions are added.
 
     Call arguments:
         patches: Tensor of flat patches.
-        training: Whether dropout is on.
+        training: Whether to apply dropout.
 
     Input shape:
         `(batch, patches, values)`.
@@ -43,7 +43,7 @@ class PatchEncoder(keras.layers.Layer):
         `(batch, prefix + patches, width)`.
 
     Raises:
-        ValueError: For an argument outside the above, or a grid that does not hold the patches.
+        ValueError: For an argument outside the above, or a grid that does not match the number of patches.
 
     Example:
 
@@ -53,16 +53,16 @@ class PatchEncoder(keras.layers.Layer):
 
     def __init__(
         self,
-        width,
+        width: int,
         *,
-        class_token=True,
-        distillation_token=False,
-        registers=0,
-        position="learned",
-        class_position=True,
-        grid=None,
-        use_bias=True,
-        dropout=0.0,
+        class_token: bool = True,
+        distillation_token: bool = False,
+        registers: int = 0,
+        position: str | None = "learned",
+        class_position: bool = True,
+        grid: tuple[int, int] | None = None,
+        use_bias: bool = True,
+        dropout: float = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -91,12 +91,12 @@ class PatchEncoder(keras.layers.Layer):
     def build(self, input_shape):
         if len(input_shape) != 3 or None in tuple(input_shape)[1:]:
             raise ValueError(
-                "`PatchEncoder` takes (batch, patches, values) with known sizes. "
+                "The input of `PatchEncoder` must be (batch, patches, values) with known sizes. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
         patches = input_shape[1]
         if self.grid is not None and math.prod(self.grid) != patches:
-            raise ValueError(f"A grid of {self.grid} does not hold {patches} patches.")
+            raise ValueError(f"`grid` must hold all {patches} patches. Received: grid={self.grid}")
         self.projection = keras.layers.Dense(
             self.width, use_bias=self.use_bias, name="projection", dtype=self.dtype_policy
         )
@@ -154,11 +154,13 @@ class PatchEncoder(keras.layers.Layer):
 
 
 def _normal():
-    return keras.initializers.RandomNormal(stddev=0.02)  # one a weight: an initializer repeats its draw
+    return keras.initializers.RandomNormal(stddev=0.02)  # a new one per weight: an initializer repeats its values
 
 
 def _square(patches):
     side = math.isqrt(patches)
     if side * side != patches:
-        raise ValueError(f"{patches} patches are no square: sincos2d positions need `grid`, as (rows, columns).")
+        raise ValueError(
+            f"sincos2d positions need `grid`, as (rows, columns), or a square number of patches. Received: {patches}"
+        )
     return side, side

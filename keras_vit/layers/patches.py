@@ -1,4 +1,4 @@
-"""An image as a sequence of flat patches."""
+"""Cuts an image into a sequence of flat patches."""
 
 import keras
 from keras import ops
@@ -10,9 +10,9 @@ from keras_vit import checks
 class Patches(keras.layers.Layer):
     """Cuts images into non-overlapping patches and flattens each.
 
-    Row-major: patches run left to right, then down, and so do the pixels of a patch, channels last;
-    the order of a convolution kernel. Built from 4-D reshapes and one transpose, which every
-    exporter has as plain operators. Dosovitskiy et al. 2021 (arXiv:2010.11929), section 3.1.
+    The order is row-major: patches run left to right, then down. So do the pixels of a patch, channels
+    last, as in a convolution kernel. The layer uses only reshapes of at most four dimensions and one
+    transpose, which every exporter supports. Dosovitskiy et al. 2021 (arXiv:2010.11929), section 3.1.
 
     Args:
         patch_size: Positive integer, or `(height, width)`, in pixels.
@@ -21,13 +21,13 @@ class Patches(keras.layers.Layer):
         images: Tensor of pixels or of a convolutional feature map.
 
     Input shape:
-        `(batch, height, width, channels)`, height and width known.
+        `(batch, height, width, channels)`. Height and width must be known.
 
     Output shape:
         `(batch, patches, patch_height * patch_width * channels)`.
 
     Raises:
-        ValueError: If the patch size is not positive, or does not divide the image.
+        ValueError: If the patch size is not a positive integer, or does not divide the image size.
 
     Example:
 
@@ -35,22 +35,22 @@ class Patches(keras.layers.Layer):
     (2, 49, 16)
     """
 
-    def __init__(self, patch_size, **kwargs):
+    def __init__(self, patch_size: int | tuple[int, int], **kwargs):
         super().__init__(**kwargs)
         self.patch_size = checks.pair("patch_size", patch_size)
 
     def grid(self, input_shape):
-        """Returns `(rows, columns)`, the number of patches down and across."""
+        """Returns the number of patches down and across, `(rows, columns)`."""
         if len(input_shape) != 4 or None in tuple(input_shape)[1:]:
             raise ValueError(
-                "`Patches` takes (batch, height, width, channels) with known sizes. "
+                "The input of `Patches` must be (batch, height, width, channels) with known sizes. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
         (height, width), (patch_height, patch_width) = input_shape[1:3], self.patch_size
         if height % patch_height or width % patch_width:
             raise ValueError(
-                f"An image of {height} x {width} cannot be cut into patches of {patch_height} x {patch_width}: "
-                "the patch size must divide the image size."
+                "The patch size must divide the image size. "
+                f"Received: an image of {height} x {width} and patches of {patch_height} x {patch_width}"
             )
         return height // patch_height, width // patch_width
 

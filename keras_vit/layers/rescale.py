@@ -1,4 +1,6 @@
-"""Pixels to what the encoder was trained on."""
+"""Normalises pixels with the mean and standard deviation that a model was trained with."""
+
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -6,16 +8,16 @@ import numpy as np
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Rescale(keras.layers.Layer):
-    """Takes pixels from 0..255 to `(pixel / 255 - mean) / std`, in float32, and carries what is known of the model.
+    """Rescales pixels from 0..255 to `(pixel / 255 - mean) / std`, and stores the model's metadata.
 
     Args:
-        mean: Mean of the pixels on a scale of 0 to 1: a number, or one a channel.
-        std: Standard deviation likewise, above 0.
-        metadata: Dictionary of plain values that travels with the model, such as where its weights are from and
-            how `keras_vit.preprocess` resizes images for it.
+        mean: Mean of the pixels on a scale of 0 to 1: a number, or one per channel.
+        std: Standard deviation on the same scale, above 0: a number, or one per channel.
+        metadata: Dictionary of plain values that is saved with the model, such as the source of its weights and how
+            `keras_vit.preprocess` resizes images for it.
 
     Call arguments:
-        images: Tensor of pixels from 0 to 255, of any type.
+        images: Tensor of pixels from 0 to 255, of any dtype.
 
     Input shape:
         `(batch, height, width, channels)`.
@@ -24,7 +26,8 @@ class Rescale(keras.layers.Layer):
         The input's.
 
     Raises:
-        ValueError: For a mean or deviation that does not fit the channels, or a deviation that is not above 0.
+        ValueError: If the number of means or standard deviations is not that of the channels, or a standard deviation
+            is not above 0.
 
     Example:
 
@@ -32,25 +35,32 @@ class Rescale(keras.layers.Layer):
     1.0
     """
 
-    def __init__(self, mean=0.5, std=0.5, metadata=None, **kwargs):
+    def __init__(
+        self,
+        mean: float | Sequence[float] = 0.5,
+        std: float | Sequence[float] = 0.5,
+        metadata: dict | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         try:
             self.mean, self.std = np.asarray(mean, "float64").tolist(), np.asarray(std, "float64").tolist()
         except (TypeError, ValueError):
-            raise ValueError(f"Means and deviations must be numbers. Received: mean={mean!r}, std={std!r}") from None
+            raise ValueError(f"`mean` and `std` must be numbers. Received: mean={mean!r}, std={std!r}") from None
         if not isinstance(metadata, (dict, type(None))):
             raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
         if not (np.asarray(self.std) > 0).all():
-            raise ValueError(f"`std` is above 0. Received: std={self.std}")
+            raise ValueError(f"`std` must be above 0. Received: std={self.std}")
         if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
-            raise ValueError(f"Means and deviations are finite. Received: mean={self.mean}, std={self.std}")
+            raise ValueError(f"`mean` and `std` must be finite. Received: mean={self.mean}, std={self.std}")
         self.metadata = dict(metadata or {})
 
     def build(self, input_shape):
         for name, values in (("mean", self.mean), ("std", self.std)):
             if np.shape(values) not in ((), (input_shape[-1],)):
                 raise ValueError(
-                    f"`{name}` is a number or one for each of {input_shape[-1]} channels. Received: {values}"
+                    f"`{name}` must be a number or one for each of {input_shape[-1]} channels. "
+                    f"Received: {name}={values}"
                 )
 
     def call(self, images):

@@ -1,4 +1,6 @@
-"""The ResNet under the R+ViT hybrids."""
+"""The ResNet stem of the R+ViT hybrids."""
+
+from collections.abc import Sequence
 
 import keras
 from keras import ops
@@ -9,27 +11,28 @@ from keras_vit.layers.standardized_conv import STANDARDIZE, StandardizedConv2D
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ResNetStem(keras.layers.Layer):
-    """A ResNet of weight-standardised convolutions and group norm, from pixels to a map.
+    """Applies a ResNet with weight-standardised convolutions and group normalisation, to make a feature map.
 
-    The root (7 x 7, stride 2, then max-pooling 3 x 3, stride 2), then stages of bottlenecks that halve the map from the
-    second on. Every bottleneck ends in a ReLU after the sum, and its stride sits on the 3 x 3 convolution.
+    The root is a 7 x 7 convolution of stride 2, then 3 x 3 max-pooling of stride 2. Stages of bottlenecks follow; each
+    stage but the first halves the map. A bottleneck has its stride on the 3 x 3 convolution and its last ReLU after the
+    sum.
     Dosovitskiy et al. 2021 (arXiv:2010.11929), section 3.1; Kolesnikov et al. 2020 (arXiv:1912.11370), section 3.
 
     Args:
-        stages: Number of bottlenecks of each stage, such as `(3, 4, 6, 3)`; empty for the root alone.
-        width: Channels of the root, a multiple of 32; stage `i` gives `4 * width * 2 ** i`.
-        epsilon: Of the group norms: 1e-6 (Google) or 1e-5 (timm).
+        stages: Number of bottlenecks in each stage, such as `(3, 4, 6, 3)`; empty for the root alone.
+        width: Channels of the root, a multiple of 32; stage `i` has `4 * width * 2 ** i`.
+        epsilon: Epsilon of the group normalisations: 1e-6 (Google) or 1e-5 (timm).
         standardize: `"google"` or `"timm"`; see `StandardizedConv2D`.
 
     Input shape:
         `(batch, height, width, channels)`.
 
     Output shape:
-        `(batch, height / 4, width / 4, width)` for the root alone, then half of both with each stage but the first;
-        sizes are rounded up.
+        `(batch, rows, columns, channels)`. Rows and columns are a quarter of height and width after the root, and half
+        of that after each stage but the first. Sizes are rounded up.
 
     Raises:
-        ValueError: For stages that are not positive, or a width that 32 groups do not divide.
+        ValueError: If stages are not positive integers, or the width is not a multiple of 32.
 
     Example:
 
@@ -37,14 +40,22 @@ class ResNetStem(keras.layers.Layer):
     (1, 4, 4, 1024)
     """
 
-    def __init__(self, stages=(3, 4, 6, 3), *, width=64, epsilon=1e-6, standardize="google", **kwargs):
+    def __init__(
+        self,
+        stages: Sequence[int] = (3, 4, 6, 3),
+        *,
+        width: int = 64,
+        epsilon: float = 1e-6,
+        standardize: str = "google",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.stages = checks.sequence("stages", stages)
         checks.positive(width=width, **{f"stages[{i}]": count for i, count in enumerate(self.stages)})
         checks.above_zero(epsilon=epsilon)
         checks.one_of("standardize", standardize, tuple(STANDARDIZE))
         if width % 32:
-            raise ValueError(f"32 groups divide the width. Received: width={width}")
+            raise ValueError(f"`width` must be a multiple of 32. Received: width={width}")
         self.width = width
         self.epsilon = epsilon
         self.standardize = standardize

@@ -1,24 +1,25 @@
-"""A convolution whose kernel is standardised at each call."""
+"""Convolution with weight standardisation."""
 
 import keras
 from keras import ops
 
 from keras_vit import checks
 
-STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the deviation, added to the variance
+STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the standard deviation, to the variance
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class StandardizedConv2D(keras.layers.Conv2D):
-    """Convolution with weight standardisation: each output channel's kernel has mean 0 and deviation 1.
+    """Convolves with standardised weights: each output channel's kernel has mean 0 and standard deviation 1.
 
-    Qiao et al. 2019 (arXiv:1903.10520). Taken in float32 under any precision policy.
+    Qiao et al. 2019 (arXiv:1903.10520). The weights are standardised at each call, in float32 under any policy.
 
     Args:
         filters: Output channels.
-        kernel_size: As in `keras.layers.Conv2D`; so are all other arguments, but there is no bias and the padding is
-            TensorFlow's "same", which puts the odd row and column at the bottom right.
-        standardize: `"google"`, which divides by `deviation + 1e-5`, or `"timm"`, by `sqrt(variance + 1e-8)`.
+        kernel_size: As in `keras.layers.Conv2D`.
+        standardize: `"google"` divides by `std + 1e-5`, `"timm"` by `sqrt(variance + 1e-8)`.
+        **kwargs: As in `keras.layers.Conv2D`, with other defaults: no bias, and padding `"same"`. If the padding is
+            odd, the extra row and column are at the bottom right, as in TensorFlow.
 
     Input shape:
         `(batch, height, width, channels)`.
@@ -30,7 +31,7 @@ class StandardizedConv2D(keras.layers.Conv2D):
         ValueError: For an unknown `standardize`.
     """
 
-    def __init__(self, filters, kernel_size, *, standardize="google", **kwargs):
+    def __init__(self, filters: int, kernel_size: int | tuple[int, int], *, standardize: str = "google", **kwargs):
         checks.positive(filters=filters)
         checks.pair("kernel_size", kernel_size)
         checks.one_of("standardize", standardize, tuple(STANDARDIZE))
@@ -39,9 +40,9 @@ class StandardizedConv2D(keras.layers.Conv2D):
 
     def call(self, inputs, training=None):
         pointwise = self.kernel_size == (1, 1) and self.groups == 1 and self.data_format == "channels_last"
-        if not (training and pointwise and type(self) is StandardizedConv2D):  # a subclass may convolve otherwise
+        if not (training and pointwise and type(self) is StandardizedConv2D):  # a subclass may convolve differently
             return super().call(inputs)
-        # As a product of matrices: XLA computes its gradients, products too, faster than those of a convolution.
+        # As a matrix product: XLA computes its gradients faster than those of a convolution.
         rows, columns = self.strides
         outputs = ops.matmul(inputs[:, ::rows, ::columns], self._standardized(self.kernel, inputs.dtype)[0, 0])
         outputs = outputs + self.bias if self.use_bias else outputs

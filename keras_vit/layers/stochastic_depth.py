@@ -1,4 +1,4 @@
-"""Drops a residual branch for whole samples."""
+"""Stochastic depth: drops a residual branch for whole samples."""
 
 import keras
 from keras import ops
@@ -8,18 +8,18 @@ from keras_vit import checks
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class StochasticDepth(keras.layers.Layer):
-    """Zeroes each sample with probability `rate` and divides the kept ones by `1 - rate`.
+    """Sets each sample to zero with probability `rate` and divides the others by `1 - rate`.
 
-    Put on a residual branch, it skips that branch for some samples of a batch; the expected value is
-    unchanged. Huang et al. 2016 (arXiv:1603.09382), in the per-sample form of timm and vit_jax.
+    On a residual branch, this skips the branch for some samples of a batch. The expected value does not
+    change. Huang et al. 2016 (arXiv:1603.09382), per sample as in timm and vit_jax.
 
     Args:
-        rate: Probability to drop, from 0 to below 1.
+        rate: Probability of dropping a sample, from 0 to below 1.
         seed: Optional integer.
 
     Call arguments:
         x: Tensor, batch first.
-        training: Whether to drop at all.
+        training: Whether to drop samples.
 
     Input shape:
         `(batch, ...)`.
@@ -36,7 +36,7 @@ class StochasticDepth(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, rate, *, seed=None, **kwargs):
+    def __init__(self, rate: float, *, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         checks.rate(rate=rate)
         self.rate = rate

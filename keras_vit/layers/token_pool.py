@@ -1,4 +1,4 @@
-"""From tokens to one vector an image."""
+"""Pools tokens into one vector per image."""
 
 import keras
 from keras import ops
@@ -11,23 +11,23 @@ POOLINGS = ("token", "gap", "first", "last", "map", "none")
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class TokenPool(keras.layers.Layer):
-    """Reduces a sequence of tokens to one vector, by one of the published ways.
+    """Pools a sequence of tokens into one vector.
 
-    - `"token"`: the class token, which is the first.
-    - `"gap"`: the mean of the patch tokens; prefix tokens are left out, as in timm and big_vision.
+    - `"token"`: the class token, which is the first token.
+    - `"gap"`: global average pooling of the patch tokens, without prefix tokens, as in timm and big_vision.
     - `"first"`, `"last"`: the first or the last patch token.
-    - `"map"`: attention pooling. One learned probe attends to the patch tokens, then an MLP on a residual
-      branch. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; prefix tokens are left out, as
+    - `"map"`: multi-head attention pooling. One learned probe attends to the patch tokens; an MLP on a residual
+      branch follows. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; without prefix tokens, as
       in timm.
     - `"none"`: all tokens, unchanged.
 
     Args:
         pooling: One of the above.
         num_prefix: Number of tokens before the first patch.
-        num_heads: Heads of `"map"`; the other ways ignore it.
-        mlp_dim: Hidden channels of the MLP of `"map"`; four times the width if `None`.
-        gelu: GELU of that MLP, `"tanh"`, `"exact"` or `"quick"`.
-        epsilon: Of the layer normalisation of `"map"`.
+        num_heads: Number of attention heads, for `"map"` only.
+        mlp_dim: Hidden channels of the MLP of `"map"`; `None` for four times the width.
+        gelu: GELU of that MLP: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
+        epsilon: Epsilon of the layer normalisation of `"map"`.
 
     Call arguments:
         tokens: Tensor of tokens.
@@ -36,7 +36,7 @@ class TokenPool(keras.layers.Layer):
         `(batch, tokens, width)`.
 
     Output shape:
-        `(batch, width)`; for `"none"` the input's.
+        `(batch, width)`; for `"none"`, the input's.
 
     Raises:
         ValueError: For an unknown pooling, `"token"` without a prefix token, or `"map"` without `num_heads`.
@@ -48,7 +48,15 @@ class TokenPool(keras.layers.Layer):
     """
 
     def __init__(
-        self, pooling="token", *, num_prefix=1, num_heads=None, mlp_dim=None, gelu="tanh", epsilon=1e-6, **kwargs
+        self,
+        pooling: str = "token",
+        *,
+        num_prefix: int = 1,
+        num_heads: int | None = None,
+        mlp_dim: int | None = None,
+        gelu: str = "tanh",
+        epsilon: float = 1e-6,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
@@ -74,7 +82,10 @@ class TokenPool(keras.layers.Layer):
             and input_shape[1] <= self.num_prefix
             and self.pooling in ("gap", "first", "last", "map")
         ):
-            raise ValueError(f"{input_shape[1]} tokens hold no patch. Received: num_prefix={self.num_prefix}")
+            raise ValueError(
+                "There must be patch tokens after the prefix. "
+                f"Received: {input_shape[1]} tokens, num_prefix={self.num_prefix}"
+            )
         if self.pooling != "map":
             return
         width = input_shape[-1]
@@ -103,7 +114,7 @@ class TokenPool(keras.layers.Layer):
             return ops.squeeze(x, 1)
         n = self.num_prefix
         place = {"token": slice(0, 1), "first": slice(n, n + 1), "last": slice(-1, None)}[self.pooling]
-        return ops.squeeze(tokens[:, place], 1)  # a slice and a reshape, which every runtime has
+        return ops.squeeze(tokens[:, place], 1)  # a slice and a reshape, which every runtime supports
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape) if self.pooling == "none" else (input_shape[0], input_shape[-1])

@@ -29,9 +29,9 @@ def test_statistics_are_learnt_in_training_only():
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [(((),), r"filters=\(\)"), (((4, 8), (2,)), r"strides=\(2,\)"), (((4, 0),), r"filters\[1\]=0")],
 )
-def test_bad_arguments_are_named(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
         ConvStem(*arguments)

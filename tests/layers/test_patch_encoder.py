@@ -63,15 +63,15 @@ def test_fixed_positions_are_the_published_tables():
 
 
 @pytest.mark.parametrize(
-    "options, patches, said",
+    "options, patches, message",
     [
         (dict(position="rotary"), 4, "rotary"),
         (dict(registers=-1), 4, "registers=-1"),
         (dict(dropout=1.0), 4, "dropout=1.0"),
-        (dict(position="sincos2d"), 6, "6 patches are no square"),
-        (dict(grid=(2, 2)), 6, r"grid of \(2, 2\)"),
+        (dict(position="sincos2d"), 6, "square number of patches. Received: 6"),
+        (dict(grid=(2, 2)), 6, r"all 6 patches. Received: grid=\(2, 2\)"),
     ],
 )
-def test_bad_arguments_are_named(options, patches, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(options, patches, message):
+    with pytest.raises(ValueError, match=message):
         PatchEncoder(8, **options)(np.zeros((1, patches, 3), "float32"))

@@ -28,13 +28,13 @@ def test_keeps_what_is_known():
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [
         (dict(std=0), "std=0"),
         (dict(mean=float("nan")), "mean=nan"),
         (dict(mean=(0.5, 0.5)), r"3 channels.*\[0.5, 0.5\]"),
     ],
 )
-def test_bad_arguments_are_named(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
         Rescale(**arguments)(PIXELS)

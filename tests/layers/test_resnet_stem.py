@@ -49,7 +49,7 @@ def test_pads_as_tensorflow_does():
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [
         (dict(stages=(2, 0)), r"stages\[1\]=0"),
         (dict(width=48), "width=48"),
@@ -57,8 +57,8 @@ def test_pads_as_tensorflow_does():
         (dict(standardize="bit"), "standardize='bit'"),
     ],
 )
-def test_bad_arguments_are_named(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
         ResNetStem(**arguments)
 
 
