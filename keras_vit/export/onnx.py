@@ -8,7 +8,7 @@ import warnings
 import keras
 
 from keras_vit.export import check, prepare, runtimes
-from keras_vit.export.forms import twin
+from keras_vit.export.forms import export_copy
 
 
 def export_onnx(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
@@ -46,7 +46,7 @@ def export_onnx(model, path, *, images=None, classes=None, labels=None, probabil
     images = check.sample(model, images)
     prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
-        _write(twin(model, erf=True), temporary, probabilities)
+        _write(export_copy(model, erf=True), temporary, probabilities)
         try:
             run, operators = runtimes.onnx(temporary)
         except Exception as error:  # ONNX Runtime's own classes are not public

@@ -87,7 +87,7 @@ def tflite(path, threads=None):
 def profile(path):
     """Returns what a TFLite file costs on this machine, as fields of a `Report`."""
     interpreters = {threads: opened(path, threads) for threads in THREADS}
-    details = interpreters[1]._get_ops_details()
+    details = tflite_operators(interpreters[1])
     operators = [op for op in details if op["op_name"] != "DELEGATE"]
     delegates = [op for op in details if op["op_name"] == "DELEGATE"]
     outside = _outside(operators, delegates)

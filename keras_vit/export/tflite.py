@@ -6,7 +6,7 @@ import re
 from keras_vit import checks
 from keras_vit.export import check, gpu, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
-from keras_vit.export.forms import twin
+from keras_vit.export.forms import export_copy
 
 
 def export_tflite(
@@ -77,7 +77,7 @@ def export_tflite(
         images, calibration = images.round(), None if calibration is None else calibration.round()
     prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
-        plain = twin(model, fold=calibration is None)
+        plain = export_copy(model, fold=calibration is None)
         _convert(plain, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
         if quantize == "int8" and target == "cpu":
             formats.products_in_int8(temporary, calibration.astype(input_dtype))

@@ -5,6 +5,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import export_tflite
 from keras_vit.export import runtimes
+from keras_vit.keras_private import tflite_operators
 from tests.export.test_saved_model import tiny
 
 
@@ -21,7 +22,7 @@ def test_what_a_delegate_took_over_is_found_by_its_ends():
 
 def test_some_operators_run_alone(tmp_path):
     export_tflite(tiny(), tmp_path / "m.tflite")
-    operators = [o["op_name"] for o in runtimes.opened(tmp_path / "m.tflite", 1)._get_ops_details()]
+    operators = [o["op_name"] for o in tflite_operators(runtimes.opened(tmp_path / "m.tflite", 1))]
     keep = [i for i, name in enumerate(operators) if name == "SOFTMAX"]
     part = runtimes._part(tmp_path / "m.tflite", keep)
     given, made = part.get_input_details(), part.get_output_details()
