@@ -8,6 +8,7 @@
 """
 
 import math
+from types import MappingProxyType
 
 import keras
 import numpy as np
@@ -99,8 +100,8 @@ def export_copy(model, *, fold=True, erf=False):
     """Returns a copy of a model in these forms; the model does not change.
 
     Args:
-        model: A Keras model under any policy. If Keras cannot clone it, because a layer has no configuration for
-            example, the model itself is returned.
+        model: A Keras model under any precision policy. The model itself is returned if Keras cannot clone
+            it, for example because a layer has no configuration.
         fold: Whether to fold the norms' scales and shifts. Not for integers: a channel that is large before its scale
             is small after it, and integers share one scale.
         erf: Whether to write the exact GELU with the error function, for ONNX.
@@ -137,7 +138,7 @@ def _other_policies(model):
     return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
-def _copy(model, forms={}):
+def _copy(model, forms=MappingProxyType({})):
     """Returns a copy in float32, its layers in other `forms`; or the model itself if it cannot be cloned."""
 
     def rebuild(layer):
