@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import vit
 from keras_vit.export import forms
 from keras_vit.keras_private import sublayers
+from tests.export.small import shaken, tiny
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
 
@@ -28,14 +29,6 @@ def test_models_in_models_become_float32():
     assert {layer.compute_dtype for layer in sublayers(copy, include_self=False)} == {"float32"}
 
 
-def shaken(**options):
-    """A model no weight of which is one or zero."""
-    model, rng = vit("mu/4", image_size=(12, 8), num_classes=4, **options), np.random.default_rng(1)
-    for variable in model.trainable_variables:
-        variable.assign(np.asarray(variable) + rng.normal(size=variable.shape) * 0.2)
-    return model
-
-
 @pytest.mark.parametrize("fold", [True, False])
 @pytest.mark.parametrize(
     "options",
@@ -48,7 +41,7 @@ def shaken(**options):
     ],
 )
 def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):
-    model = shaken(**options)
+    model = shaken(tiny(**options))
     before, expected = model.get_weights(), np.asarray(model(IMAGES))
     found = np.asarray(forms.export_copy(model, fold=fold, erf=True)(IMAGES))
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.ptp(expected))
@@ -56,15 +49,15 @@ def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):
 
 
 def test_scales_are_folded():
-    block = forms.export_copy(shaken()).get_layer("block_0")
+    block = forms.export_copy(shaken(tiny())).get_layer("block_0")
     assert (np.asarray(block.norm1.gamma) == 1).all() and not np.asarray(block.norm2.beta).any()
     assert block.attention.scale == 1 and not block.norm1.scaled and not block.norm2.shifted
-    block = forms.export_copy(shaken(), fold=False).get_layer("block_0")
+    block = forms.export_copy(shaken(tiny()), fold=False).get_layer("block_0")
     assert (np.asarray(block.norm1.gamma) != 1).all() and np.asarray(block.norm2.beta).any()
 
 
 def test_every_norm_takes_its_form_and_weights_keep_their_places():
-    model = shaken(pooling="map", qk_norm=True)
+    model = shaken(tiny(pooling="map", qk_norm=True))
     copy = forms.export_copy(model)
     norms = [layer for layer in sublayers(copy) if isinstance(layer, keras.layers.LayerNormalization)]
     assert len(norms) == 6 and all(type(norm) is forms.ExportNorm for norm in norms)
