@@ -101,7 +101,7 @@ def compare_with_model(
         operators: Dictionary from operator names to counts.
         quantize: Name of the format, which sets the allowed difference.
         probabilities: Whether the file returns probabilities.
-        classes: Labels of the images, as integers, or `None`.
+        classes: Integer class labels of the images, or `None`.
         cost: More fields of the report, from `runtimes.profile`.
 
     Returns:
@@ -112,7 +112,7 @@ def compare_with_model(
     """
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
-        raise RuntimeError(f"{path.name!r} must need built-in operators only. Received: {', '.join(flex)}")
+        raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
     plain = float32(model)
     expected = model_outputs(plain, images)
     if plain is not model and not _distance(model_outputs(model, images[:8]), expected[:8]) <= MEAN:

@@ -33,7 +33,7 @@ def export_onnx(
         model: A Keras model from pixels to logits, under any precision policy.
         path: File to write, ending in `.onnx`; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
-        classes: Labels of `images`, as integers; the report then includes top-1 accuracy.
+        classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         probabilities: Whether the output is the softmax of the logits.
         overwrite: Whether to replace an existing `path`.

@@ -31,7 +31,7 @@ def export_tflite(
 ) -> check.Report:
     """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
 
-    If the machine has a Vulkan driver, the file also runs on LiteRT's GPU accelerator, and the report says so.
+    If the machine has a Vulkan driver, the file also runs on LiteRT's GPU accelerator; the report includes the result.
 
     The file has LiteRT's built-in operators only, and static shapes. Its signature `serve` takes `images`, pixels
     0..255, and returns `logits`, or `probabilities`. `PATH.json` next to it holds the report, the labels and how to
@@ -52,7 +52,7 @@ def export_tflite(
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
             the formats that use them, random pixels for the others.
-        classes: Labels of `images`, as integers; the report then includes top-1 accuracy.
+        classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         overwrite: Whether to replace an existing `path`.
 
     Returns:

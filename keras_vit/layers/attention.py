@@ -53,7 +53,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     (2, 50, 192)
     """
 
-    norm_class = keras.layers.LayerNormalization
+    norm_class = keras.layers.LayerNormalization  # export takes another form
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class TokenPool(keras.layers.Layer):
     (2, 64)
     """
 
-    norm_class = keras.layers.LayerNormalization
+    norm_class = keras.layers.LayerNormalization  # export takes another form
 
     def __init__(
         self, pooling="token", *, num_prefix=1, num_heads=None, mlp_dim=None, gelu="tanh", epsilon=1e-6, **kwargs

@@ -54,7 +54,7 @@ class TransformerBlock(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    norm_class, attention_class = keras.layers.LayerNormalization, MultiHeadSelfAttention
+    norm_class, attention_class = keras.layers.LayerNormalization, MultiHeadSelfAttention  # export takes others
 
     def __init__(
         self,
