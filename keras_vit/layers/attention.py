@@ -53,6 +53,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     (2, 50, 192)
     """
 
+    norm_class = keras.layers.LayerNormalization  # export takes another form
+
     def __init__(
         self,
         num_heads,
@@ -75,6 +77,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
+        self.own_gradient = True
 
     def build(self, input_shape):
         if len(input_shape) != 3:
@@ -99,7 +102,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if self.qk_norm:
             heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
             for name in ("q_norm", "k_norm"):
-                norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+                norm = self.norm_class(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
                 norm.build(heads_shape)
                 setattr(self, name, norm)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
@@ -131,7 +134,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
     def _by_hand(self, training):
         """Whether attention is `attend`: not in float16, out of whose range a sum over tokens may run."""
-        possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
+        possible = self.own_gradient and keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
         return possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, mask):

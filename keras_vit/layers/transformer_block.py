@@ -54,6 +54,8 @@ class TransformerBlock(keras.layers.Layer):
     (2, 50, 64)
     """
 
+    norm_class, attention_class = keras.layers.LayerNormalization, MultiHeadSelfAttention  # export takes others
+
     def __init__(
         self,
         num_heads,
@@ -93,8 +95,8 @@ class TransformerBlock(keras.layers.Layer):
 
     def build(self, input_shape):
         dtype = self.dtype_policy
-        self.norm1 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm1", dtype=dtype)
-        self.attention = MultiHeadSelfAttention(
+        self.norm1 = self.norm_class(epsilon=self.epsilon, name="norm1", dtype=dtype)
+        self.attention = self.attention_class(
             self.num_heads,
             qkv_bias=self.qkv_bias,
             qk_norm=self.qk_norm,
@@ -104,7 +106,7 @@ class TransformerBlock(keras.layers.Layer):
             name="attention",
             dtype=dtype,
         )
-        self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
+        self.norm2 = self.norm_class(epsilon=self.epsilon, name="norm2", dtype=dtype)
         self.mlp = MLP(self.mlp_dim, gelu=self.gelu, swiglu=self.swiglu, dropout=self.dropout, name="mlp", dtype=dtype)
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
