@@ -17,7 +17,7 @@ from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
 from keras_vit.pretrained import vit
-from keras_vit.training import finetuning
+from keras_vit.training.remat import rematerialised
 
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
@@ -139,7 +139,7 @@ def from_recipe(name, changes=None, *, pretrained=False):
     )
     path = weights_path(recipe, _ADAPTED) if pretrained else None
     keras.utils.set_random_seed(recipe.seed)
-    scope = finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext()
+    scope = rematerialised() if recipe.optim.remat else contextlib.nullcontext()
     with scope:
         name = {"name": re.sub(r"[^\w.-]+", "_", recipe.name)}  # Keras takes no slash
         arguments = {**name, "channels": 3, **check(recipe).model}  # three, also where `weights` are of another number

@@ -3,16 +3,16 @@
 import keras
 
 from keras_vit import checks
-from keras_vit.keras_private import sublayers
 from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
+from keras_vit.layers.remat_layer import RematLayer
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(RematLayer):
     """Self-attention, then an MLP, each on a residual branch.
 
     Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3), or
@@ -137,32 +137,6 @@ class TransformerBlock(keras.layers.Layer):
         x = x + self.path2(y, training=training)
         x = x if self.norm_first else tokenwise(self.norm2, x)
         return (x, scores) if return_attention_scores else x
-
-    def rematerialized_call(self, layer_call, *_, **__):
-        """Called by Keras in a `RematScope`: the block's function, which keeps its input alone for the backward pass.
-
-        Random seeds are drawn outside, once: drawn in both passes they would differ. Keyword arguments are bound
-        here, because TensorFlow's `recompute_grad` takes none in a graph.
-        """
-        if self._remat_mode.mode != "list_of_layers" or self.name not in self._remat_mode.layer_names:
-            return super().rematerialized_call(layer_call)
-
-        def call(x, **arguments):
-            found = [getattr(layer, "seed_generator", None) for layer in sublayers(self)]
-            seeds = {generator: generator.next() for generator in found if generator is not None}
-
-            def compute(x):
-                for generator, seed in seeds.items():
-                    generator.next = lambda ordered=True, seed=seed: seed
-                try:
-                    return layer_call(x, **arguments)
-                finally:
-                    for generator in seeds:
-                        del generator.next
-
-            return keras.remat(compute)(x)
-
-        return call
 
     def compute_output_shape(self, input_shape):
         return input_shape
