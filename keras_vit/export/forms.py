@@ -37,7 +37,7 @@ def twin(model, *, fold=True, erf=False):
             _fold(layer.norm1, layer.attention.qkv)
             _fold(layer.norm2, layer.mlp.fc1)
         if isinstance(layer, MultiHeadSelfAttention):
-            layer._by_hand = lambda training: False
+            layer.own_gradient = False
         if kind is MultiHeadSelfAttention and not layer.qk_norm:
             _fold_scale(layer)
         exact = layer.gelu == "exact" and not layer.swiglu if kind is MLP else None

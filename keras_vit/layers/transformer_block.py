@@ -1,4 +1,4 @@
-"""One encoder block."""
+"""The encoder block."""
 
 import keras
 
@@ -13,7 +13,7 @@ from keras_vit.layers.tokenwise import tokenwise
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class TransformerBlock(RematLayer):
-    """Self-attention, then an MLP, each on a residual branch.
+    """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
 
     Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3), or
     post-norm, `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762).
@@ -25,19 +25,20 @@ class TransformerBlock(RematLayer):
         qkv_bias: Whether query, key and value have a bias.
         qk_norm: Whether query and key are normalised in each head.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        swiglu: Whether a gated MLP stands in place of the GELU's.
-        epsilon: Of the layer normalisations.
-        dropout: Rate after the attention's projection and in the MLP.
-        attention_dropout: Rate on the attention scores.
+        swiglu: Whether the MLP is gated; see `MLP`.
+        epsilon: Added to the variance in the layer normalisations.
+        dropout: Rate of the dropout after the attention's projection and in the MLP.
+        attention_dropout: Rate of the dropout on the attention scores.
         stochastic_depth: Probability to drop each branch for a sample.
-        layer_scale: Initial value of a `LayerScale` on each branch, or `None` for none.
+        layer_scale: Initial value of a `LayerScale` on each branch; no `LayerScale` if `None`.
 
     Call arguments:
         x: Tensor of tokens.
         attention_mask: As in `MultiHeadSelfAttention`.
         use_causal_mask: As in `MultiHeadSelfAttention`.
-        return_attention_scores: Whether to return the attention scores too.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
+        scores_bias: As in `MultiHeadSelfAttention`.
 
     Input shape:
         `(batch, tokens, width)`.
@@ -46,7 +47,7 @@ class TransformerBlock(RematLayer):
         `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
 
     Raises:
-        ValueError: For an argument outside the above.
+        ValueError: For an argument outside its range.
 
     Example:
 
@@ -56,19 +57,19 @@ class TransformerBlock(RematLayer):
 
     def __init__(
         self,
-        num_heads,
-        mlp_dim,
+        num_heads: int,
+        mlp_dim: int,
         *,
-        norm_first=True,
-        qkv_bias=True,
-        qk_norm=False,
-        gelu="tanh",
-        swiglu=False,
-        epsilon=1e-6,
-        dropout=0.0,
-        attention_dropout=0.0,
-        stochastic_depth=0.0,
-        layer_scale=None,
+        norm_first: bool = True,
+        qkv_bias: bool = True,
+        qk_norm: bool = False,
+        gelu: str = "tanh",
+        swiglu: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth: float = 0.0,
+        layer_scale: float | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -116,17 +117,25 @@ class TransformerBlock(RematLayer):
         for layer in layers:
             layer.build(input_shape)
 
-    def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
-        y, scores = tokenwise(self.norm1, x) if self.norm_first else x, None
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
+    ):
+        y = tokenwise(self.norm1, x) if self.norm_first else x
         y = self.attention(
             y,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
             training=training,
+            scores_bias=scores_bias,
         )
-        if return_attention_scores:
-            y, scores = y
+        y, scores = y if return_attention_scores else (y, None)
         y = y if self.layer_scale is None else self.scale1(y)
         x = x + self.path1(y, training=training)
         x = x if self.norm_first else tokenwise(self.norm1, x)
@@ -142,7 +151,13 @@ class TransformerBlock(RematLayer):
         return input_shape
 
     def compute_output_spec(
-        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
     ):
         return output_spec(self, x, return_attention_scores)
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
-from keras_vit.explain.relevance import check
+from keras_vit.explain.relevance import check_relevance
 from keras_vit.plots import canvas
 
 METHODS = {
@@ -79,7 +79,7 @@ def plot_worst(model, images, labels, class_names=None, count=8):
     Raises:
         ValueError: As `keras_vit.attention_relevance`, and for labels that do not fit.
     """
-    check(model)
+    check_relevance(model)
     images = checks.pixels(images, model.input_shape[1:])
     classes = canvas.names(class_names, model.output_shape[-1])
     checks.positive(count=count)
