@@ -80,7 +80,9 @@ def test_bias_is_added_to_the_scores():
 
 def test_symbolic_tokens_scores_masks_and_biases():
     x, mask, bias = keras.KerasTensor((None, 5, 12)), keras.KerasTensor((None, 5, 5), "bool"), (None, 3, 5, 5)
-    tokens, scores = MultiHeadSelfAttention(3)(x, mask, False, True, scores_bias=keras.KerasTensor(bias))
+    tokens, scores = MultiHeadSelfAttention(3)(
+        x, mask, scores_bias=keras.KerasTensor(bias), return_attention_scores=True
+    )
     assert tokens.shape == (None, 5, 12) and scores.shape == bias
     assert MultiHeadSelfAttention(3)(x, mask).shape == (None, 5, 12)
 

@@ -15,7 +15,10 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
     "options, parts",
     [
         (dict(norm_first=False, gelu="exact"), PARTS),
-        (dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True), [*PARTS, "scale1", "scale2", "path1"]),
+        (
+            dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True, swiglu=True),
+            [*PARTS, "scale1", "scale2", "path1"],
+        ),
     ],
 )
 def test_layer(options, parts, tmp_path):
