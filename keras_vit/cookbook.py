@@ -17,7 +17,7 @@ from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
 from keras_vit.pretrained import DEFAULTS, vit
-from keras_vit.training import finetuning
+from keras_vit.training.remat import rematerialised
 
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
@@ -150,7 +150,7 @@ def from_recipe(
     if path:
         arguments.pop("weights", None)
     keras.utils.set_random_seed(recipe.seed)
-    with finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext():
+    with rematerialised() if recipe.optim.remat else contextlib.nullcontext():
         model = vit(**arguments)
     rescale = model.get_layer("rescale")
     if path:

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
-from keras_vit.explain.relevance import check
+from keras_vit.explain.relevance import check_relevance
 from keras_vit.plots import canvas
 from keras_vit.preprocessing import stated_labels
 
@@ -97,7 +97,7 @@ def plot_worst(
     Raises:
         ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
-    check(model)
+    check_relevance(model)
     images = checks.pixels(images, model.input_shape[1:])
     classes = canvas.names(class_names or stated_labels(model), model.output_shape[-1])
     checks.positive(count=count)

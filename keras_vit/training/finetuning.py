@@ -125,15 +125,6 @@ def plain_copy(model, values):
     return copy
 
 
-def rematerialised(depth=200):
-    """Returns a scope in which a model is built whose blocks are computed again in the backward pass.
-
-    Between blocks only their inputs are kept: less memory for a third more computation (Chen et al. 2016,
-    arXiv:1604.06174).
-    """
-    return keras.RematScope(mode="list_of_layers", layer_names=[f"block_{i}" for i in range(depth)])
-
-
 def _blocks(model):
     return [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
 

@@ -145,7 +145,7 @@ def test_what_comes_out_can_be_frozen(convolutions):
 def test_other_keras_models_are_refused(tmp_path):
     inputs = keras.Input((8, 8, 3))
     keras.Model(inputs, keras.layers.Flatten()(inputs), name="flat").save(tmp_path / "flat.keras")
-    with pytest.raises(ValueError, match=r"flat.keras' cannot be read: .*`TransformerBlock`"):
+    with pytest.raises(ValueError, match=r"flat.keras' cannot be read: The model must contain exactly one"):
         from_checkpoint(tmp_path / "flat.keras")
     with pytest.raises(ValueError, match=r"Use model.save\(path\)"):
         keras_vit.save_checkpoint(filled(), tmp_path / "new.keras", format="timm")
