@@ -70,14 +70,6 @@ def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
     assert names["mine"].output_shape == names["hybrid"].output_shape == names["light"].output_shape == (None, 10)
 
 
-def test_the_two_phases_of_the_page_of_training_run(eagerly):
-    names = run("docs/training.md")
-    assert (
-        names["model"].trainable_weights
-        and type(names["model"].optimizer).__module__ == "keras_vit.training.optimizers"
-    )
-
-
 def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run("docs/export.md")
