@@ -10,8 +10,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = ("zensical", "mkdocstrings_handlers")
-# All targets of relative links, in the same layout as here: links work on a code host and in the site. They are copied to
-# a separate folder, because the tool reads its whole folder and hung on one with a virtual environment.
+# All targets of relative links, in the same layout as here: links work on a code host and in the site. They are copied
+# to a separate folder, because the tool reads its whole folder and hung on one with a virtual environment.
 PAGES = (
     "README.md",
     "CHANGELOG.md",

@@ -39,7 +39,7 @@ def fields(cls):
         words = [line.partition("#")[2].strip() for line in (lines[start], *more)]
         notes = [" ".join(words)] * bool(words[0])
         if field.value:
-            default = re.sub(r"^_number\((.+?)[,)].*", r"\1", str(field.value))  # config.py's, with its range
+            default = re.sub(r"^number\((.+?)[,)].*", r"\1", str(field.value))  # of config/checked.py, with its range
             notes.append(f"`{default}` by default")
         yield f"- `{field.name}` (`{field.annotation}`){': ' * bool(notes)}{'; '.join(notes)}"
 
