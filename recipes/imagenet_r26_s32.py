@@ -12,10 +12,10 @@ recipe = Recipe(
     name="imagenet_r26_s32",
     model=dict(variant="R26+S/32", image_size=224, num_classes=1000, representation_size=True),
     data=Data(source="tfds:imagenet2012", train="train[:99%]", validation="train[99%:]", test="validation",
-              batch_size=1024, resize=256, method="area", antialias=False),  # as big_vision's evaluation
+              batch_size=1024, resize=256, method="area", antialias=False),  # evaluation as in big_vision
     augment=Augment.level("medium2", crop="inception", flip=True),  # RandAugment (2, 15), MixUp 0.5
     optim=Optim(epochs=300, learning_rate=1e-3,
-                weight_decay=0.1,  # times the rate: 1e-4 a step, as big_vision
+                weight_decay=0.1,  # times the rate of 1e-3: 1e-4 a step, as in big_vision
                 warmup_epochs=32.3,  # 10,000 steps
                 accumulate=4,  # 4 x 1024 = 4096 images a step
                 loss="sigmoid", head_bias=-6.9),  # -log(1000): each sigmoid starts at 1/1000

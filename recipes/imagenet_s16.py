@@ -13,9 +13,9 @@ recipe = Recipe(
     model=dict(variant="S/16", image_size=224, num_classes=1000, pooling="gap", position="sincos2d",
                representation_size=True),
     data=Data(source="tfds:imagenet2012", train="train[:99%]", validation="train[99%:]", test="validation",
-              batch_size=1024, resize=256, method="area", antialias=False),  # as big_vision's evaluation
+              batch_size=1024, resize=256, method="area", antialias=False),  # evaluation as in big_vision
     augment=Augment.level("light2", crop="inception", flip=True),  # RandAugment (2, 10), MixUp 0.2
     optim=Optim(epochs=90, learning_rate=1e-3,
-                weight_decay=0.1,  # times the rate: 1e-4 a step, as big_vision
+                weight_decay=0.1,  # times the rate of 1e-3: 1e-4 a step, as in big_vision
                 warmup_epochs=8.07),  # 10,000 steps
 )  # fmt: skip
