@@ -14,7 +14,7 @@ recipe = Recipe(
     name="finetune_flowers",
     model=dict(variant="B/32", weights=AUGREG, image_size=384, num_classes=102),
     data=Data(source="tfds:oxford_flowers102", train="train[:90%]", validation="train[90%:]", test="test",
-              batch_size=64, resize=448, method="area", antialias=False),  # then the central 384 pixels, as in big_vision
+              batch_size=64, resize=448, method="area", antialias=False),  # then the central 384: as in big_vision
     augment=Augment(crop="inception", flip=True),
     optim=Optim(optimizer="sgd", learning_rate=0.003, weight_decay=0.0,
                 epochs=286,  # 918 images are 1.75 steps an epoch

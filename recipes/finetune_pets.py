@@ -15,7 +15,7 @@ recipe = Recipe(
     name="finetune_pets",
     model=dict(variant="B/32", weights=AUGREG, image_size=384, num_classes=37),
     data=Data(source="tfds:oxford_iiit_pet", train="train[:90%]", validation="train[90%:]", test="test", batch_size=64,
-              resize=448, method="area", antialias=False),  # then the central 384 pixels, as in big_vision
+              resize=448, method="area", antialias=False),  # then the central 384: as in big_vision
     augment=Augment(crop="inception", flip=True),
     optim=Optim(optimizer="sgd", learning_rate=0.003, weight_decay=0.0,
                 epochs=78,  # 3,312 images are 6.4 steps an epoch
