@@ -23,6 +23,7 @@ PAGES = (
     "docs/**/*.png",
     "docs/**/*.css",
     "recipes/*.py",
+    "keras_vit/**/*.py",
     "notebooks/*.ipynb",
 )
 

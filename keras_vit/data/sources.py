@@ -77,9 +77,6 @@ def check_fits(source, shape, num_classes):
     return source
 
 
-check = check_fits
-
-
 def same_classes(first, second):
     """Raises ValueError unless two data sets have the same classes in the same order."""
     if tuple(first) != tuple(second):
