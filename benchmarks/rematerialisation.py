@@ -22,10 +22,10 @@ def case(variant, batch, remat):
     import numpy as np
 
     import keras_vit
-    from keras_vit.training import finetuning
+    from keras_vit.training.remat import rematerialised
 
     keras.utils.set_random_seed(0)
-    with finetuning.rematerialised() if remat else contextlib.nullcontext():
+    with rematerialised() if remat else contextlib.nullcontext():
         model = keras_vit.vit(variant, num_classes=1000, stochastic_depth=0.1)
     model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
     model.optimizer.build(model.trainable_variables)

@@ -22,10 +22,10 @@ def kept(name, depth, remat, dtype):
 
     import keras_vit
     from keras_vit.keras_private import shapes_only
-    from keras_vit.training import finetuning
+    from keras_vit.training.remat import rematerialised
 
     def build():
-        with finetuning.rematerialised() if remat else contextlib.nullcontext():
+        with rematerialised() if remat else contextlib.nullcontext():
             return keras_vit.vit(name, depth=depth, dtype=dtype)
 
     model = shapes_only(build)

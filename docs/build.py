@@ -1,4 +1,4 @@
-"""Builds these pages as a site in site/: python docs/build.py. Needs pip install -e '.[docs]'."""
+"""Builds the documentation site in site/: python docs/build.py. Needs pip install -e '.[docs]'."""
 
 import importlib.util
 import pathlib
@@ -10,8 +10,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = ("zensical", "mkdocstrings_handlers")
-# All that relative links lead to, laid out as it lies here, so that they hold on a code host and in the site. In a
-# folder of its own: the tool reads its whole folder, and hung in one that held a virtual environment.
+# All targets of relative links, in the same layout as here: links work on a code host and in the site. They are copied
+# to a separate folder, because the tool reads its whole folder and hung on one with a virtual environment.
 PAGES = (
     "README.md",
     "CHANGELOG.md",
@@ -28,11 +28,11 @@ PAGES = (
 
 
 def build(target):
-    """Builds the site, and replaces the folder `target` by it; a warning is an error, and leaves it as it is.
+    """Builds the site and replaces the folder `target`. A warning is an error and leaves the folder unchanged.
 
     Raises:
         ImportError: If a tool is not installed.
-        RuntimeError: With what the tool warned of.
+        RuntimeError: If the tool warns, with its warnings.
     """
     if not all(map(importlib.util.find_spec, TOOLS)):
         raise ImportError("The site is built by Zensical and mkdocstrings-python: pip install -e '.[docs]'")
@@ -46,7 +46,7 @@ def build(target):
             shutil.copy(path, copy)
         command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", folder / "zensical.toml"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode or "griffe:" in done.stderr:  # griffe's warnings fail nothing by themselves
+        if done.returncode or "griffe:" in done.stderr:  # griffe's warnings alone do not fail the build
             raise RuntimeError(re.sub(r"\x1b\[[\d;]*m", "", done.stderr).partition("Traceback")[0])
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(folder / "site", target)
@@ -57,4 +57,4 @@ if __name__ == "__main__":
         build(ROOT / "site")
     except (ImportError, RuntimeError) as error:
         sys.exit(str(error))
-    print("site/index.html is the first page. Search needs a server: python -m http.server --directory site")
+    print("Open site/index.html. Search needs a server: python -m http.server --directory site")

@@ -1,4 +1,4 @@
-"""Tells griffe, which reads docstrings for the API pages, of the sections that Keras's style has beside Google's."""
+"""Teaches griffe, which reads docstrings for the API pages, the sections of Keras's docstring style."""
 
 import itertools
 import re
@@ -6,11 +6,11 @@ import textwrap
 
 import griffe
 
-TEXT = "Input shape|Output shape|Returns|Yields"  # a paragraph each
+TEXT = "Input shape|Output shape|Returns|Yields"  # sections of one paragraph
 
 
 class KerasSections(griffe.Extension):
-    """Rewrites docstrings before they are parsed, and gives classes of plain fields a section of them."""
+    """Rewrites docstrings before they are parsed, and lists the fields of dataclasses and named tuples."""
 
     def on_object(self, *, obj, **_):
         if obj.docstring:
@@ -22,7 +22,7 @@ class KerasSections(griffe.Extension):
 
 
 def rewritten(text):
-    """Returns a docstring with none but Google's sections, and its arXiv numbers as links."""
+    """Returns a docstring with only Google's sections, and with its arXiv numbers as links."""
     text = re.sub(r"\b(Call|Keyword) arguments:\n", r"Other arguments: \1 arguments:\n", text)
     text = re.sub(rf"^({TEXT}):\n((?:(?:    .*)?\n)+)", _paragraph, text + "\n", flags=re.MULTILINE)
     text = re.sub(r"^Example:\n\n((?:.+\n)+)", _indented, text, flags=re.MULTILINE)
@@ -30,18 +30,18 @@ def rewritten(text):
 
 
 def fields(cls):
-    """Yields a line for each field of a dataclass or named tuple: its comment in the source, and its default."""
+    """Yields one line per field of a dataclass or named tuple: its comment in the source, and its default."""
     lines = cls.source.splitlines()
     typed = [field for field in cls.attributes.values() if field.annotation]  # properties have none
     starts = [field.lineno - cls.lineno for field in typed]
     for field, start, stop in zip(typed, starts, [*starts[1:], None]):
         more = itertools.takewhile(lambda line: line.strip().startswith("#"), lines[start + 1 : stop])
         words = [line.partition("#")[2].strip() for line in (lines[start], *more)]
-        told = [" ".join(words)] * bool(words[0])
+        notes = [" ".join(words)] * bool(words[0])
         if field.value:
-            default = re.sub(r"^_number\((.+?)[,)].*", r"\1", str(field.value))  # config.py's, with its range
-            told.append(f"`{default}` by default")
-        yield f"- `{field.name}` (`{field.annotation}`){': ' * bool(told)}{'; '.join(told)}"
+            default = re.sub(r"^number\((.+?)[,)].*", r"\1", str(field.value))  # of config/checked.py, with its range
+            notes.append(f"`{default}` by default")
+        yield f"- `{field.name}` (`{field.annotation}`){': ' * bool(notes)}{'; '.join(notes)}"
 
 
 def _paragraph(match):

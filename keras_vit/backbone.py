@@ -1,4 +1,4 @@
-"""The Vision Transformer in a model: the model itself, or one that is nested in it."""
+"""Finds the Vision Transformer in a model: the model itself, or one nested in it."""
 
 import keras
 
@@ -8,18 +8,18 @@ from keras_vit.layers import TransformerBlock
 HEADS = ("head", "head_distilled")  # layers that return logits
 
 
-def backbone(model):
-    """Returns the functional model that holds the `TransformerBlock`s: the model itself, or the one nested in it.
+def backbone(model: keras.Model) -> keras.Model:
+    """Returns the functional model that contains the `TransformerBlock`s: the model itself, or one nested in it.
 
     Args:
-        model: A Keras model, such as one of `keras_vit.vit`, or `keras.Sequential` or a functional or subclassed model
-            with such a model in it, at any depth.
+        model: A Keras model, such as one from `keras_vit.vit`. Or a `keras.Sequential`, functional or subclassed model
+            with such a model nested in it, at any depth.
 
     Returns:
-        A functional `keras.Model`, or `keras.Sequential` that was built: the same object that the model uses.
+        A functional `keras.Model`, or a built `keras.Sequential`: the object itself, not a copy.
 
     Raises:
-        ValueError: If there is no such model in it, or more than one.
+        ValueError: If the model contains no such model, or more than one.
 
     Example:
 
@@ -28,74 +28,74 @@ def backbone(model):
     True
     """
     if not isinstance(model, keras.Model):
-        raise ValueError(f"A Keras model with `TransformerBlock` layers is needed. Received: {model!r}")
-    found = list({id(holder): holder for holder in _holders(model)}.values())
-    if len(found) == 1:
-        return found[0]
-    count = f"{len(found)}: {', '.join(repr(holder.name) for holder in found)}" if found else "none"
+        raise ValueError(f"The model must be a Keras model with `TransformerBlock` layers. Received: {model!r}")
+    holders = list({id(holder): holder for holder in _holders(model)}.values())
+    if len(holders) == 1:
+        return holders[0]
+    count = f"{len(holders)}: {', '.join(repr(holder.name) for holder in holders)}" if holders else "none"
     raise ValueError(
-        "A model with `TransformerBlock` layers in one functional model is needed. "
+        "The model must contain exactly one functional model with `TransformerBlock` layers. "
         f"Received: {model.name!r}, which has {count}"
     )
 
 
 def calls(model):
-    """Returns the calls that lead from a model to its backbone, outermost first; none for a backbone itself.
+    """Returns the calls that lead from a model to its backbone, outermost first; an empty list for a backbone.
 
     Returns:
-        A list of pairs: a model, and the node of its graph in which it calls the next one.
+        A list of pairs: a model, and the node of its graph that calls the next model.
 
     Raises:
-        ValueError: As `backbone`, and if a model on the way calls the next one not exactly once in a graph.
+        ValueError: As `backbone`, and if one of these models does not call the next exactly once in its graph.
     """
-    inner, found = backbone(model), []
+    inner, steps = backbone(model), []
     while model is not inner:
         nodes = [node for node in leading_to(outputs_of(model)) if _has(node.operation, inner)]
         if len(nodes) != 1 or not outputs_of(nodes[0].operation):
             raise ValueError(
-                f"{model.name!r} does not call its ViT {inner.name!r} once in a graph of layers. Pass the ViT itself, "
-                "keras_vit.backbone.backbone(model), and what it is called with."
+                f"{model.name!r} does not call its ViT {inner.name!r} exactly once in a graph of layers. Pass the ViT "
+                "itself, keras_vit.backbone.backbone(model), and the images that it is called with."
             )
-        found.append((model, nodes[0]))
+        steps.append((model, nodes[0]))
         model = nodes[0].operation
-    return found
+    return steps
 
 
 def leading_to(tensors, start=()):
-    """Returns the nodes by which symbolic tensors are computed from a model's inputs: each call of a layer is one.
+    """Returns the nodes (calls of layers) that compute symbolic tensors from a model's inputs.
 
     Args:
         tensors: List of symbolic tensors.
-        start: Symbolic tensors that are known: how they are computed is left out.
+        start: Symbolic tensors at which to stop; the nodes before them are left out.
     """
-    found, waiting, known = {}, list(tensors), {id(tensor) for tensor in start}
+    nodes, waiting, known = {}, list(tensors), {id(tensor) for tensor in start}
     while waiting:
         tensor = waiting.pop()
         node = call_of(tensor)
-        if id(node) not in found and id(tensor) not in known:
-            found[id(node)] = node
+        if id(node) not in nodes and id(tensor) not in known:
+            nodes[id(node)] = node
             waiting += node.input_tensors
-    return list(found.values())
+    return list(nodes.values())
 
 
 def input_of(model, tensors):
-    """Returns the one symbolic input of a model that some of its symbolic tensors are computed from.
+    """Returns the one symbolic input of a model from which some of its symbolic tensors are computed.
 
     Raises:
-        ValueError: If they are computed from several.
+        ValueError: If they are computed from several inputs.
     """
     used = {id(tensor) for node in leading_to(tensors) for tensor in node.outputs}
-    found = [tensor for tensor in model.inputs if id(tensor) in used]
-    if len(found) != 1:
+    inputs = [tensor for tensor in model.inputs if id(tensor) in used]
+    if len(inputs) != 1:
         raise ValueError(
-            f"What is read from {model.name!r} is computed from one input, the images. Received: {len(found)} inputs. "
-            "Pass the part that takes the images alone, such as a nested ViT: keras_vit.backbone.backbone(model)."
+            f"{model.name!r} must compute this from one input, the images. Received: {len(inputs)} inputs. "
+            "Pass the part that takes only the images, such as a nested ViT: keras_vit.backbone.backbone(model)."
         )
-    return found[0]
+    return inputs[0]
 
 
 def outputs_of(model):
-    """Returns the symbolic outputs of a functional model or a built `Sequential`; of any other layer none."""
+    """Returns the symbolic outputs of a functional model or a built `Sequential`; `[]` for any other layer."""
     return (getattr(model, "outputs", None) or []) if isinstance(model, keras.Model) else []
 
 

@@ -1,4 +1,4 @@
-"""Sentences for bad input, raised before any work is done."""
+"""Clear errors for bad input, raised before any work is done."""
 
 import difflib
 import itertools
@@ -6,16 +6,16 @@ import math
 import os
 import pathlib
 from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import keras
+
 
 def near(word, words):
-    """Says which of `words` are spelled like `word`, or lists them all.
-
-    Returns:
-        A sentence, such as `Did you mean 'optim.epochs'?`
-    """
+    """Returns which of `words` are spelled like `word`, such as `Did you mean 'optim.epochs'?`, or a list of all."""
     words = [str(w) for w in words]
     close = [w for w in words if w.lower() == str(word).lower()]
     close = close or difflib.get_close_matches(str(word), words, n=3, cutoff=0.6)
@@ -24,15 +24,22 @@ def near(word, words):
     return f"Known: {', '.join(words)}." if words else "None is known."
 
 
+def pair_of(arrays):
+    """Returns arrays that are a pair `(images, labels)`; raises ValueError for anything else."""
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
+        raise ValueError(f"Arrays must be a pair (images, labels). Received: {type(arrays).__name__}")
+    return arrays
+
+
 def pair(name, value):
-    """Returns a positive integer, or a pair of them, as `(height, width)`."""
+    """Returns `(height, width)` from a positive integer or a pair of them; raises ValueError for anything else."""
     values = (value, value) if isinstance(value, (int, np.integer)) else value
     if (
         not isinstance(values, (tuple, list))
         or len(values) != 2
         or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < 1 for v in values)
     ):
-        raise ValueError(f"`{name}` is a positive integer or (height, width). Received: {name}={value!r}")
+        raise ValueError(f"`{name}` must be a positive integer or (height, width). Received: {name}={value!r}")
     return int(values[0]), int(values[1])
 
 
@@ -40,21 +47,21 @@ def positive(**values):
     """Raises unless every value is an integer of at least 1."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"`{name}` is a positive integer. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
 
 
 def rate(**values):
     """Raises unless every value is a number in [0, 1)."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value < 1:
-            raise ValueError(f"`{name}` is a number from 0 to below 1. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {name}={value!r}")
 
 
 def above_zero(**values):
     """Raises unless every value is a finite number above 0."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < math.inf:
-            raise ValueError(f"`{name}` is a number above 0. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a finite number above 0. Received: {name}={value!r}")
 
 
 def number(**values):
@@ -65,28 +72,28 @@ def number(**values):
 
 
 def switch(**values):
-    """Raises unless every value is `True` or `False`: a text such as "False" would count as true."""
+    """Raises unless every value is `True` or `False`: a string such as "False" would count as true."""
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
 
 
 def sequence(name, value):
-    """Returns a list or tuple as a tuple; raises ValueError for what is none."""
+    """Returns a list or tuple as a tuple; raises ValueError for anything else."""
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"`{name}` must be a list or tuple. Received: {name}={value!r}")
     return tuple(value)
 
 
 def path(name, value):
-    """Returns a path as a `pathlib.Path`; raises TypeError for what is none."""
+    """Returns a path as a `pathlib.Path`; raises TypeError for anything else."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):
         raise TypeError(f"`{name}` must be a path. Received: {name}={value!r}")
     return pathlib.Path(value)
 
 
 def model(value, name="model"):
-    """Raises TypeError unless it is a Keras model."""
+    """Raises TypeError unless `value` is a Keras model."""
     import keras
 
     if not isinstance(value, keras.Model):
@@ -96,7 +103,7 @@ def model(value, name="model"):
 def one_of(name, value, allowed):
     """Raises unless `value` is in `allowed`."""
     if not isinstance(value, Hashable) or value not in tuple(allowed):
-        raise ValueError(f"`{name}` is one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
+        raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
 
 
 def pixels(values, shape=None, name="images"):
@@ -104,39 +111,39 @@ def pixels(values, shape=None, name="images"):
 
     Args:
         values: Array, `(batch, height, width, channels)`, integers or floats from 0 to 255.
-        shape: The `(height, width, channels)` that the model takes; `None` entries fit anything.
+        shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
 
     Returns:
         `values` as a NumPy array.
 
     Raises:
-        ValueError: For another rank, shape or dtype, an empty batch, or values that are not pixels:
+        ValueError: For a wrong rank, shape or dtype, an empty batch, or values that are not pixels:
             outside 0..255, not finite, or floats that were scaled to 0..1.
     """
     values = batch(values, shape, name)
     low, high = float(values.min()), float(values.max())
     if not (low >= 0 and high <= 255):  # written so that NaN fails too
-        raise ValueError(f"`{name}` holds pixels from 0 to 255. Received: values from {low:g} to {high:g}")
+        raise ValueError(f"`{name}` must contain pixels from 0 to 255. Received: values from {low:g} to {high:g}")
     if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
         raise ValueError(
-            f"`{name}` holds pixels from 0 to 255: the model rescales them itself. "
+            f"`{name}` must contain pixels from 0 to 255: the model rescales them itself. "
             f"Received: values from {low:g} to {high:g}; multiply by 255"
         )
     return values
 
 
 def batch(values, shape=None, name="images"):
-    """Checks a batch of images as `pixels` does, but for their values."""
+    """Checks a batch of images like `pixels`, except for the values."""
     values = np.asarray(values)
     if values.ndim != 4 or not len(values):
         raise ValueError(
-            f"`{name}` is a batch of shape (batch, height, width, channels). Received: shape={values.shape}"
+            f"`{name}` must have the shape (batch, height, width, channels). Received: shape={values.shape}"
         )
     if values.dtype.kind not in "uif":
-        raise ValueError(f"`{name}` holds pixels, integers or floats. Received: dtype={values.dtype}")
+        raise ValueError(f"`{name}` must contain integers or floats. Received: dtype={values.dtype}")
     if shape is not None and any(want not in (None, got) for want, got in zip(shape, values.shape[1:])):
         raise ValueError(
-            f"`{name}` has another shape than the model takes, (batch, {', '.join(str(s) for s in shape)}). "
+            f"`{name}` must have the shape that the model takes, (batch, {', '.join(str(s) for s in shape)}). "
             f"Received: shape={values.shape}"
         )
     return values
@@ -145,59 +152,62 @@ def batch(values, shape=None, name="images"):
 BATCHES = 4  # of a dataset that are checked
 
 
-def check_data(model, images, labels=None):
-    """Checks data before `model.fit`: under XLA a label outside the classes gives a silent NaN.
+def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
+    """Checks data before `model.fit`: under XLA a label outside the classes silently makes the loss NaN.
 
     Args:
-        model: A functional Keras model from pixels to one vector of logits an image.
+        model: A functional Keras model from pixels to one vector of logits for each image.
         images: Array, `(batch, height, width, channels)`, 0..255; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
-            a list of batches `(images, labels)`, with sample weights or without: the first four are checked.
+            a list of batches `(images, labels)`, with or without sample weights: the first four are checked.
         labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
-            soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. None for a dataset.
+            soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. `None` for a dataset.
 
     Raises:
-        TypeError: For something else than a model, or than arrays or a dataset.
-        ValueError: For another shape, type or range than the model takes.
+        TypeError: If `model` is not a functional model, or the data are neither arrays nor a dataset.
+        ValueError: If the data do not have the shape, type or range that the model takes.
     """
     try:
         shape, outputs = model.input_shape, model.output_shape
     except AttributeError:
-        raise TypeError(f"`model` is a functional Keras model, or a built Sequential. Received: {model!r}") from None
+        raise TypeError(
+            f"`model` must be a functional Keras model or a built Sequential. Received: {model!r}"
+        ) from None
     if not (isinstance(shape, tuple) and len(shape) == 4 and isinstance(outputs, tuple) and len(outputs) == 2):
         raise ValueError(
-            "`model` takes images and returns one vector of logits an image. "
+            "`model` must take images and return one vector of logits for each. "
             f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
         )
     if labels is not None:
-        if isinstance(images, (list, tuple)):  # for `fit` that is one array for each of several inputs
+        if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
         targets(labels, outputs[-1], len(pixels(images, shape[1:])))
         return
-    for one in _batches(images):
-        if not isinstance(one, (tuple, list)) or len(one) not in (2, 3):
-            raise TypeError(f"A dataset gives batches (images, labels). Received: a batch of type {_kind(one)}")
-        if np.ndim(one[0]) == 3:
+    for item in _batches(images):
+        if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+            raise TypeError(f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}")
+        if np.ndim(item[0]) == 3:
             raise ValueError(
-                f"A dataset gives batches: call `.batch(size)`. Received: images of shape {np.shape(one[0])}"
+                f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        targets(one[1], outputs[-1], len(pixels(one[0], shape[1:])))
+        targets(item[1], outputs[-1], len(pixels(item[0], shape[1:])))
 
 
 def _batches(dataset):
     """Returns the first batches of a dataset."""
     if hasattr(dataset, "dtype") or isinstance(dataset, (str, bytes, dict)):
-        raise TypeError(f"`labels` are needed with an array of images. Received: images of type {_kind(dataset)}")
+        raise TypeError(f"`labels` are required with an array of images. Received: images of type {_kind(dataset)}")
     if hasattr(dataset, "__next__"):
         raise TypeError(
-            f"A generator would lose the batches that are checked: pass a dataset. Received: {_kind(dataset)}"
+            "`images` must not be a generator, which would lose the batches that are checked: pass a dataset. "
+            f"Received: {_kind(dataset)}"
         )
     if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
-        raise TypeError(f"`images` is an array or a dataset of batches. Received: {_kind(dataset)}")
-    count = getattr(dataset, "num_batches", None) or BATCHES  # Keras's PyDataset need not end by itself
-    found = list(itertools.islice(dataset, min(count, BATCHES)))
-    if not found:
-        raise ValueError(f"A dataset gives one batch or more. Received: {_kind(dataset)}, which gives none")
-    return found
+        raise TypeError(f"`images` must be an array or a dataset of batches. Received: {_kind(dataset)}")
+    count = getattr(dataset, "num_batches", None) or BATCHES  # a PyDataset may never end
+    batches = list(itertools.islice(dataset, min(count, BATCHES)))
+    if not batches:
+        raise ValueError(f"A dataset must yield one batch or more. Received: {_kind(dataset)}, which yields none")
+    return batches
 
 
 def _kind(value):
@@ -205,19 +215,19 @@ def _kind(value):
 
 
 def targets(values, num_classes, count=None, name="labels"):
-    """Checks what a classifier is trained towards: class indices, or a number from 0 to 1 for each class.
+    """Checks the labels of a classifier: class indices, or a number from 0 to 1 for each class.
 
     Args:
         values: Array; see `check_data`.
         num_classes: Number of the model's logits.
         count: The number of images, if known.
-        name: What they are called.
+        name: The argument's name, for error messages.
 
     Returns:
         `values` as a NumPy array.
 
     Raises:
-        ValueError: For another shape, type or range.
+        ValueError: For a wrong shape, type or range.
     """
     array = np.asarray(values)
     if num_classes > 1 and array.shape[1:] in ((), (1,)):
@@ -225,38 +235,38 @@ def targets(values, num_classes, count=None, name="labels"):
     shapes = [(num_classes,)] if num_classes > 1 else [(), (1,)]
     if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
         wanted = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
-        raise ValueError(f"`{name}` has the shape {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
+        raise ValueError(f"`{name}` must have the shape {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
     _as_many(array, count, name)
     low, high = (float(array.min()), float(array.max())) if array.size else (0, 0)
     if not (low >= 0 and high <= 1):  # written so that NaN fails too
-        raise ValueError(f"`{name}` are from 0 to 1 for each logit. Received: values from {low:g} to {high:g}")
+        raise ValueError(f"`{name}` must be from 0 to 1 for each logit. Received: values from {low:g} to {high:g}")
     return array
 
 
 def class_indices(values, num_classes, count=None, name="labels"):
-    """Checks a vector of class indices. Under XLA an index outside the classes gives a silent NaN.
+    """Checks a vector of class indices. Under XLA an index outside the classes silently makes the loss NaN.
 
     Args:
         values: Array, `(batch,)` or `(batch, 1)`, of integers.
         num_classes: Number of classes of the model.
         count: The number of images, if known.
-        name: What they are called.
+        name: The argument's name, for error messages.
 
     Returns:
         `values` as a NumPy array, `(batch,)`.
 
     Raises:
-        ValueError: For another rank or dtype, another count, or an index outside the classes.
+        ValueError: For a wrong rank, dtype or count, or an index outside the classes.
     """
     values = np.asarray(values)
     if values.shape[1:] not in ((), (1,)) or not values.ndim or values.dtype.kind not in "ui":
-        raise ValueError(f"`{name}` is a vector of integers. Received: shape={values.shape}, dtype={values.dtype}")
+        raise ValueError(f"`{name}` must be a vector of integers. Received: shape={values.shape}, dtype={values.dtype}")
     values = values.reshape(-1)
     _as_many(values, count, name)
     outside = values[(values < 0) | (values >= num_classes)]
     if len(outside):
         raise ValueError(
-            f"`{name}` holds class indices from 0 to {num_classes - 1}. Received: {len(outside)} outside, "
+            f"`{name}` must be class indices from 0 to {num_classes - 1}. Received: {len(outside)} outside, "
             f"such as {sorted(set(outside.tolist()))[:5]}"
         )
     return values
@@ -264,4 +274,4 @@ def class_indices(values, num_classes, count=None, name="labels"):
 
 def _as_many(values, count, name):
     if count is not None and len(values) != count:
-        raise ValueError(f"Every image has one label. Received: {count} images and {len(values)} {name}")
+        raise ValueError(f"Every image must have one label. Received: {count} images and {len(values)} {name}")

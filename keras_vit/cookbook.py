@@ -4,6 +4,7 @@ import ast
 import contextlib
 import hashlib
 import json
+import os
 import re
 import runpy
 import traceback
@@ -16,13 +17,13 @@ from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
 from keras_vit.pretrained import DEFAULTS, vit
-from keras_vit.training import finetuning
+from keras_vit.training.remat import rematerialised
 
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
 
 
-def list_recipes():
+def list_recipes() -> list[str]:
     """Returns the names of the recipes that come with the package."""
     return sorted(path.stem for path in folder("recipes").glob("*.py"))
 
@@ -46,7 +47,7 @@ def recipe_path(name):
     return folder("recipes") / f"{name}.py"
 
 
-def load_recipe(name, changes=None):
+def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.Recipe:
     """Loads a recipe.
 
     Args:
@@ -124,7 +125,9 @@ def plan(recipe):
     return shapes_only(lambda: vit(**{k: v for k, v in check_recipe(recipe).model.items() if k != "weights"}))
 
 
-def from_recipe(name, changes=None, *, pretrained=False):
+def from_recipe(
+    name: config.Recipe | os.PathLike | str, changes: dict | None = None, *, pretrained: bool = False
+) -> keras.Model:
     """Builds the model of a recipe. Sets the random seed of Python, NumPy and the backend to the recipe's.
 
     Args:
@@ -147,7 +150,7 @@ def from_recipe(name, changes=None, *, pretrained=False):
     if path:
         arguments.pop("weights", None)
     keras.utils.set_random_seed(recipe.seed)
-    with finetuning.rematerialised() if recipe.optim.remat else contextlib.nullcontext():
+    with rematerialised() if recipe.optim.remat else contextlib.nullcontext():
         model = vit(**arguments)
     rescale = model.get_layer("rescale")
     if path:

@@ -1,4 +1,4 @@
-"""Writing a file so that a failure leaves what was there; and where the package's own files are."""
+"""Writes files so that a failure leaves the old file untouched, and finds the package's own folders."""
 
 import contextlib
 import os
@@ -6,23 +6,23 @@ import pathlib
 import shutil
 import time
 
-UNFINISHED = ".keras_vit-unfinished-"  # begins the names of files and folders that are not whole yet
+UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
 _DAY = 24 * 60 * 60
 
 _PACKAGE = pathlib.Path(__file__).parent
 
 
 def folder(name):
-    """Returns where `recipes` or `saved_models` are: in the installed package, else in the checkout beside it."""
+    """Returns the path of `recipes` or `saved_models`: in the installed package, else in the checkout."""
     return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
 
 
 @contextlib.contextmanager
 def replacing(path):
-    """Yields a temporary path beside `path`; the file made there is forced to the disk and renamed to `path`.
+    """Yields a temporary path in the same folder; the file written there is flushed to disk and renamed to `path`.
 
     Raises:
-        OSError: If it cannot be written; `path` is then as it was, and nothing new lies beside it.
+        OSError: If writing fails. `path` is then unchanged, and the temporary file is removed.
     """
     path = pathlib.Path(path)
     temporary = path.with_name(f"{UNFINISHED}{path.name}")
@@ -31,13 +31,13 @@ def replacing(path):
         yield temporary
         commit(temporary, path)
     except OSError as error:
-        raise OSError(f"{str(path)!r} could not be written, and is as it was: {error}") from None
+        raise OSError(f"{str(path)!r} could not be written and is unchanged: {error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def sweep(folder, prefix=UNFINISHED):
-    """Removes what killed processes left: files and folders of this prefix in which nothing was written for a day."""
+    """Removes leftovers of killed processes: files and folders with this prefix that were not written to for a day."""
     for path in pathlib.Path(folder).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):  # another process may sweep at the same time
             if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) < time.time() - _DAY:
@@ -45,7 +45,7 @@ def sweep(folder, prefix=UNFINISHED):
 
 
 def commit(temporary, path):
-    """Forces a file to the disk and renames it to `path`, in the same folder."""
+    """Flushes a file to disk and renames it to `path`, in the same folder."""
     with open(temporary, "rb") as file:
         os.fsync(file.fileno())
     os.replace(temporary, path)
@@ -53,7 +53,7 @@ def commit(temporary, path):
 
 
 def _sync_folder(folder):
-    """Forces a renaming to the disk, where the system knows how."""
+    """Flushes a renaming to disk, where the system supports it."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_DIRECTORY)
         try:

@@ -1,4 +1,4 @@
-"""Image files that anybody may give: which are read, how large they may be, and their pixels as TensorFlow has them."""
+"""Image files from any source: which are read, how large they may be, and their pixels as TensorFlow decodes them."""
 
 import contextlib
 import io
@@ -12,12 +12,14 @@ import warnings
 
 import numpy as np
 
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # that TensorFlow reads
-MOST_PIXELS = 128_000_000  # of all frames, since a GIF is decoded whole
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
+MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29
-MOST_OBLONG = 100  # longer side to shorter: what fits a model's shorter side would fill the memory by the longer one
+MOST_OBLONG = (
+    100  # longer to shorter side: resizing the shorter side to the model's would fill the memory with the longer one
+)
 GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
-LOCK = threading.Lock()  # the filters of warnings are those of all threads
+LOCK = threading.Lock()  # all threads share the filters of warnings
 
 
 def encoded(path):
@@ -28,14 +30,14 @@ def encoded(path):
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: For anything but a regular file, and for a file whose header is of no image that is read: of another
-            format, too large, or of a kind that TensorFlow reads wrongly.
+        ValueError: If the path is not a regular file; or if its header shows another format, too large an image, or a
+            kind that TensorFlow reads wrongly.
     """
     name = os.fsdecode(path)
     try:
-        status = os.stat(name)  # before it is opened: a pipe would wait for its writer
+        status = os.stat(name)  # before opening: a pipe would wait for its writer
         if not stat.S_ISREG(status.st_mode):
-            reason = "is no regular file"
+            reason = "is not a regular file"
         elif status.st_size > MOST_BYTES:
             reason = f"is too large: it has more than {MOST_BYTES // 2**20} MiB"
         else:
@@ -43,7 +45,7 @@ def encoded(path):
             reason = _fault(data)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {name!r}.") from None
-    except (OSError, ValueError) as error:  # a name may hold what no name holds
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if reason:
         raise ValueError(f"{name!r} {reason}.")
@@ -51,33 +53,33 @@ def encoded(path):
 
 
 def read_pixels(path, channels):
-    """Returns the pixels of an image file; raises as `encoded` does, and returns as `plain_pixels` does."""
+    """Returns the pixels of an image file, like `plain_pixels`; raises like `encoded`, and if decoding fails."""
     data = encoded(path)
     try:
         with opened(data) as image:
             return plain_pixels(image, channels)
-    except Exception as error:  # whatever the decoder finds is this file's fault
+    except Exception as error:  # any error of the decoder is a fault of this file
         raise ValueError(f"{os.fsdecode(path)!r} cannot be read as an image: {error}.") from None
 
 
 def plain_pixels(image, channels):
     """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
 
-    Alpha is dropped, but what is transparent in a GIF is black. Of 16 bits the upper eight are kept. A rotation noted
-    in EXIF is not applied.
+    Alpha is dropped, but transparent pixels of a GIF become black. Of 16 bits the upper eight are kept. EXIF rotation
+    is not applied.
 
     Args:
-        image: The image. Of several frames the present one is taken.
+        image: The image, at its current frame.
         channels: 1 (grey) or 3 (red, green and blue).
 
     Returns:
         uint8 array, `(height, width, channels)`.
     """
     if image.mode in ("F", "I"):
-        raise ValueError(f"A Pillow image holds bytes or 16 bits a channel. Received: one of mode {image.mode!r}")
+        raise ValueError(f"A Pillow image must have 8 or 16 bits per channel. Received: mode {image.mode!r}")
     if image.mode.startswith("I;16"):
-        found = (np.asarray(image) >> 8).astype("uint8")[..., None]
-        return np.repeat(found, channels, axis=2)
+        upper = (np.asarray(image) >> 8).astype("uint8")[..., None]
+        return np.repeat(upper, channels, axis=2)
     colours = np.asarray(image.convert("RGBA" if image.has_transparency_data else "RGB"))
     if image.format == "GIF" and colours.shape[2] == 4:
         colours = colours * (colours[..., 3:] > 0)
@@ -89,12 +91,12 @@ def plain_pixels(image, channels):
 
 
 def shown(path):
-    """Returns a path that can be printed: bytes that are no UTF-8 are written as `\\xff`."""
+    """Returns a path that can be printed: bytes that are not UTF-8 are written as `\\xff`."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def opened(data):
-    """Returns what `encoded` does as a `PIL.Image.Image`, not decoded yet; of no other format than `FORMATS`."""
+    """Opens the bytes of an image file as a `PIL.Image.Image`, not decoded yet, if its format is one of `FORMATS`."""
     from PIL import Image
 
     with LOCK, warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
@@ -102,7 +104,7 @@ def opened(data):
 
 
 def _fault(data):
-    """Returns why an encoded image is not to be decoded, or `None`. Reads its header alone."""
+    """Returns why an encoded image must not be decoded, or `None`. Reads only its header."""
     from PIL import Image
 
     kind = None
@@ -111,10 +113,10 @@ def _fault(data):
             kind, sides, area, tiles = image.format, image.size, image.width * image.height, image.tile
     except Image.DecompressionBombError:
         area = math.inf
-    except Exception:  # Pillow's readers of headers raise whatever they run into
-        return f"is no image of a kind that is read: {', '.join(FORMATS)}"
+    except Exception:  # Pillow raises many kinds of errors for bad headers
+        return "is not a PNG, JPEG, BMP, GIF or WebP image"
     if area < math.inf and max(sides) > MOST_OBLONG * min(sides):
-        return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, more than {MOST_OBLONG} to one"
+        return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, an aspect ratio over {MOST_OBLONG}:1"
     canvas, frames = _gif(data) if kind == "GIF" else (None, [])
     area = max(area, sum(width * height for _, _, width, height in frames))
     if area > MOST_PIXELS:
@@ -128,9 +130,9 @@ def _fault(data):
 
 
 def _gif(data):
-    """Returns the size of a GIF, `(width, height)`, and its frames, `(left, top, width, height)`, undecoded."""
+    """Returns the canvas of a GIF, `(width, height)`, and its frames, `(left, top, width, height)`, undecoded."""
     frames, at = [], 13 + _palette(data[10])
-    with contextlib.suppress(IndexError, struct.error):  # it is cut off, and so no decoder finds more
+    with contextlib.suppress(IndexError, struct.error):  # a truncated file: no decoder finds more either
         while data[at] in b"!,":
             if data[at] == ord(","):
                 frames.append(struct.unpack_from("<4H", data, at + 1))
@@ -144,5 +146,5 @@ def _gif(data):
 
 
 def _palette(flags):
-    """Returns the bytes of a GIF's palette."""
+    """Returns the size of a GIF's palette in bytes."""
     return 6 << (flags & 7) if flags & 0x80 else 0

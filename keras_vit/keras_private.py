@@ -39,6 +39,18 @@ def kernel_without_lora(dense):
     return dense._kernel
 
 
+def tf_data_generator(layer):
+    """Returns the seed generator from which a preprocessing layer draws inside tf.data, whatever Keras's backend.
+
+    Needs `DataLayer._get_seed_generator` and `DataLayer.backend`.
+    """
+    layer.backend.set_backend("tensorflow")
+    try:
+        return layer._get_seed_generator("tensorflow")
+    finally:
+        layer.backend.reset()
+
+
 def ema_weights(optimizer):
     """Returns pairs of a trainable variable and its EMA; none without `use_ema`.
 

@@ -1,4 +1,4 @@
-"""Names of classes in a file, one a line."""
+"""Class names in a file, one per line."""
 
 import pathlib
 
@@ -6,37 +6,40 @@ from keras_vit import files
 
 
 def check_labels(names):
-    """Raises ValueError if a class has a name that a file of one name a line cannot hold."""
+    """Raises ValueError if a class name has a line break, which a file with one name per line cannot contain."""
     broken = [name for name in names if "\n" in name or "\r" in name]
     if broken:
-        raise ValueError(f"A class name is one line: rename the folder or the class. Received: {broken[0]!r}")
+        raise ValueError(f"A class name must be one line: rename the folder or the class. Received: {broken[0]!r}")
 
 
 def write_labels(path, names):
-    """Writes the names of classes, one a line."""
+    """Writes class names, one per line."""
     check_labels(names)
     with files.replacing(path) as temporary:
         temporary.write_text("".join(f"{name}\n" for name in names), "utf-8", "surrogateescape", "\n")
 
 
 def read_labels(path):
-    """Returns the names of classes that `write_labels` wrote; a name may hold any character but line feeds."""
+    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds."""
     lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 
 def fitting(names, count):
-    """Returns names of classes as a list, if they are one text for each of so many classes, else `None`."""
-    told = isinstance(names, (list, tuple)) and len(names) == count and all(isinstance(name, str) for name in names)
-    return list(names) if told else None
+    """Returns class names as a list if they are `count` strings, else `None`."""
+    fit = isinstance(names, (list, tuple)) and len(names) == count and all(isinstance(name, str) for name in names)
+    return list(names) if fit else None
 
 
 def labels_beside(path):
-    """Returns the names of classes in a file next to a model's, or `None`.
+    """Reads the class names in the file next to a model's file, if there is one.
 
-    `mnist.labels.txt` is next to `mnist.keras`, and `labels.txt` in the directory of a run.
+    `mnist.labels.txt` belongs to `mnist.keras`, and `labels.txt` to all models in the directory of a run.
+
+    Returns:
+        A tuple, or `None`.
     """
     path = pathlib.Path(path)
     of_run = [path.with_name("labels.txt")] if path.with_name("recipe.json").is_file() else []
-    found = next((file for file in (path.with_suffix(".labels.txt"), *of_run) if file.is_file()), None)
-    return found and read_labels(found)
+    file = next((file for file in (path.with_suffix(".labels.txt"), *of_run) if file.is_file()), None)
+    return file and read_labels(file)

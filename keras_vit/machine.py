@@ -1,4 +1,4 @@
-"""What something was measured on."""
+"""Devices and versions for a measurement."""
 
 import importlib.metadata
 import os
@@ -10,7 +10,7 @@ PACKAGES = ("keras-vit", "keras", "tensorflow", "jax")
 
 
 def describe():
-    """Returns the devices and versions that this process computes with, as a dictionary for JSON."""
+    """Returns the devices and library versions of this process, as a dictionary for JSON."""
     others = [name for name in keras.distribution.list_devices() if not name.startswith("cpu")]
     return {
         "device": ", ".join([*others, f"{os.cpu_count()} CPU cores, {platform.machine()}"]),

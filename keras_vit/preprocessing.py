@@ -1,7 +1,8 @@
-"""Images of any size, prepared as the evaluation of a model's source did."""
+"""Prepares images of any size as the evaluation of a model's source did."""
 
 import math
 import os
+from typing import Any
 
 import keras
 import numpy as np
@@ -16,27 +17,32 @@ from keras_vit.resampling import resize_matrix
 DEFAULT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
 
 
-def preprocess(model, images):
+def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     """Resizes and crops images as the evaluation of the model's source did.
 
-    The rule stands in the metadata of the model's first layer: `"direct"` squashes the image to the model's size,
-    `"crop"` resizes its shorter side to `size / crop_pct` and takes the centre, as torchvision does. `"area"` averages
-    areas; with `antialias` Pillow resizes, else TensorFlow's bilinear rule does. `full_size` is for models that leave
-    the last rows and columns out, as timm's with patches of 14 do at 384 pixels: those are cut off at the end. Mean and
-    deviation are the first layer's own work.
+    The metadata of the model's first layer has the rule as `evaluation`:
+
+    - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
+      `size / crop_pct` and takes the centre, as torchvision does.
+    - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
+      `"area"` averages areas.
+    - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
+      ignore its last rows and columns. Images are resized to `full_size`, then cut.
+
+    The model's first layer applies mean and deviation.
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
         images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0
-            to 255, of any sizes; or one of these. Files are decoded as training decodes them: see `keras_vit.images`.
+            to 255, in any sizes; or a single one. Files are decoded as in training: see `keras_vit.images`.
 
     Returns:
         float32 array, `(batch, height, width, channels)`, pixels from 0 to 255.
 
     Raises:
-        TypeError: For what is no model, or no image.
-        ValueError: For a file that is no image or too large, or an array that holds no pixels.
-        FileNotFoundError: If a file is not there.
+        TypeError: If `model` is not a Keras model, or an image is of another type.
+        ValueError: For a file that is not an image or too large, or an array without pixels.
+        FileNotFoundError: If a file does not exist.
 
     Example:
 
@@ -44,13 +50,13 @@ def preprocess(model, images):
     (2, 224, 224, 3)
     """
     if not isinstance(model, keras.Model):
-        raise TypeError(f"`model` is a Keras model. Received: {type(model).__name__}")
+        raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
     images = _listed(images)
     if not images:
-        raise ValueError("There is no image to prepare. Received: an empty list")
+        raise ValueError("`images` must contain an image. Received: an empty list")
     shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
     if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
-        raise ValueError(f"A model of images of a known size is needed. Received: input shape {shape}")
+        raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
     *size, channels = shape[1:]
     rule = evaluation_rule(model)
     full = rule["full_size"]
@@ -58,13 +64,13 @@ def preprocess(model, images):
 
 
 def evaluation_rule(model):
-    """Returns how the evaluation of a model's source prepares images: what its first layer says, completed.
+    """Returns how the evaluation of a model's source prepares images, with defaults filled in.
 
     Returns:
         A dictionary of `resize`, `crop_pct`, `interpolation`, `antialias` and `full_size`; see `preprocess`.
 
     Raises:
-        ValueError: For a rule that is none, such as one of a damaged configuration.
+        ValueError: For an invalid rule, such as one from a damaged configuration.
     """
     size = list(model.input_shape[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
@@ -74,49 +80,49 @@ def evaluation_rule(model):
     if rule["resize"] == "crop":
         share = rule["crop_pct"]
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise ValueError(f"`crop_pct` is above 0 and at most 1. Received: crop_pct={share!r}")
+            raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
     checks.pair("full_size", rule["full_size"])
     return rule
 
 
 def stated_rule(model):
-    """Returns what a model's first layer says of the evaluation of its source, or an empty dictionary."""
+    """Returns the evaluation rule in the metadata of a model's first layer, or an empty dictionary."""
     return _metadata(model).get("evaluation", {})
 
 
 def stated_labels(model):
-    """Returns the names of a model's classes that travel with it, as a tuple, or `None`."""
+    """Returns the class names in a model's metadata as a tuple, or `None`."""
     names = fitting(_metadata(model).get("labels"), model.output_shape[-1])
     return names and tuple(names)
 
 
 def _is_own(model):
-    """Returns whether a model's first layer is in it, and not in another one nested in it."""
+    """Returns whether a model has the first layer itself, and not in a nested model."""
     return any(isinstance(layer, Rescale) for layer in model.layers)
 
 
 def _metadata(model):
-    """Returns the metadata of a model's first layer, also where the model is nested in another."""
+    """Returns the metadata of a model's first layer, also if the layer is in a nested model."""
     first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
     return {name: value for name, value in (first.metadata if first else {}).items() if value}
 
 
 def before_crop(side, rule):
-    """Returns the pixels out of which a side of the model's images is cut."""
+    """Returns the length in pixels from which a side of the model's images is cropped."""
     return math.floor(side / rule["crop_pct"] + 1e-6)
 
 
 def _prepare(image, size, rule):
-    """Returns one image, `(height, width, channels)`, resized and cropped."""
-    given = image.shape[:2]
+    """Resizes and crops one image, `(height, width, channels)`."""
+    shape = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
     target = [before_crop(side, rule) for side in size]
     if target[0] == target[1]:
-        larger = [int(target[0] * have / min(given)) for have in given]
+        larger = [int(target[0] * have / min(shape)) for have in shape]
     else:
-        ratio = min(have / want for have, want in zip(given, target))
-        larger = [round(have / ratio) for have in given]
+        ratio = min(have / want for have, want in zip(shape, target))
+        larger = [round(have / ratio) for have in shape]
     image = _resize(image, larger, rule)
     top, left = (round((have - want) / 2) for have, want in zip(image.shape, size))
     return image[top : top + size[0], left : left + size[1]]
@@ -133,7 +139,7 @@ def _resize(image, size, rule):
     bands = image[..., 0] if image.shape[2] == 1 else image
     if image.shape[2] in (1, 3) and bands.dtype == np.uint8:
         resized = np.asarray(Image.fromarray(bands).resize(size[::-1], method), "float32")
-    else:  # other numbers of channels, and floats, one by one
+    else:  # floats, and other numbers of channels, one by one
         parts = [
             Image.fromarray(band.astype("float32")).resize(size[::-1], method) for band in np.moveaxis(image, 2, 0)
         ]
@@ -142,17 +148,17 @@ def _resize(image, size, rule):
 
 
 def _areas(source, target, _):
-    """Returns the matrix that averages `source` samples of a line to `target` ones, by what each covers of them."""
+    """Returns the matrix that averages `source` samples of a line to `target` ones, weighted by overlap."""
     covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
     return np.diff(covered, axis=0) * target / source
 
 
 def _listed(images):
-    """Returns a list of images, given any number of them or a single one."""
+    """Returns images as a list, also a single one."""
     if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", 4) < 4:
         return [images]
     if isinstance(images, (bytes, dict)) or not hasattr(images, "__iter__"):
-        raise TypeError(f"`images` are image files or arrays, or a list of them. Received: {type(images).__name__}")
+        raise TypeError(f"`images` must be image files or arrays, or a list of them. Received: {type(images).__name__}")
     return list(images)
 
 
@@ -163,10 +169,12 @@ def _is_pillow(image):
 
 
 def _open(image, channels):
-    """Returns the pixels of a file or an array, `(height, width, channels)`."""
+    """Reads the pixels of a file or an array, `(height, width, channels)`."""
     if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
-            raise ValueError(f"Image files have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}")
+            raise ValueError(
+                f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
+            )
         return plain_pixels(image, channels) if _is_pillow(image) else read_pixels(image, channels)
     try:
         pixels = np.asarray(image)
@@ -175,7 +183,7 @@ def _open(image, channels):
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.ndim != 3:
         kind = f"an array of shape {pixels.shape}" if hasattr(image, "shape") else type(image).__name__
-        raise TypeError(f"An image is a file, or an array (height, width[, channels]). Received: {kind}")
+        raise TypeError(f"An image must be a file, or an array (height, width[, channels]). Received: {kind}")
     if not pixels.size:
-        raise ValueError(f"An image has pixels. Received: an array of shape {pixels.shape}")
+        raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
     return checks.pixels(pixels[None], (None, None, channels))[0]

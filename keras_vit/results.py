@@ -1,6 +1,7 @@
-"""What is done with a trained model: measure, export, look, predict."""
+"""Evaluates, exports, visualises and applies a trained model."""
 
 import math
+import os
 import pathlib
 
 import numpy as np
@@ -10,29 +11,31 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.preprocessing import preprocess
-from keras_vit.runs import need_tensorflow, pair_of
-from keras_vit.trained import find, probabilities
+from keras_vit.trained import Found, find, probabilities
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
 
-IMAGES, VALUES = 64, 2**24  # of files that are classified at a time, and values of their pixels, at most
+IMAGES, VALUES = 64, 2**24  # files per batch of `predict`, and pixel values per batch, at most
 
 
-def evaluate(target, split=None, *, arrays=None):
-    """Measures a trained model, and what was exported beside it, by the recipe's metrics.
+def evaluate(
+    target: os.PathLike | str | Found, split: str | None = None, *, arrays: tuple | None = None
+) -> dict[str, dict[str, float]]:
+    """Evaluates a trained model and its exports by the metrics of its recipe.
 
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)` to measure on in place of the recipe's data; needed for a run on arrays, and for a
-            `.keras` file outside of a run.
+        arrays: `(images, labels)` to evaluate on in place of the recipe's data; needed for a run on arrays, and for a
+            `.keras` file outside a run directory.
 
     Returns:
-        A dictionary from files to dictionaries from the recipe's `metrics`, such as `"accuracy"`, to numbers; the
-        artifacts are run in their own runtimes.
+        A dictionary from files to dictionaries from the recipe's `metrics`, such as `"accuracy"`, to numbers. Each
+        export runs in its own runtime.
 
     Raises:
-        ValueError, FileNotFoundError: As `load_run`, and for data that is not there or has other classes.
+        ValueError, FileNotFoundError: As `load_run`, and for data that is missing or has other classes.
     """
     need_tensorflow("Evaluation of a recipe")
     from keras_vit.training import evaluation
@@ -52,26 +55,26 @@ def evaluate(target, split=None, *, arrays=None):
 
 
 def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
-    """Exports a trained model as SavedModel and TFLite, and if asked in smaller formats and as ONNX.
+    """Exports a trained model as SavedModel and TFLite, and on request in smaller formats and as ONNX.
 
-    Formats that need calibration take 256 images of the recipe's training split, and are compared on a thousand of its
-    test split, by accuracy too.
+    Formats that need calibration use 256 images of the recipe's training split. They are compared with the model on
+    1,000 images of its test split, by accuracy too.
 
     Args:
         target: As in `load_run`.
         folder: Where to write `saved_model/` and `model.tflite`. If `None`: the run's directory; `NAME/` next to a file
             `NAME.keras`; `exports/NAME` for weights that ship with the package.
-        quantize: Formats of `export_tflite`, each written besides as `model-FORMAT.tflite`; the first two are then left
-            as they are where they are there.
-        onnx: Whether to write `model.onnx` too; likewise.
-        overwrite: Whether to replace what is there.
+        quantize: Formats of `export_tflite`, each also written as `model-FORMAT.tflite`. An existing SavedModel and
+            `model.tflite` are then kept.
+        onnx: Whether to write `model.onnx` too; existing ones are then kept likewise.
+        overwrite: Whether to replace existing files.
 
     Returns:
         A list of reports; see `export_tflite`.
 
     Raises:
-        ValueError: As `load_run`; for an unknown format, or calibration for a run on arrays or a `.keras` file outside
-            of a run: call `export_tflite` for that one.
+        ValueError: As `load_run`; for an unknown format; for calibration of a run on arrays or of a `.keras` file
+            outside a run directory: call `export_tflite` there.
     """
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
@@ -89,7 +92,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     need(quantize, onnx)
     calibration = None
     if set(quantize) & set(CALIBRATED):
-        _need_data(found, "its model, and `calibration`, to export_tflite")
+        _need_data(found, "its model and `calibration` to export_tflite")
         calibration, _ = some_images(model, recipe, recipe.data.train, 256)
         more["images"], more["classes"] = some_images(model, recipe, recipe.data.test, 1000)
     reports = []
@@ -100,7 +103,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
 
 
 def explain(target, files=(), folder=None):
-    """Draws what a trained model attends to, and the run's training curves if it has any.
+    """Draws what a trained model attends to, and the training curves of its run.
 
     Args:
         target: As in `load_run`.
@@ -113,7 +116,7 @@ def explain(target, files=(), folder=None):
     found = find(target)
     model, _, class_names = found.trained
     if not files:
-        _need_data(found, "image files to look at")
+        _need_data(found, "image files")
     images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
     from keras_vit import plots
     from keras_vit.training import history
@@ -135,14 +138,14 @@ def predict(target, files, top=3):
     Args:
         target: As in `load_run`.
         files: Paths of images, and of folders, which are searched with all their subfolders.
-        top: How many classes to name.
+        top: Number of classes per image.
 
     Returns:
-        For each image a list of `(class name, probability)`, likeliest first.
+        A list of `(class name, probability)` per image, most likely first.
 
     Raises:
         ValueError: As `load_run`, and for a file that cannot be read or a folder without images.
-        FileNotFoundError: As `load_run`, and for a file that is not there.
+        FileNotFoundError: As `load_run`, and for a file that does not exist.
     """
     found = []
     for _, classes, error in predictions(target, image_files(files), top):
@@ -153,15 +156,15 @@ def predict(target, files, top=3):
 
 
 def predictions(target, files, top=3):
-    """Yields what `predict` returns for one image after another; one that cannot be read ends nothing.
+    """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
         target: As in `load_run`.
-        files: Paths of images, any number of them.
+        files: Paths of images.
         top: As in `predict`.
 
     Yields:
-        The path, its list of `(class name, probability)`, and `None`; or the path, `None` and the error of reading it.
+        The path, its list of `(class name, probability)` and `None`; or the path, `None` and the reading error.
     """
     checks.positive(top=top)
     found = find(target)
@@ -174,18 +177,18 @@ def predictions(target, files, top=3):
                 images[path] = read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
-        answers = dict(zip(images, _probabilities(model, np.stack([*images.values()])))) if images else {}
+        predicted = dict(zip(images, _probabilities(model, np.stack([*images.values()])))) if images else {}
         for path in files[first : first + count]:
-            p = answers.get(path)
+            p = predicted.get(path)
             classes = None if p is None else [(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]]
             yield path, classes, errors.get(path)
 
 
 def image_files(paths):
-    """Returns the files among some paths, and the images in the folders among them, in order.
+    """Returns a list of files: those among the paths, and the images inside the folders among them.
 
     Raises:
-        FileNotFoundError: For a path that is not there.
+        FileNotFoundError: For a path that does not exist.
         ValueError: For a folder without images, or no path.
     """
     files = []
@@ -194,7 +197,7 @@ def image_files(paths):
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
         files += _in_folder(path) if path.is_dir() else [path]
     if not files:
-        raise ValueError("No image file was given.")
+        raise ValueError("At least one image file is needed. Received: none")
     return files
 
 
@@ -211,10 +214,10 @@ def _in_folder(folder):
 
 
 def source_of(found, split, arrays):
-    """Returns the images that a trained model is measured on, found to fit it.
+    """Returns the source of images that a trained model is evaluated on, checked against it.
 
     Args:
-        found: What `trained.find` returned.
+        found: The `Found` of `trained.find`.
         split: As in `evaluate`.
         arrays: As in `evaluate`.
     """
@@ -223,21 +226,21 @@ def source_of(found, split, arrays):
     (model, _, class_names), recipe = found.trained, found.recipe
     shape = model.input_shape[1:]
     if arrays is not None:
-        return sources.from_arrays(*pair_of(arrays), shape, len(class_names))
-    _need_data(found, "`arrays`, (images, labels), to measure on")
+        return sources.from_arrays(*checks.pair_of(arrays), shape, len(class_names))
+    _need_data(found, "`arrays`, (images, labels)")
     source = sources.check_fits(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
     sources.same_classes(class_names, source.class_names)
     return source
 
 
 def _need_data(found, instead):
-    """Raises ValueError, with what to pass instead, unless the data of a model's recipe can be read."""
+    """Raises ValueError, with what to pass instead, if a trained model has no recipe with data."""
     if found.alone:
         raise ValueError(
-            f"{found.file!r} is outside the directory of a run, without data. Pass that directory, or {instead}."
+            f"{found.file!r} has no data: it is outside a run directory. Pass a run directory, or {instead}."
         )
     if found.on_arrays:
-        raise ValueError(f"The run in {str(found.run)!r} was made on arrays. Pass {instead}.")
+        raise ValueError(f"The run in {str(found.run)!r} was trained on arrays. Pass {instead}.")
 
 
 def _probabilities(model, images):
@@ -245,7 +248,7 @@ def _probabilities(model, images):
 
 
 def read(found, files):
-    """Returns the pixels of image files as evaluation sees them."""
+    """Returns the pixels of image files, resized as in evaluation."""
     model = found.trained.model
     if found.alone:
         return preprocess(model, files)
@@ -256,7 +259,7 @@ def read(found, files):
 
 
 def some_images(model, recipe, split, count):
-    """Returns the first images of a split as evaluation sees them, and their classes."""
+    """Returns the first images of a split, resized as in evaluation, and their class indices."""
     need_tensorflow("Reading a recipe's data")
     from keras_vit.data import pipeline, sources
 

@@ -8,11 +8,10 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, check_recipe, from_recipe, load_recipe
-from keras_vit.pretrained import from_pretrained
-from keras_vit.training import devices, finetuning, rundir
+from keras_vit.training import devices, distillation, finetuning, rundir
 
 
-def datasets(recipe, *, train=None, validation=None):
+def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 
     Each pass over the training data is one epoch, newly shuffled and augmented.
@@ -28,7 +27,7 @@ def datasets(recipe, *, train=None, validation=None):
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit the model.
     """
-    need_tensorflow("A data pipeline")
+    devices.need_tensorflow("A data pipeline")
     from keras_vit.data import pipeline
 
     recipe = read_recipe(recipe)
@@ -76,13 +75,12 @@ def fit(
         OSError: When the training state cannot be written; the one before it is kept.
         KeyboardInterrupt: After Ctrl-C or SIGTERM, once the training state is saved; the same call resumes.
     """
-    need_tensorflow("Training from a recipe")
+    devices.need_tensorflow("Training from a recipe")
     checks.one_of("verbose", verbose, ("auto", 0, 1, 2))
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     from keras_vit.data import inspection
-    from keras_vit.training.loop import run_epochs
-    from keras_vit.training.run import Run
+    from keras_vit.training.loop import Run, run_epochs
 
     recipe = read_recipe(recipe)
     sources = sources_of(recipe, train, validation)
@@ -95,7 +93,7 @@ def fit(
         check_model(model, sources[0])
         finetuning.check_freeze(model, recipe.optim.freeze, recipe.optim.lora)
         model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
-        run = Run(recipe, model, *sources, folder, _teacher(recipe, teacher, model, place), place)
+        run = Run(recipe, model, *sources, folder, distillation.teacher_of(recipe, teacher, model, place), place)
         with rundir.claimed(folder, recipe, identity, sources[0].class_names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
             model = finished_model(run)
@@ -139,7 +137,7 @@ def sources_of(recipe, train=None, validation=None):
         found = [sources.check_fits(sources.load(recipe.data, split), shape, num_classes) for split in splits]
         sources.same_classes(*(source.class_names for source in found))
     else:
-        found = [sources.from_arrays(*pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
+        found = [sources.from_arrays(*checks.pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
     pipeline.steps_per_epoch(found[0], recipe)
     return found
 
@@ -161,44 +159,7 @@ def check_model(model, source):
         )
 
 
-def _teacher(recipe, given, model, place):
-    """Returns the model to distill from, or `None`."""
-    if not recipe.optim.distill:
-        if given is not None or recipe.optim.teacher is not None:
-            raise ValueError("A teacher needs optim.distill='soft' or 'hard'. Received: optim.distill=None")
-        return None
-    if given is None and recipe.optim.teacher is None:
-        raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
-    if given is not None and place.even:  # it was built on one device
-        given, weights = keras.models.clone_model(given), given.get_weights()
-        given.set_weights(weights)
-    if given is not None:
-        return given
-    if recipe.optim.teacher.endswith(".keras"):
-        return keras.models.load_model(recipe.optim.teacher)
-    return from_pretrained(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
-
-
 def _tensorboard(workdir):
     if importlib.util.find_spec("tensorboard") is None:
         raise ImportError("The logs need TensorBoard, which is not installed: pip install tensorboard.")
     return keras.callbacks.TensorBoard(str(workdir / "tensorboard"), write_graph=False)
-
-
-def pair_of(arrays):
-    """Returns arrays that are a pair `(images, labels)`; raises ValueError for anything else."""
-    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
-        raise ValueError(f"Arrays must be a pair (images, labels). Received: {type(arrays).__name__}")
-    return arrays
-
-
-def need_tensorflow(what):
-    """Raises ImportError, with what needs it, unless TensorFlow is installed; leaves GPUs to another backend."""
-    try:
-        importlib.import_module("tensorflow")
-    except ImportError:
-        raise ImportError(
-            f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
-            "On arrays, `model.fit(images, labels)` needs none."
-        ) from None
-    devices.leave_devices_to_jax()

@@ -1,5 +1,6 @@
-"""What was trained: a run, the weights of a recipe that ship with the package, or a `.keras` file."""
+"""Trained models: from a run, from the weights that ship with a recipe, or from a `.keras` file."""
 
+import os
 import pathlib
 from typing import NamedTuple
 
@@ -12,51 +13,51 @@ from keras_vit.training import rundir
 
 
 class Trained(NamedTuple):
-    """A trained model, and what is known of it."""
+    """A trained model with its recipe and class names."""
 
     model: keras.Model
-    recipe: config.Recipe | None  # `None` for a file outside of a run
+    recipe: config.Recipe | None  # `None` for a file outside a run directory
     class_names: tuple[str, ...]
 
 
 class Found(NamedTuple):
-    """A trained model, and where it and its data are."""
+    """A trained model, and where its files and data are."""
 
     trained: Trained
-    recipe: config.Recipe  # for a file outside of a run a stand-in, which says how images are resized
-    file: str  # its own, as `evaluate` lists it
-    home: pathlib.Path  # the folder for what is made of it
+    recipe: config.Recipe  # of a file outside a run directory: a stand-in that says how to resize images
+    file: str  # the model's file, as `evaluate` lists it
+    home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
-    on_arrays: bool = False  # whether the run was made on arrays
+    on_arrays: bool = False  # whether the run was trained on arrays
 
     @property
     def alone(self):
-        """Whether it is a file outside of a run."""
+        """Whether it is a file outside a run directory."""
         return self.trained.recipe is None
 
     @property
     def shipped(self):
-        """Whether its weights come with the package."""
+        """Whether its weights ship with the package."""
         return self.run is None and not self.alone
 
 
-def load_run(target, file=rundir.MODEL):
-    """Loads a trained model: from a run of yours, a `.keras` file, or a recipe whose weights ship with the package.
+def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
+    """Loads a trained model from a run directory, a `.keras` file, or the weights that ship with a recipe.
 
-    A `.keras` file inside the directory of a run has that run's recipe and classes. Of another one, the model's own
-    metadata says the names of the classes; without any, they are `"0"`, `"1"` and so on.
+    A `.keras` file in a run directory has the run's recipe and class names. Any other file has the class names in its
+    model's metadata, or `"0"`, `"1"` and so on.
 
     Args:
         target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights.
         file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
 
     Returns:
-        A named tuple of the `model`, its `recipe` (a `Recipe`, or `None` for a file outside of a run) and its
+        A `Trained` named tuple: `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and
         `class_names`.
 
     Raises:
-        ValueError: If `target` is none of these, or for a file that is damaged or holds no image classifier.
-        FileNotFoundError: If there is no such directory or file, or the run has not come to its end.
+        ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
+        FileNotFoundError: If the directory or file does not exist, or the run is not finished.
     """
     return find(target, file).trained
 
@@ -89,12 +90,12 @@ def find(target, file=rundir.MODEL):
 
 
 def _refuse(path, given, own):
-    """Raises an error if a path leads to no model, or leads nowhere."""
+    """Raises an error if a path exists but is no model, or does not exist."""
     if path.is_dir():
-        raise ValueError(f"{given!r} holds no run: it has no {rundir.RECIPE}.")
+        raise ValueError(f"{given!r} is not a run directory: it has no {rundir.RECIPE}.")
     if path.exists():
         raise ValueError(
-            f"A trained model is the directory of a run, a .keras file or a recipe's name. Received: {given!r}"
+            f"A trained model must be a run directory, a .keras file or a recipe's name. Received: {given!r}"
         )
     if rundir.is_run(own):
         raise FileNotFoundError(f"There is no run {given!r}. Did you mean {str(own)!r}?")
@@ -129,7 +130,7 @@ def _alone(path):
 
 
 def probabilities(model, outputs):
-    """Returns a model's outputs as probabilities, an array: the softmax of logits, unless the model ends in one."""
+    """Returns a model's outputs as probabilities, an array: their softmax, unless the model ends in one."""
     last = model
     while isinstance(last, keras.Model):
         last = last.layers[-1]
@@ -139,15 +140,15 @@ def probabilities(model, outputs):
 
 
 def _shapes(model, path):
-    """Returns (height, width) of a model's images and the number of its classes; ValueError if it has none."""
+    """Returns (height, width) of a model's images and its number of classes; raises ValueError without them."""
     try:
         given, gives = model.input_shape, model.output_shape
-    except (AttributeError, ValueError):  # of a subclass that was never called
+    except (AttributeError, ValueError):  # a subclass that was never called
         given = gives = None
     images = isinstance(given, tuple) and len(given) == 4 and None not in given[1:]
     if not (images and isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
         raise ValueError(
-            f"{str(path)!r} holds no image classifier, a model from (batch, height, width, channels) of a known size "
-            f"to (batch, classes) with two classes or more. Received: input shape {given}, output shape {gives}"
+            f"{str(path)!r} must be an image classifier, from (batch, height, width, channels) of known size to "
+            f"(batch, classes) with two classes or more. Received: input shape {given}, output shape {gives}"
         )
     return given[1:3], gives[1]

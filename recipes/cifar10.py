@@ -1,8 +1,8 @@
-"""CIFAR-10 from scratch by a plain ViT of patches of 4, for a GPU.
+"""CIFAR-10 from scratch: a plain ViT with patches of 4 pixels, for a GPU.
 
 python -m keras_vit fit cifar10
 
-About 0.6 GMACs an image, 300 epochs. On a CPU, `cifar10_hybrid` is the recipe.
+About 0.6 GMACs per image, 300 epochs. On a CPU, use `cifar10_hybrid`.
 """
 
 from keras_vit.config import Augment, Data, Optim, Recipe

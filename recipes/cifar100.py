@@ -1,8 +1,8 @@
-"""CIFAR-100 from scratch: 50,000 images of 32 x 32 in a hundred classes, by convolutions and blocks, for a GPU.
+"""CIFAR-100 from scratch: 50,000 images of 32 x 32 pixels in a hundred classes, with a convolutional stem, for a GPU.
 
 python -m keras_vit fit cifar100
 
-The plan of `cifar10_hybrid`, wider, longer, and with the mixing that few images a class need.
+The architecture of `cifar10_hybrid`, but wider and trained longer. A class has few images, so MixUp and CutMix are on.
 """
 
 from keras_vit.config import Augment, Data, Optim, Recipe

@@ -1,10 +1,10 @@
-"""scikit-learn's 1,797 handwritten digits, 8 x 8 pixels, which need no network.
+"""scikit-learn's 1,797 handwritten digits, 8 x 8 pixels: no download.
 
 python -m keras_vit fit digits
 
 Reaches 98.5 % on 359 held-out digits (mean of seeds 0, 1, 2: 98.6, 98.1, 98.9) in about a minute on two CPU cores.
-A support-vector machine with radial basis functions gets 99 %; a ViT has to learn from 1,258 images that pixels have
-neighbours, which the augmentation helps it do.
+A support-vector machine with radial basis functions gets 99 %. A ViT must learn from 1,258 images which pixels are
+neighbours; augmentation helps.
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe

@@ -1,8 +1,8 @@
-"""Fashion-MNIST: 60,000 pictures of clothes for training, 10,000 for the test.
+"""Fashion-MNIST: 60,000 training and 10,000 test images of clothes.
 
 python -m keras_vit fit fashion_mnist
 
-The model of `mnist`, with the flip that clothes allow.
+The model of `mnist`. Images are flipped, because mirrored clothes are still clothes.
 """
 
 from keras_vit.config import Augment, Data, Optim, Recipe

@@ -1,8 +1,8 @@
-"""Oxford Flowers, 102 kinds, from B/32 pre-trained on ImageNet-21k, 500 steps of 512 images at 384 x 384.
+"""Oxford Flowers, 102 classes, with B/32 pre-trained on ImageNet-21k: 500 steps of 512 images at 384 x 384.
 
 python -m keras_vit fit finetune_flowers
 
-big_vision's `transfer.py`, published 99.43 % (mean of five). 918 images are 1.75 steps: 286 epochs.
+big_vision's `transfer.py`: published 99.43 % (mean of five runs).
 """
 
 from keras_vit.config import Augment, Data, Optim, Recipe
@@ -14,7 +14,10 @@ recipe = Recipe(
     name="finetune_flowers",
     model=dict(variant="B/32", weights=AUGREG, image_size=384, num_classes=102),
     data=Data(source="tfds:oxford_flowers102", train="train[:90%]", validation="train[90%:]", test="test",
-              batch_size=64, resize=448, method="area", antialias=False),
+              batch_size=64, resize=448, method="area", antialias=False),  # then the central 384: as in big_vision
     augment=Augment(crop="inception", flip=True),
-    optim=Optim(optimizer="sgd", epochs=286, learning_rate=0.003, weight_decay=0.0, warmup_epochs=57.0, accumulate=8),
+    optim=Optim(optimizer="sgd", learning_rate=0.003, weight_decay=0.0,
+                epochs=286,  # 918 images are 1.75 steps an epoch
+                warmup_epochs=57.0,  # 100 steps
+                accumulate=8),  # 8 x 64 = 512 images a step
 )  # fmt: skip

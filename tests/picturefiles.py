@@ -1,4 +1,4 @@
-"""Image files of every kind, encoded, and files that are none or too much."""
+"""Image files of every kind, encoded, and files that are refused."""
 
 import io
 import os
@@ -52,7 +52,7 @@ def bomb(side):
 
 def gif(canvas, *frames):
     """Returns a GIF of a canvas `(width, height)` and frames `(left, top, width, height)`."""
-    found = b"GIF89a" + struct.pack("<HHBBB", *canvas, 0xF7, 5, 0) + bytes(range(256)) * 3
+    data = b"GIF89a" + struct.pack("<HHBBB", *canvas, 0xF7, 5, 0) + bytes(range(256)) * 3
     for frame in frames:
         plain = saved(Image.new("P", frame[2:], 77), "GIF")
         at = 13 + (6 << (plain[10] & 7))
@@ -64,8 +64,8 @@ def gif(canvas, *frames):
         flags = plain[at + 9]
         local = plain[13 : 13 + (6 << (plain[10] & 7))] if not flags & 0x80 else b""
         kind = flags | 0x80 | (plain[10] & 7)
-        found += b"," + struct.pack("<4HB", *frame, kind) + local + plain[at + 10 : -1]
-    return found + b";"
+        data += b"," + struct.pack("<4HB", *frame, kind) + local + plain[at + 10 : -1]
+    return data + b";"
 
 
 moving = {"save_all": True, "append_images": LATER}
@@ -107,10 +107,10 @@ JPEGS = {
     "turned.jpg": saved(FIRST, "JPEG", quality=90, exif=TURNED),
 }
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 12\n%%EndComments\nshowpage\n%%EOF\n"
-REFUSED = {  # name: (bytes, what is said of it)
-    "text.png": (b"no image", "is no image of a kind that is read: PNG, JPEG, BMP, GIF, WEBP"),
-    "eps.png": (EPS, "is no image of a kind that is read"),
-    "tiff.png": (saved(FIRST, "TIFF"), "is no image of a kind that is read"),
+REFUSED = {  # name: (bytes, the reason)
+    "text.png": (b"no image", "is not a PNG, JPEG, BMP, GIF or WebP image"),
+    "eps.png": (EPS, "is not a PNG, JPEG, BMP, GIF or WebP image"),
+    "tiff.png": (saved(FIRST, "TIFF"), "is not a PNG, JPEG, BMP, GIF or WebP image"),
     "side.png": (bomb(20_000), "is too large: it has more than 128 million pixels"),
     "lies.png": (png(GREY[:, :3], 8, 2, 2**30, 2**30), "is too large: it has more than 128 million pixels"),
     "area.png": (png(GREY[:1], 8, 0, 12_000, 12_000), "is too large: it has more than 128 million pixels"),
@@ -124,7 +124,7 @@ REFUSED = {  # name: (bytes, what is said of it)
 
 
 def irregular(folder):
-    """Makes what is no regular file; returns the paths."""
+    """Makes a pipe, a folder, a link to a device and a socket; returns the paths."""
     os.mkfifo(folder / "pipe.png")
     (folder / "folder.png").mkdir()
     os.symlink("/dev/zero", folder / "device.png")

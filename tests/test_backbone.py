@@ -36,7 +36,7 @@ def test_a_sequence_of_blocks_is_one_too():
     assert backbone(keras.Sequential([model, keras.layers.Dense(2)])) is model
 
 
-def test_without_one_vit_it_is_said():
+def test_a_model_without_exactly_one_vit_is_one_clear_error():
     with pytest.raises(ValueError, match="Received: 'm.keras'"):
         backbone("m.keras")
     dense = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="dense")
@@ -47,7 +47,7 @@ def test_without_one_vit_it_is_said():
         backbone(keras.Model(images, one(images) + two(images)))
 
 
-def test_a_vit_that_is_not_called_once_in_a_graph_is_to_be_passed_itself():
+def test_a_vit_that_is_not_called_once_in_a_graph_must_be_passed_itself():
     inner, images, others = tiny(), keras.Input((8, 8, 3)), keras.Input((8, 8, 3))
     twins = keras.Model([images, others], inner(images) - inner(others), name="twins")
     frames = keras.Input((2, 8, 8, 3))

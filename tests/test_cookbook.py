@@ -43,14 +43,14 @@ def test_damaged_or_missing_weights_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(cookbook, "load_recipe", lambda name: recipe)
     assert cookbook.weights_path(recipe) == tmp_path / "x.keras"
     (tmp_path / "x.keras").write_bytes(b"whole".replace(b"o", b"p"))
-    with pytest.raises(ValueError, match="is damaged: SHA-256"):
+    with pytest.raises(ValueError, match="is damaged: its SHA-256 must be"):
         cookbook.weights_path(recipe)
     with pytest.raises(ValueError, match="'y' has no trained weights"):
         cookbook.weights_path(cookbook.config.Recipe(name="y", model={}))
 
 
 def test_weights_of_another_model_are_refused():
-    with pytest.raises(ValueError, match=r"'mnist.keras' are of another model. Different: depth."):
+    with pytest.raises(ValueError, match=r"'mnist.keras' do not fit this model. Different: depth."):
         keras_vit.from_recipe("mnist", {"model.depth": 4}, pretrained=True)
     half = keras_vit.from_recipe("mnist", {"model.dtype": "mixed_bfloat16"}, pretrained=True)
     assert half.get_layer("block_0").compute_dtype == "bfloat16"
@@ -92,7 +92,7 @@ def test_a_recipe_of_your_own(tmp_path):
     path.write_text(source.replace('name="digits"', 'name="mine"'))
     assert keras_vit.load_recipe(path).name == "mine"
     path.write_text("recipes = 3")
-    with pytest.raises(ValueError, match=r"mine.py' does not define `recipe`"):
+    with pytest.raises(ValueError, match=r"mine.py' must define `recipe`"):
         keras_vit.load_recipe(path)
 
 
@@ -126,10 +126,10 @@ def test_same_seed_same_model():
         ("digit", {}, "'digit'. Did you mean 'digits'"),
         ("digits", {"model.widht": 3}, "'widht'. Did you mean 'width'"),
         ("digits", {"model.image_size": 9}, "9 x 9"),
-        ("digits", {"data.resize": 7}, "data.resize is at least the .*8 pixels.* which are cut out. Received: 7"),
+        ("digits", {"data.resize": 7}, "data.resize must be at least 8, the pixels that are cut out. Received: 7"),
         ("digits", {"augment.crop": "resized"}, "needs augment.crop_resize"),
         ("digits", {"model.channels": 4, "augment.jitter": 0.1}, "1 or 3 channels. Received: channels=4"),
-        ("digits", {"model.stem": keras.layers.Conv2D(4, 3)}, "plain values"),
+        ("digits", {"model.stem": keras.layers.Conv2D(4, 3)}, "values for JSON only"),
     ],
 )
 def test_bad_names_are_named(name, changes, said):
@@ -158,7 +158,7 @@ def test_a_path_to_something_else_is_named(tmp_path, monkeypatch):
     (tmp_path / "digits").mkdir()
     assert keras_vit.load_recipe("digits").name == "digits"  # a folder of that name hides no recipe
     for name in ("a.txt", ".", "digits/"):
-        with pytest.raises(ValueError, match=f"^A recipe is a name or a Python file. Received: '{name}'$"):
+        with pytest.raises(ValueError, match=f"^A recipe must be a name or a Python file. Received: '{name}'$"):
             keras_vit.load_recipe(name)
 
 

@@ -33,12 +33,12 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
 
 
 def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
-    script = (
-        "import os, sys, signal; from keras_vit import files\n"
-        "with files.replacing(sys.argv[1]) as temporary:\n"
+    script = (  # the file by itself: importing the package would take seconds
+        "import os, runpy, sys, signal\n"
+        "with runpy.run_path(sys.argv[1])['replacing'](sys.argv[2]) as temporary:\n"
         "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.json")], env={**os.environ})
+    subprocess.run([sys.executable, "-c", script, files.__file__, str(tmp_path / "a.json")])
     (left,) = tmp_path.iterdir()
     folder = tmp_path / f"{files.UNFINISHED}x"
     (folder / "inside").mkdir(parents=True)

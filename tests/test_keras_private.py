@@ -48,11 +48,22 @@ def test_dense_kernel():
     assert not np.array_equal(keras.ops.convert_to_numpy(dense.kernel), kernel)
 
 
+def test_data_layer_get_seed_generator():
+    pytest.importorskip("tensorflow")
+    layer = keras.layers.RandomFlip(seed=3)
+    generator = keras_private.tf_data_generator(layer)
+    assert isinstance(generator, keras.random.SeedGenerator) and generator is keras_private.tf_data_generator(layer)
+    assert (generator is layer.generator) == (keras.backend.backend() == "tensorflow")
+    assert layer.backend.name == keras.backend.backend()
+
+
 @pytest.mark.parametrize("make", [optimizers.AdamW, keras.optimizers.SGD])
 def test_optimizer_averages(make):
     variable = keras.Variable(np.ones(2, "float32"))
     optimizer = make(0.5, use_ema=True, ema_momentum=0.5)
-    optimizer.apply([keras.ops.ones(2)], [variable])
+    optimizer.build([variable])
+    for _ in range(2):
+        optimizer.apply([keras.ops.ones(2)])
     ((found, average),) = keras_private.ema_weights(optimizer)
     assert found is variable and not np.array_equal(
         keras.ops.convert_to_numpy(average.value), keras.ops.convert_to_numpy(variable.value)

@@ -34,7 +34,7 @@ def test_partial_area_is_that_above_a_sensitivity_of_80_percent():
 
 
 def test_partial_area_needs_two_classes():
-    with pytest.raises(ValueError, match="needs images of two classes. Received: 3 classes"):
+    with pytest.raises(ValueError, match="must have images of both of two classes. Received: 3 classes"):
         metrics.measure(("partial_auc",), np.zeros((2, 3)), np.array([0, 1]))
-    with pytest.raises(ValueError, match="Received: 2 classes, of which there are images of 1"):
+    with pytest.raises(ValueError, match="Received: 2 classes, images of 1"):
         metrics.measure(("partial_auc",), np.zeros((2, 2)), np.array([0, 0]))

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom at small size, and are committed with clean outputs of a whole run."""
+"""The notebooks run from top to bottom at small size, and are committed with clean outputs of a full run."""
 
 import ast
 import json
@@ -19,7 +19,7 @@ SMALL = {
     "5_build_your_own": {"epochs": 1, "limit": 64},
 }  # fmt: skip
 PREPARED = ("1_train_mnist", "3_look_inside", "4_export")  # read data of tensorflow-datasets
-# Nothing of the notebook before; and compiling takes longer than running here.
+# Clears the previous notebook's names. Compiling takes longer than running here.
 FIRST = "%reset -f\nimport tensorflow as tf; tf.config.run_functions_eagerly(True)"
 UNWANTED = re.compile(r"warning|traceback|/home/|/root/|/tmp/|site-packages|\b[IWE]\d{4} \d\d:", re.IGNORECASE)
 
@@ -33,20 +33,20 @@ def tagged(cell):
 
 
 def kinds(cell):
-    """Returns what a cell gave, such as {"stdout", "image/png"}; a library may log more on a slow machine."""
-    found = [{output["name"]} if "name" in output else set(output["data"]) for output in cell.get("outputs", ())]
-    return set().union(*found) - {"stderr"}
+    """Returns the kinds of a cell's outputs, such as {"stdout", "image/png"}, without logs."""
+    outputs = [{output["name"]} if "name" in output else set(output["data"]) for output in cell.get("outputs", ())]
+    return set().union(*outputs) - {"stderr"}
 
 
 @pytest.fixture(scope="module")
 def kernel():
-    """One process for all, which imports TensorFlow once."""
+    """One process for all notebooks: it imports TensorFlow once."""
     for module in ("tensorflow", "nbclient", "ipykernel"):
         pytest.importorskip(module)
     from jupyter_client import KernelManager
 
     kernel = KernelManager(kernel_name="python3")
-    # Without the tests' own backend of matplotlib: a notebook has another.
+    # A notebook has its own matplotlib backend, not the tests'.
     kernel.start_kernel(env={name: value for name, value in os.environ.items() if name != "MPLBACKEND"})
     yield kernel
     kernel.shutdown_kernel(now=True)
@@ -56,14 +56,15 @@ def test_all_are_here():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(SMALL)
 
 
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1, as .ci/run does")
 @pytest.mark.parametrize("name", SMALL)
 def test_runs_from_top_to_bottom(name, tmp_path, kernel):
     if name in PREPARED and "TFDS_DATA_DIR" not in os.environ:
         pytest.skip("TFDS_DATA_DIR is not set")
     run = runpy.run_path(str(FOLDER / "run.py"))["run"]
     done = run(FOLDER / f"{name}.ipynb", tmp_path, first=FIRST, kernel=kernel, **SMALL[name])
-    for found, committed in zip(done.cells, cells(name), strict=True):
-        assert kinds(found) == kinds(committed), found.source
+    for new, committed in zip(done.cells, cells(name), strict=True):
+        assert kinds(new) == kinds(committed), new.source
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -76,7 +77,7 @@ def test_a_cell_that_writes_can_run_again(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_what_is_committed_is_a_whole_run(name):
+def test_what_is_committed_is_a_full_run(name):
     code = [cell for cell in cells(name) if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     for cell in code:
@@ -90,14 +91,14 @@ def test_what_is_committed_is_a_whole_run(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_what_is_committed_holds_nothing_of_a_machine(name):
+def test_what_is_committed_has_no_metadata_of_a_machine(name):
     metadata = json.loads((FOLDER / f"{name}.ipynb").read_text())["metadata"]
     assert set(metadata) == {"kernelspec"} and metadata["kernelspec"]["name"] == "python3"
     assert all(set(cell["metadata"]) <= {"tags"} for cell in cells(name))
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_sizes_stand_in_one_cell(name):
+def test_sizes_are_in_one_cell(name):
     [cell] = [cell for cell in cells(name) if tagged(cell)]
     assigned = {node.targets[0].id for node in ast.parse("".join(cell["source"])).body}
     assert set(SMALL[name]) <= assigned

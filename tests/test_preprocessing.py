@@ -1,7 +1,8 @@
+import functools
 import importlib.util
 import os
 import pathlib
-import re
+from functools import partial
 
 import keras
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 
 from keras_vit import preprocess, vit
 from keras_vit.preprocessing import stated_labels
+from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
 
@@ -18,8 +20,16 @@ DIRECT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "an
 PHOTO = np.random.default_rng(0).integers(0, 256, (37, 50, 3)).astype("uint8")
 
 
-def model(rule=None, size=16, **options):
-    return vit("mu/4", image_size=size, metadata={"evaluation": rule} if rule else None, **options)
+@functools.cache
+def built(size, channels):
+    return vit("mu/4", image_size=size, channels=channels, depth=1)
+
+
+def model(rule=None, size=16, channels=3):
+    """Returns a model with an evaluation rule: always the same one of its size."""
+    model = built(size, channels)
+    model.get_layer("rescale").metadata = {"evaluation": rule} if rule else {}
+    return model
 
 
 @pytest.mark.parametrize("shape", [(37, 50), (50, 37), (10, 10), (300, 20)])
@@ -85,7 +95,7 @@ def test_bad_images_are_named(tmp_path):
     (tmp_path / "text.png").write_text("hello")
     (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 20)
     for name in ("text.png", "cut.png"):
-        with pytest.raises(ValueError, match=f"{name}.*is no image"):
+        with pytest.raises(ValueError, match=f"{name}.*is not a PNG, JPEG"):
             preprocess(model(), [tmp_path / name])
     with pytest.raises(FileNotFoundError, match=r"none.png"):
         preprocess(model(), tmp_path / "none.png")
@@ -95,7 +105,7 @@ def test_bad_images_are_named(tmp_path):
         preprocess(model(), [])
     with pytest.raises(ValueError, match="multiply by 255"):
         preprocess(model(), [PHOTO / 255])
-    with pytest.raises(ValueError, match="another shape"):
+    with pytest.raises(ValueError, match="must have the shape that the model takes"):
         preprocess(model(), [PHOTO[..., :2]])
     with pytest.raises(ValueError, match="1 or 3 channels"):
         preprocess(model(channels=5), ["a.png"])
@@ -108,31 +118,34 @@ def test_bad_images_are_named(tmp_path):
         preprocess(model({**CROP, "resize": "pad"}), [PHOTO])
 
 
-@pytest.mark.parametrize(
-    "images, said",
-    [
-        (None, "Received: NoneType"),
-        (3, "Received: int"),
-        ({"a": PHOTO}, "Received: dict"),
-        (b"a.png", "Received: bytes"),
-        ([None], "Received: NoneType"),
-        ([PHOTO, 3.5], "Received: float"),
-        ([b"a.png"], "Received: bytes"),
-        ([{"a": 1}], "Received: dict"),
-        ([[[1, 2], [3]]], "Received: list"),
-        (np.float32(3), r"Received: an array of shape \(\)"),
-        ([PHOTO[None]], r"Received: an array of shape \(1, 37, 50, 3\)"),
-    ],
-)
-def test_other_things_than_images_are_named(images, said):
-    with pytest.raises(TypeError, match=said):
-        preprocess(model(), images)
+def test_other_things_than_images_are_named():
+    wrong = []
+    for images, received in [
+        (None, "NoneType"),
+        (3, "int"),
+        ({"a": PHOTO}, "dict"),
+        (b"a.png", "bytes"),
+        ([None], "NoneType"),
+        ([PHOTO, 3.5], "float"),
+        ([b"a.png"], "bytes"),
+        ([{"a": 1}], "dict"),
+        ([[[1, 2], [3]]], "list"),
+        (np.float32(3), "an array of shape ()"),
+        ([PHOTO[None]], "an array of shape (1, 37, 50, 3)"),
+    ]:
+        try:
+            preprocess(model(), images)
+        except TypeError as error:
+            wrong += [] if f"Received: {received}" in str(error) else [f"{received}: {error}"]
+        else:
+            wrong.append(f"{received}: no error")
+    assert not wrong
 
 
-@pytest.mark.parametrize("other", [None, "model.keras", PHOTO, keras.layers.Dense(1)])
-def test_another_thing_than_a_model_is_named(other):
-    with pytest.raises(TypeError, match=f"`model` is a Keras model. Received: {type(other).__name__}"):
-        preprocess(other, PHOTO)
+def test_another_thing_than_a_model_is_named():
+    for other in [None, "model.keras", PHOTO, keras.layers.Dense(1)]:
+        with pytest.raises(TypeError, match=f"`model` must be a Keras model. Received: {type(other).__name__}"):
+            preprocess(other, PHOTO)
 
 
 def test_a_model_of_one_s_own_class_has_no_known_size():
@@ -167,18 +180,16 @@ def test_is_what_transformers_does():
     np.testing.assert_allclose(preprocess(model({**DIRECT, "antialias": True}), PHOTO)[0], theirs, atol=1.01)
 
 
-@pytest.mark.parametrize(
-    "rule, said",
-    [
-        ({**CROP, "crop_pct": "0.9"}, "crop_pct='0.9'"),
-        ({**CROP, "crop_pct": None}, "crop_pct=None"),
-        ({**CROP, "interpolation": ["bicubic"]}, "interpolation="),
-        ({**DIRECT, "full_size": "384"}, "full_size='384'"),
-    ],
-)
-def test_a_rule_of_a_damaged_configuration_is_named(rule, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        preprocess(model(rule), [PHOTO])
+def test_a_rule_of_a_damaged_configuration_is_named():
+    assert not unexpected(
+        (partial(preprocess, vit("mu/4", image_size=16, depth=1, metadata={"evaluation": rule}), [PHOTO]), pattern)
+        for rule, pattern in [
+            ({**CROP, "crop_pct": "0.9"}, "crop_pct='0.9'"),
+            ({**CROP, "crop_pct": None}, "crop_pct=None"),
+            ({**CROP, "interpolation": ["bicubic"]}, "interpolation="),
+            ({**DIRECT, "full_size": "384"}, "full_size='384'"),
+        ]
+    )
 
 
 def test_what_travels_is_found_in_a_nested_model():

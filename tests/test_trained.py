@@ -78,7 +78,7 @@ def test_a_recipe_s_own_weights():
 @pytest.mark.parametrize("name", ["nonsense", "last.keras", "", None])
 def test_unknown_files_of_a_run_are_refused(name, folder):
     for target in (folder, "mnist"):
-        with pytest.raises(ValueError, match="`file` is one of 'model.keras', 'best.keras'. Received: file="):
+        with pytest.raises(ValueError, match="`file` must be one of 'model.keras', 'best.keras'. Received: file="):
             trained.load_run(target, name)
 
 
@@ -127,13 +127,13 @@ def two(path):
 @pytest.mark.parametrize(
     "make, said",
     [
-        (text, "is damaged, or no Keras model: no zip archive"),
-        (half, "is damaged, or no Keras model: no zip archive"),
-        (flipped, "is damaged, or no Keras model: "),
-        (archive, "is damaged, or no Keras model: "),
-        (vectors, r"holds no image classifier, .* Received: input shape \(None, 4\)"),
-        (maps, r"holds no image classifier, .* Received: input shape \(None, None, None, 3\)"),
-        (two, r"holds no image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
+        (text, "is damaged, or not a Keras model: not a zip archive"),
+        (half, "is damaged, or not a Keras model: not a zip archive"),
+        (flipped, "is damaged, or not a Keras model: "),
+        (archive, "is damaged, or not a Keras model: "),
+        (vectors, r"must be an image classifier, .* Received: input shape \(None, 4\)"),
+        (maps, r"must be an image classifier, .* Received: input shape \(None, None, None, 3\)"),
+        (two, r"must be an image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
     ],
 )
 def test_what_is_no_image_classifier_is_named(make, said, tmp_path):
@@ -159,9 +159,9 @@ def test_any_keras_model_of_images_and_classes_is_one(tmp_path):
         (
             "a.txt",
             ValueError,
-            "A trained model is the directory of a run, a .keras file or a recipe's name. Received: 'a.t",
+            "A trained model must be a run directory, a .keras file or a recipe's name. Received: 'a.t",
         ),
-        (".", ValueError, "'.' holds no run: it has no recipe.json."),
+        (".", ValueError, "'.' is not a run directory: it has no recipe.json."),
         ("nothing", ValueError, "There is no recipe 'nothing'."),
         ("digits", ValueError, "The recipe 'digits' has no trained weights"),
     ],
@@ -204,5 +204,5 @@ def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):
         .replace("num_classes=10", "num_classes=3")
     )
     (tmp_path / "mine.py").write_text(text)
-    with pytest.raises(ValueError, match=r"are of another model. Different: num_classes"):
+    with pytest.raises(ValueError, match=r"do not fit this model. Different: num_classes"):
         trained.load_run(tmp_path / "mine.py")

@@ -1,4 +1,4 @@
-"""Published checkpoints: read them into a model, write them from one."""
+"""Loads published checkpoints into models, and saves models as checkpoints."""
 
 from keras_vit.checkpoints.load import from_checkpoint, load_weights
 from keras_vit.checkpoints.published import list_checkpoints

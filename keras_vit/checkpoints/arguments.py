@@ -1,24 +1,24 @@
-"""A model's arguments, read off its layers."""
+"""Reads the arguments of `vit` off a model's layers."""
 
 import keras
 import numpy as np
 
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 
-RESCALE = (Rescale, keras.layers.Rescaling)  # the second in files of this package's first weeks
+RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
 
 def arguments_of(model):
-    """Returns the arguments of `keras_vit.vit` that make a model like this one.
+    """Returns the arguments of `keras_vit.vit` that build a model like this one.
 
     Args:
-        model: A model from `keras_vit.vit`, or one with its layers under its names.
+        model: A model from `keras_vit.vit`, or one with the same layers under the same names.
 
     Returns:
         A dictionary; `stem` is the stem layer itself, or `None`.
 
     Raises:
-        ValueError: If the model has not the layers of one.
+        ValueError: If the model lacks one of these layers.
     """
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     blocks = [layers[f"block_{i}"] for i in range(sum(isinstance(x, TransformerBlock) for x in layers.values()))
@@ -28,7 +28,7 @@ def arguments_of(model):
     missing = [name for name, kind in kinds.items() if not isinstance(layers.get(name), kind)]
     if missing:
         raise ValueError(
-            f"A model of `keras_vit.vit` is needed. Received: {getattr(model, 'name', model)!r}, which lacks "
+            f"`model` must be a model from `keras_vit.vit`. Received: {getattr(model, 'name', model)!r}, which lacks "
             f"{', '.join(missing)}"
         )
     encoder, block, rescale, names = layers["encoder"], blocks[0], layers["rescale"], list(layers)
@@ -65,7 +65,7 @@ def arguments_of(model):
 
 
 def _statistics(rescale):
-    """Returns the mean and the deviation of the first layer."""
+    """Returns the mean and the deviation of the first layer, as arguments."""
     if isinstance(rescale, Rescale):
         return {"mean": rescale.mean, "std": rescale.std}
     std = 1 / (255 * np.asarray(rescale.scale))

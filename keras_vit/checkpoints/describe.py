@@ -1,35 +1,67 @@
-"""What a checkpoint is: its format, the architecture that it describes, and what it tells of its source."""
+"""What a checkpoint says of its model: its format, the arguments of `vit`, the evaluation, and where each is from."""
 
 import inspect
+from typing import NamedTuple
 
 from keras_vit.checkpoints import google, huggingface, own, timm
-from keras_vit.checkpoints.tables import listing
+from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
 FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface, own)}
 NOTES = "the file's own notes"
-FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # what weights alone do not show
-NOTED = (*FUNCTION, "image_size")  # what a file's own notes may add to its tensors
-STEM = ("epsilon", "standardize")  # likewise of a `ResNetStem`
+FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # weights alone do not show these
+NOTED = (*FUNCTION, "image_size")  # the notes in a file may add these
+STEM = ("epsilon", "standardize")  # and these of a `ResNetStem`
+
+
+class Description(NamedTuple):
+    """What a checkpoint says of its model.
+
+    `names` maps canonical names to places in the file. `arguments` are `vit`'s, `evaluation` says how the source
+    prepares images, and `origins` says where the arguments that no tensor shows are from.
+    """
+
+    form: Format
+    names: dict
+    arguments: dict
+    evaluation: dict
+    origins: dict
+
+    @property
+    def grid(self):
+        """The source's patches as `(rows, columns)`, if its image size is known."""
+        return grid(self.arguments) if "image_size" in self.arguments else None
 
 
 def recognise(checkpoint, name="auto"):
-    """Returns the `Format` of a checkpoint, and where each canonical name is found in it."""
-    found = [form for form in FORMATS.values() if form.detect(checkpoint.shapes)]
-    form = FORMATS[name] if name != "auto" else found[0] if found else None
-    if form not in found:
-        known = name if form else ", ".join(name for name, form in FORMATS.items() if form.express)
+    """Returns the `Format` of a checkpoint, and a dictionary from canonical names to places in it."""
+    detected = [form for form in FORMATS.values() if form.detect(checkpoint.shapes)]
+    form = FORMATS[name] if name != "auto" else detected[0] if detected else None
+    if form not in detected:
+        expected = name if form else ", ".join(name for name, form in FORMATS.items() if form.express)
         raise ValueError(
-            f"{str(checkpoint.path)!r} is no Vision Transformer of {known}. "
-            f"It has {listing(checkpoint.shapes) or 'no tensors'}"
+            f"{str(checkpoint.path)!r} must be a Vision Transformer of {expected}. "
+            f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}"
         )
     return form, form.canonical(checkpoint.shapes)
 
 
-def describe(checkpoint, form, names):
-    """Returns what `Format.architecture` does, with what `save_checkpoint` noted in the file before all else."""
+def describe(checkpoint, name="auto"):
+    """Reads a checkpoint's `Description` off its tensors, its configuration, and the notes of `save_checkpoint` first.
+
+    Args:
+        checkpoint: An open `Checkpoint`.
+        name: Name of its format, or `"auto"`.
+
+    Returns:
+        A `Description`.
+
+    Raises:
+        ValueError: If it is not of the format, or its configuration is damaged.
+    """
+    form, names = recognise(checkpoint, name)
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
     defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
     try:
@@ -45,13 +77,13 @@ def describe(checkpoint, form, names):
         evaluation = dict(evaluation)
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
-            f"What is said of {str(checkpoint.path)!r} beside its weights is none of {form.name}'s: {error}"
+            f"The configuration of {str(checkpoint.path)!r} does not describe a model of {form.name}: {error}"
         ) from None
-    return arguments, evaluation, origins
+    return Description(form, names, arguments, evaluation, origins)
 
 
 def class_names(checkpoint, count):
-    """Returns the names of the classes that a source tells, as `labels` of a model's metadata; `{}` if it tells none.
+    """Returns a source's class names as `{"labels": [...]}`, or `{}` if it has none.
 
     From `save_checkpoint`'s notes, transformers' `id2label` or timm's `label_names`.
     """
@@ -64,10 +96,10 @@ def class_names(checkpoint, count):
 
 
 def credit(checkpoint):
-    """Returns the name and the licence of the weights in a model's own file, as its metadata has them."""
+    """Returns the name and the licence of weights in Keras's own file, as its metadata has them."""
     return {name: checkpoint.notes[name] for name in ("name", "licence") if checkpoint.notes.get(name)}
 
 
 def of_stem(stem):
-    """Returns what the weights of a `ResNetStem` do not show."""
+    """Returns the options of a `ResNetStem` that its weights do not show."""
     return {f"the stem's {name}": getattr(stem, name) for name in STEM} if isinstance(stem, ResNetStem) else {}

@@ -1,4 +1,4 @@
-"""Names of Google's `.npz` files: vit_jax, published and newer numbering, and big_vision."""
+"""Names in Google's `.npz` files: vit_jax (published and newer numbering) and big_vision."""
 
 import re
 
@@ -80,24 +80,24 @@ def detect(names):
 
 def canonical(shapes):
     prefix = next((p for p in PREFIXES if any(name.startswith(f"{p}Transformer/") for name in shapes)), "")
-    found = {}
+    places = {}
     for name in shapes:
         short = name.removeprefix(prefix)
         if not name.startswith(prefix):
-            continue  # the optimizer's, the other tower's
-        if short.startswith(STACKED):  # trained with a scan over blocks, which are the first axis
+            continue  # of the optimizer or the text tower
+        if short.startswith(STACKED):  # trained with a scan over blocks: they are the first axis
             for i in range(min(shapes[name][0] if shapes[name] else 0, MAX_BLOCKS)):
-                found[short.replace("encoderblock", f"encoderblock_{i}")] = name, i
+                places[short.replace("encoderblock", f"encoderblock_{i}")] = name, i
         else:
-            found[short] = name
-    newer = NEWER if any(re.search(r"encoderblock_\d+/MlpBlock_0/", name) for name in found) else {}
-    published = {_published(name, newer): source for name, source in found.items()}
-    if len(published) < len(found):
-        raise ValueError("Some weight is there twice, under a newer name and an older one.")
+            places[short] = name
+    newer = NEWER if any(re.search(r"encoderblock_\d+/MlpBlock_0/", name) for name in places) else {}
+    published = {_published_name(name, newer): place for name, place in places.items()}
+    if len(published) < len(places):
+        raise ValueError("A weight is in the file twice, under a newer name and an older one.")
     return published
 
 
-def _published(name, newer):
+def _published_name(name, newer):
     return "Transformer/posembed_input/pos_embedding" if name in POSITIONS else _renumbered(name, newer)
 
 
@@ -114,7 +114,8 @@ def architecture(shapes, checkpoint):
         *_, channels, root = need(shapes, "conv_root/kernel", 4)
         stem = ResNetStem(units, width=root, name="stem")
     attention = ATTENTION.format(i=0)
-    published = any("LayerNorm_2/" in name for name in checkpoint.shapes)  # newer code keeps the class position apart
+    # Newer code adds the class token's position to the token itself.
+    published = any("LayerNorm_2/" in name for name in checkpoint.shapes)
     arguments = {
         "stem": stem,
         "patch_size": tuple(patch_size),
@@ -140,7 +141,7 @@ def architecture(shapes, checkpoint):
 
 
 def express(arguments, arrays):
-    """Returns the arrays: under the newer names where positions do not cover the class token, as big_vision has it."""
+    """Returns the arrays, under big_vision's newer names if positions do not cover the class token; and no JSON."""
     if not arguments["class_token"] or arguments["class_position"] or arguments["position"] != "learned":
         return arrays, {}
     older = {published: newer for newer, published in NEWER.items()}
@@ -155,9 +156,9 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    words=lambda arguments: {},
+    placeholders=lambda arguments: {},
     ignored=r"(?!)",
-    heads=r"head/.*|pre_logits/.*",
+    head_names=r"head/.*|pre_logits/.*",
     resample="zoom",
     resample_patches="bilinear",
 )

@@ -1,4 +1,4 @@
-"""Names of Hugging Face transformers: ViT and DeiT."""
+"""Names in Hugging Face transformers' files: ViT and DeiT."""
 
 import math
 import re
@@ -33,7 +33,7 @@ ROWS = (
     Row("encoder/projection/bias", "embeddings.patch_embeddings.projection.bias", SAME),
     Row("encoder/class_token", "embeddings.cls_token", SAME),
     Row("encoder/distillation_token", "embeddings.distillation_token", SAME),
-    Row("encoder/register_tokens", "embeddings.distillation_token", SAME),  # DeiT with one head: a token without use
+    Row("encoder/register_tokens", "embeddings.distillation_token", SAME),  # DeiT with one head: an unused token
     Row("encoder/position_embedding", "embeddings.position_embeddings", SAME),
     *torch_norm("block_{i}/norm1", f"{BLOCK}.layernorm_before"),
     Row("block_{i}/attention/qkv/kernel", tuple(f"{part}.weight" for part in QKV), joined(LINEAR)),
@@ -48,7 +48,7 @@ ROWS = (
     *torch_dense("head_distilled", "distillation_classifier"),
 )
 
-# Version 5 keeps other names in memory; its `save_pretrained` writes the older ones.
+# Version 5 has other names in memory; its `save_pretrained` writes the older ones.
 ALIASES = (
     (r"^(vit|deit)\.", ""),
     (r"^layers\.", "encoder.layer."),
@@ -58,7 +58,7 @@ ALIASES = (
     (r"\.mlp\.fc2\.", ".output.dense."),
 )
 GELUS = {"gelu": "exact", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu_fast": "tanh", "quick_gelu": "quick"}
-# The kinds that `vit` computes, with the epsilon of their code where config.json says none.
+# The model types that `vit` computes, and their default epsilon.
 KINDS = dict.fromkeys((None, "vit", "deit", "vit_mae", "dpt", "flava_image_model"), 1e-12) | {"vit_msn": 1e-6}
 INTERPOLATIONS = {2: "bilinear", 3: "bicubic"}
 
@@ -80,14 +80,12 @@ def architecture(shapes, checkpoint):
     kind = config.get("model_type")
     if kind not in KINDS or config.get("is_hybrid"):
         hybrid = ", is_hybrid" if config.get("is_hybrid") else ""
-        raise ValueError(
-            f"transformers' models of type {', '.join(filter(None, KINDS))} are read. Received: {kind!r}{hybrid}"
-        )
+        raise ValueError(f"`model_type` must be one of {', '.join(filter(None, KINDS))}. Received: {kind!r}{hybrid}")
     heads, heads_from = config.get("num_attention_heads"), "config.json"
     if heads is None:
         heads, heads_from = published_heads(width)
     if config.get("hidden_act", "gelu") not in GELUS:
-        raise ValueError(f"hidden_act is one of {', '.join(GELUS)}. Received: {config['hidden_act']!r}")
+        raise ValueError(f"`hidden_act` must be one of {', '.join(GELUS)}. Received: {config['hidden_act']!r}")
     distillation = "embeddings.distillation_token" in shapes
     head = next((n for n in ("classifier", "cls_classifier") if f"{n}.bias" in shapes), None)
     one_head = distillation and head == "classifier"
@@ -124,11 +122,11 @@ def architecture(shapes, checkpoint):
 
 
 def _evaluation(processor, arguments, deit):
-    """Sets mean and deviation, and returns how images are resized, from preprocessor_config.json or the default."""
+    """Sets mean and deviation in `arguments`; returns how images are resized, and where that is from."""
     if not processor.get("do_rescale", True) or abs(processor.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
-        raise ValueError("preprocessor_config.json does not divide pixels by 255, as all published models do.")
-    for ours, theirs, none in (("mean", "image_mean", 0.0), ("std", "image_std", 1.0)):
-        arguments[ours] = processor.get(theirs, arguments[ours]) if processor.get("do_normalize", True) else none
+        raise ValueError("preprocessor_config.json must divide pixels by 255, as all published models do.")
+    for ours, theirs, neutral in (("mean", "image_mean", 0.0), ("std", "image_std", 1.0)):
+        arguments[ours] = processor.get(theirs, arguments[ours]) if processor.get("do_normalize", True) else neutral
     crop = processor.get("do_center_crop", deit)
     size, cropped = processor.get("size") or {}, processor.get("crop_size") or {}
     edge = size if isinstance(size, int) else size.get("shortest_edge", size.get("height", 256))
@@ -143,11 +141,11 @@ def _evaluation(processor, arguments, deit):
 
 
 def express(arguments, arrays):
-    """Returns the arrays under the names that `save_pretrained` gives them, and the two JSON files beside them."""
+    """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
     deit = arguments["distilled"] or arguments["registers"] == 1
     kind, has_head = "DeiT" if deit else "ViT", bool(arguments["num_classes"])
     if {"embeddings.position_embeddings", "embeddings.cls_token"} - set(arrays):
-        raise ValueError("Hugging Face's ViT has a class token and a table of positions. The model has not both.")
+        raise ValueError("Hugging Face's ViT must have a class token and a table of positions. The model lacks one.")
     position = arrays["embeddings.position_embeddings"]
     missing = math.prod(grid(arguments)) + 1 + deit - position.shape[1]  # transformers gives every token a position
     arrays["embeddings.position_embeddings"] = np.pad(position, ((0, 0), (max(missing, 0), 0), (0, 0)))
@@ -200,9 +198,9 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    words=lambda arguments: {"head": "cls_classifier" if arguments["distilled"] else "classifier"},
+    placeholders=lambda arguments: {"head": "cls_classifier" if arguments["distilled"] else "classifier"},
     ignored=r"embeddings\.mask_token|pooler\..*|decoder\..*",
-    heads=r"(cls_|distillation_)?classifier\..*",
+    head_names=r"(cls_|distillation_)?classifier\..*",
     resample="bicubic",
     resample_patches="bilinear",
 )

@@ -1,4 +1,4 @@
-"""Models of this package in Keras's own files: weights under our own names, and the architecture in the file."""
+"""Keras's own `.keras` files of this package's models: our weight names, with the architecture in the file."""
 
 import contextlib
 import warnings
@@ -6,9 +6,9 @@ import warnings
 import keras
 import numpy as np
 
-from keras_vit.backbone import backbone
+from keras_vit.backbone import HEADS, backbone
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.match import PROJECTION
+from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
 from keras_vit.labels import labels_beside
 
@@ -17,14 +17,14 @@ SAVED = "the saved model"
 
 
 @contextlib.contextmanager
-def opened(path):
-    """Opens a `.keras` file of a model from `keras_vit.vit`; see `read.open_checkpoint`."""
-    whole = keras.models.load_model(path, compile=False)  # whatever it was compiled with
+def open_keras(path):
+    """Opens a `.keras` file with a model from `keras_vit.vit`; see `read.open_checkpoint`."""
+    whole = keras.models.load_model(path, compile=False)  # its loss and optimizer do not matter here
     model = backbone(whole)
     if model is not whole:
-        left = [layer.name for layer in whole.layers if layer is not model]
+        others = [layer.name for layer in whole.layers if layer is not model]
         warnings.warn(
-            f"Of {str(path)!r} the ViT {model.name!r} alone is taken. Left out: {', '.join(left)}.", stacklevel=2
+            f"Only the ViT {model.name!r} of {str(path)!r} is loaded. Left out: {', '.join(others)}.", stacklevel=2
         )
     arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
@@ -43,8 +43,8 @@ def opened(path):
 
 def architecture(shapes, checkpoint):
     notes = checkpoint.notes
-    told = ("num_heads", "gelu", "epsilon", "mean", "evaluation")
-    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(told, SAVED)
+    stated = ("num_heads", "gelu", "epsilon", "mean", "evaluation")
+    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(stated, SAVED)
 
 
 FORMAT = Format(
@@ -54,9 +54,9 @@ FORMAT = Format(
     canonical=lambda shapes: {name: name for name in shapes},
     architecture=architecture,
     express=None,
-    words=lambda arguments: {},
+    placeholders=lambda arguments: {},
     ignored=r"(?!)",
-    heads=r"(head|head_distilled|pre_logits)/.*",
+    head_names=rf"({'|'.join(HEADS)}|pre_logits)/.*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )

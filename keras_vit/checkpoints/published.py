@@ -1,4 +1,4 @@
-"""The table of published checkpoints: where each lies, how its source evaluates it, what it reached."""
+"""The table of published checkpoints: source, evaluation and top-1 accuracy of each."""
 
 import csv
 import functools
@@ -9,13 +9,13 @@ from keras_vit import checks
 
 
 class Published(NamedTuple):
-    """A published checkpoint, and how its source prepares an image to evaluate it."""
+    """A published checkpoint, and how its source prepares images for evaluation."""
 
     name: str  # variant and weights, such as "B/16-augreg-i21k-i1k-384"
     source: str  # an https:// address, or hf://owner/repository
-    sha256: str  # the first 8 digits where the address carries them, else ""
+    sha256: str  # the first 8 digits if they are part of the address, else ""
     image_size: int
-    num_classes: int  # 0: no head
+    num_classes: int  # 0 without a head
     mean: float | tuple
     std: float | tuple
     resize: str  # "direct": squashed to the size; "crop": shorter side to image_size / crop_pct, then the centre
@@ -34,13 +34,13 @@ class Published(NamedTuple):
 
 @functools.cache
 def _table():
-    """Returns the rows by name."""
+    """Reads the table, as a dictionary by name."""
     text = pathlib.Path(__file__).with_name("published.csv").read_text(encoding="utf-8")
     return {row["name"]: _row(**row) for row in csv.DictReader(text.splitlines())}
 
 
-def _row(*, image_size, num_classes, mean, std, crop_pct, antialias, top1, **words):
-    """Returns a row of text as a `Published`."""
+def _row(*, image_size, num_classes, mean, std, crop_pct, antialias, top1, **texts):
+    """Converts a row of text to a `Published`."""
     return Published(
         image_size=int(image_size),
         num_classes=int(num_classes),
@@ -49,35 +49,35 @@ def _row(*, image_size, num_classes, mean, std, crop_pct, antialias, top1, **wor
         crop_pct=float(crop_pct) if crop_pct else None,
         antialias={"yes": True, "no": False}[antialias],
         top1=float(top1) if top1 else None,
-        **words,
+        **texts,
     )
 
 
 def _channels(text):
-    """Returns one number, or a tuple of one a channel."""
+    """Converts text to one number, or to a tuple with one number per channel."""
     first, *others = map(float, text.split())
     return (first, *others) if others else first
 
 
-def list_checkpoints(*words):
-    """Lists the public checkpoints of plain and hybrid Vision Transformers that the package knows by name.
+def list_checkpoints(*words: str) -> list[Published]:
+    """Lists published checkpoints of plain and hybrid Vision Transformers that load by name.
 
-    Nothing is downloaded. The top-1 figures are others' measurements, not this package's: timm's published results for
-    the same training run, with timm's preprocessing (shorter side, centre crop), which is not every row's own.
+    Nothing is downloaded. The top-1 figures are timm's published results for the same training run, not this package's.
+    timm's preprocessing (shorter side, centre crop) is not that of every row.
 
     Args:
-        *words: Only those with all of these in their names, such as `"B/16", "augreg"`; of any case.
+        *words: Lists only names that contain all of these, such as `"B/16", "augreg"`; case does not matter.
 
     Returns:
         A list of `Published`.
     """
     if not all(isinstance(word, str) for word in words):
-        raise TypeError(f"Words must be texts, such as 'B/16'. Received: {words!r}")
+        raise TypeError(f"`words` must be strings, such as 'B/16'. Received: words={words!r}")
     return [row for row in _table().values() if all(word.lower() in row.name.lower() for word in words)]
 
 
 def published(name):
-    """Returns a checkpoint's row.
+    """Returns the row of a published checkpoint.
 
     Args:
         name: A variant and its weights, such as `"B/16-augreg-i21k-i1k-384"`; see `list_checkpoints`.
@@ -86,7 +86,7 @@ def published(name):
         A `Published`.
 
     Raises:
-        ValueError: For an unknown name, with those spelled like it.
+        ValueError: For an unknown name; the message suggests similar ones.
     """
     if str(name) in _table():
         return _table()[str(name)]
@@ -95,4 +95,4 @@ def published(name):
     variants = dict.fromkeys(known.partition("-")[0] for known in _table())
     near = checks.near(name, same) if same else checks.near(variant, variants)
     example = "a variant and its weights, such as 'B/16-augreg-i21k-i1k-384'"
-    raise ValueError(f"A published checkpoint is {example}. Received: {name!r}. {near}")
+    raise ValueError(f"The name of a published checkpoint must be {example}. Received: {name!r}. {near}")

@@ -1,4 +1,4 @@
-"""The loader's tables, inverted: a model's weights under another library's names."""
+"""Saves a model's weights as another library's checkpoint: the loader's tables, inverted."""
 
 import contextlib
 import inspect
@@ -16,8 +16,8 @@ import safetensors.numpy
 from keras_vit import checks
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
-from keras_vit.checkpoints.load import Options
-from keras_vit.checkpoints.match import POSITION, PROJECTION, matching, plan
+from keras_vit.checkpoints.inputs import POSITION, PROJECTION
+from keras_vit.checkpoints.match import Options, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.files import UNFINISHED, sweep
@@ -26,79 +26,81 @@ from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
 WRITTEN = tuple(name for name, form in FORMATS.items() if form.express)
-APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # that a format may have no place for
-UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # seen in the tensors themselves
+APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these
+UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # the tensors themselves show these
 
 
-def save_checkpoint(model, path, *, format=None, overwrite=False):
-    """Writes a model's weights in a published format.
+def save_checkpoint(
+    model: keras.Model, path: os.PathLike | str, *, format: str | None = None, overwrite: bool = False
+) -> pathlib.Path:
+    """Saves a model's weights in a published format.
 
-    What is written is read back and matched with the model before it is put in place.
+    Every file is read back and matched with the model before it replaces another.
 
     Args:
         model: A model from `keras_vit.vit`.
-        path: For `"google"` a file that ends in `.npz`. For the others a directory, which gets `model.safetensors`,
-            `config.json` and for Hugging Face `preprocessor_config.json`, so that
-            `timm.create_model("local-dir:PATH", pretrained=True)` and transformers' `from_pretrained("PATH")` load it;
-            or a file that ends in `.safetensors`, for the weights alone.
-        format: `"google"`, `"timm"` or `"huggingface"`; `None` for Google's where the path ends in `.npz`.
-        overwrite: Whether to replace files that are there.
+        path: For `"google"` a file that ends in `.npz`. For the others a directory for `model.safetensors`,
+            `config.json` and, for Hugging Face, `preprocessor_config.json`, which
+            `timm.create_model("local-dir:PATH", pretrained=True)` and transformers' `from_pretrained("PATH")` load; or
+            a file that ends in `.safetensors`, for the weights alone.
+        format: `"google"`, `"timm"` or `"huggingface"`. `None` means `"google"` if the path ends in `.npz`.
+        overwrite: Whether to replace existing files.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: If the format has no name for some weight, or no model of the kind.
-        FileExistsError: If a file is there and `overwrite` is false.
-        OSError: If the disk is full, or writing fails otherwise; what was there stays.
+        ValueError: If the format has no name for some weight, or no model of this kind.
+        FileExistsError: If a file exists and `overwrite` is false.
+        OSError: If the disk is full, or writing fails otherwise. Existing files stay as they were.
 
     Warns:
-        UserWarning: If a reader of the files will compute otherwise, such as by another GELU, which they cannot tell.
+        UserWarning: If the format cannot record some argument, such as the GELU: readers will assume another.
     """
     path = checks.path("path", path).expanduser()
     if path.suffix == ".keras":
-        raise ValueError(f"Keras's own file is written by model.save(path). Received: path={str(path)!r}")
+        raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
     format = format or ("google" if path.suffix == ".npz" else None)
     checks.one_of("format", format, WRITTEN)
     form = FORMATS[format]
     suffix = ".npz" if format == "google" else ".safetensors"
     as_file = path.suffix == suffix
     if not as_file and (format == "google" or path.suffix in SUFFIXES):
-        raise ValueError(f"A {format} checkpoint's file ends in {suffix}. Received: {str(path)!r}")
+        raise ValueError(f"A {format} checkpoint's file must end in {suffix}. Received: path={str(path)!r}")
     arguments = arguments_of(model)
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = metadata.get("evaluation") or {}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
     if arguments["position"] and (format, arguments["position"]) != ("google", "sincos2d"):
-        arguments["position"] = "learned"  # a fixed table here is a table like any other there
+        arguments["position"] = "learned"  # these formats store a fixed table like a learned one
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
     folder, main = (path.parent, path.name) if as_file else (path, f"model{suffix}")
     files = {} if as_file else files
-    there = [name for name in (main, *files) if (folder / name).exists()]
-    if there and not overwrite:
-        raise FileExistsError(f"{str(folder / there[0])!r} exists. Choose another path, or pass overwrite=True.")
+    existing = [name for name in (main, *files) if (folder / name).exists()]
+    if existing and not overwrite:
+        raise FileExistsError(f"{str(folder / existing[0])!r} exists. Choose another path, or pass overwrite=True.")
     notes = {"arguments": {k: arguments[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
     notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
     if isinstance(arguments["stem"], ResNetStem):
         notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
-    with _beside(folder, path) as temporary:
+    with _temporary_in(folder, path) as temporary:
         _write(temporary / main, arrays, notes)
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
-        lost = _lost(model, temporary / main, form, arguments, arrays)
+        lost = _not_recorded(model, temporary / main, form, arguments, arrays)
         for name in (*files, main):
             os.replace(temporary / name, folder / name)
     if lost:
         warnings.warn(
-            f"The {format} format keeps no record of {listing(lost)}: pass it to whoever reads {str(path)!r}.",
+            f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}.",
             stacklevel=2,
         )
     return path
 
 
 @contextlib.contextmanager
-def _beside(folder, path):
-    """Yields a temporary directory in a folder, which is made for it, and goes again if nothing comes into it."""
+def _temporary_in(folder, path):
+    """Yields a temporary directory in a folder. Creates the folder, and removes it again if it stays empty."""
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -113,14 +115,14 @@ def _beside(folder, path):
 
 
 def _write(path, arrays, notes):
-    """Writes arrays as `.npz` or, with notes, as `.safetensors`, by the name."""
+    """Writes arrays as `.npz`, or with notes as `.safetensors`, by the file's name."""
     if path.suffix == ".npz":
         np.savez(path, **arrays)
         return
     path.touch()
     mode = path.stat().st_mode
     safetensors.numpy.save_file(arrays, path, metadata={"format": "pt", "keras_vit": json.dumps(notes)})
-    path.chmod(mode)  # safetensors gives its files to their owner alone
+    path.chmod(mode)  # safetensors lets only the owner read its files
 
 
 def _arrays(model, form, arguments):
@@ -131,25 +133,25 @@ def _arrays(model, form, arguments):
     rows, columns = arguments["patch_size"]
     kernel = variables[PROJECTION]
     variables[PROJECTION] = kernel.reshape(rows, columns, -1, kernel.shape[-1])
-    words, arrays, unknown = form.words(arguments), {}, []
+    placeholders, arrays, unnamed = form.placeholders(arguments), {}, []
     for path in variables:
-        row = next(matching(form, path, words), None)
+        row = next(matching(form, path, placeholders), None)
         if row is None:
-            unknown.append(path)
+            unnamed.append(path)
         elif row.theirs[0] not in arrays:
             written = row.form.write([variables[ours] for ours in row.ours], arguments["num_heads"])
             arrays |= {name: np.ascontiguousarray(array) for name, array in zip(row.theirs, written, strict=True)}
-    if unknown:
-        raise ValueError(f"The {form.name} format has no name for {listing(unknown)}.")
+    if unnamed:
+        raise ValueError(f"The {form.name} format has no name for {listing(unnamed)}.")
     return arrays
 
 
-def _lost(model, path, form, arguments, arrays):
-    """Reads a written file back; returns what a reader of it will take for granted, and wrongly."""
+def _not_recorded(model, path, form, arguments, arrays):
+    """Reads a written file back and compares it with the model; returns the arguments that the file does not record."""
     with open_checkpoint(path) as checkpoint:
         wrong = [name for name, array in arrays.items() if not np.array_equal(checkpoint.read(name), array, True)]
         if wrong:
-            raise OSError(f"What was written is not what was to be written: {listing(wrong)}.")
+            raise OSError(f"the file differs from the model in {listing(wrong)}")
         names = form.canonical(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, *_ = form.architecture(shapes, checkpoint)

@@ -1,4 +1,4 @@
-"""What a name table is made of: rows, and the forms that arrays take on either side."""
+"""Name tables: their rows, how arrays differ between formats, and helpers that read an architecture off shapes."""
 
 import re
 from collections.abc import Callable
@@ -16,25 +16,25 @@ OUR_UNIT = "stem/stage{i}_unit{j}"
 
 
 class Missing(str):
-    """Why an argument cannot be read off a file: the caller must pass it."""
+    """The reason why no file shows an argument: the caller must pass it."""
 
 
 class Assumed(str):
-    """What an argument was taken from, where published files with the same tensors differ: the caller is warned."""
+    """The source of an argument in which published files with the same tensors differ: the caller is warned."""
 
 
 class Form(NamedTuple):
-    """How the arrays of a row differ: `read(theirs, heads)` gives ours, `write(ours, heads)` theirs; lists both."""
+    """Converts the arrays of a row: `read(theirs, num_heads)` to ours, `write(ours, num_heads)` to theirs, as lists."""
 
     read: Callable
     write: Callable
 
 
 class Row(NamedTuple):
-    """One of our weights and what a format calls it; several on either side where one is cut into several.
+    """One of our weights and its name in a format; several names if one tensor is split into several.
 
-    Names have `{i}` and `{j}` for block, stage and unit, `{i1}` and `{j1}` for the same counted from 1, and what the
-    format's `words` gives.
+    Placeholders in names: `{i}` and `{j}` for block, stage and unit, `{i1}` and `{j1}` for the same counted from 1, and
+    those of the format's `placeholders`.
     """
 
     ours: str | tuple
@@ -45,15 +45,15 @@ class Row(NamedTuple):
 class Format(NamedTuple):
     """A format of checkpoints: its table and its rules.
 
-    - `detect(names)`: whether a file's names are this format's.
-    - `canonical(shapes)`: from the names in `rows` to the file's names, or to pairs `(name, index)` into stacked ones.
+    - `detect(names)`: whether a file's names are of this format.
+    - `canonical(shapes)`: maps the names in `rows` to the file's names, or to pairs `(name, index)` into stacked ones.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
-      dictionary of where the arguments that no tensor shows are from, some of them `Missing` or `Assumed`.
-    - `express(arguments, arrays)`: the arrays as they are written, and the JSON files beside them.
-    - `words(arguments)`: what fills the braces of the names, for a model with these arguments.
-    - `ignored`: names, as a regular expression, that a model need not use.
-    - `heads`: likewise for what belongs to the head.
-    - `resample`: how the format's own code resizes positions; `resample_patches`: and patch kernels.
+      dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`.
+    - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.
+    - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
+    - `ignored`: regular expression of names that a model need not use.
+    - `head_names`: regular expression of names that belong to the head.
+    - `resample`: how the format's own code resizes positions; `resample_patches`: how it resizes patch kernels.
     """
 
     name: str
@@ -62,22 +62,22 @@ class Format(NamedTuple):
     canonical: Callable
     architecture: Callable
     express: Callable
-    words: Callable
+    placeholders: Callable
     ignored: str
-    heads: str
+    head_names: str
     resample: str
     resample_patches: str
 
 
 def each(read, write):
-    """A form that takes arrays one by one."""
+    """A form that converts arrays one by one."""
     return Form(
         lambda arrays, heads: [read(a, heads) for a in arrays], lambda arrays, heads: [write(a, heads) for a in arrays]
     )
 
 
 def joined(form, parts=3):
-    """A form that puts several of theirs side by side, on the last axis, into one of ours."""
+    """A form that concatenates several of their arrays on the last axis into one of ours."""
     return Form(
         lambda arrays, heads: [np.concatenate(form.read(arrays, heads), axis=-1)],
         lambda arrays, heads: form.write(np.split(arrays[0], parts, axis=-1), heads),
@@ -85,7 +85,7 @@ def joined(form, parts=3):
 
 
 def parted(form, parts=2):
-    """A form that cuts one of theirs, on the first axis, into several of ours."""
+    """A form that splits one of their arrays on the first axis into several of ours."""
     return Form(
         lambda arrays, heads: form.read(np.split(arrays[0], parts, axis=0), heads),
         lambda arrays, heads: [np.concatenate(form.write(arrays, heads), axis=0)],
@@ -99,19 +99,19 @@ GROUP_NORM = each(lambda a, heads: a.reshape(-1), lambda a, heads: a.reshape(1, 
 HEADS_IN = each(lambda a, heads: a.reshape(len(a), -1), lambda a, heads: a.reshape(len(a), heads, -1))  # (in, heads, d)
 HEADS_OUT = each(lambda a, heads: a.reshape(-1, a.shape[-1]), lambda a, heads: a.reshape(heads, -1, a.shape[-1]))
 HEADS_BIAS = each(lambda a, heads: a.reshape(-1), lambda a, heads: a.reshape(heads, -1))
-# Ours is Keras's attention, (in, heads, d), and theirs one PyTorch matrix.
+# Ours is the kernel of Keras's attention, (in, heads, d); theirs is a PyTorch matrix.
 LINEAR_HEADS_IN = each(lambda a, heads: a.T.reshape(a.shape[1], heads, -1), lambda a, heads: a.reshape(len(a), -1).T)
 LINEAR_HEADS_OUT = each(lambda a, heads: a.T.reshape(heads, -1, len(a)), lambda a, heads: a.reshape(-1, a.shape[-1]).T)
 FLAT_TO_HEADS = Form(HEADS_BIAS.write, HEADS_BIAS.read)
 
 
 def norm(ours, theirs, scale, shift, form=SAME):
-    """Two rows: a normalisation's scale and shift."""
+    """Two rows: the scale and shift of a normalisation."""
     return Row(f"{ours}/gamma", f"{theirs}{scale}", form), Row(f"{ours}/beta", f"{theirs}{shift}", form)
 
 
 def dense(ours, theirs, weight, bias, form=SAME):
-    """Two rows: a dense layer's matrix and bias."""
+    """Two rows: the kernel and bias of a dense layer."""
     return Row(f"{ours}/kernel", f"{theirs}{weight}", form), Row(f"{ours}/bias", f"{theirs}{bias}", SAME)
 
 
@@ -126,70 +126,70 @@ def torch_dense(ours, theirs):
 
 
 def renamed(shapes, aliases):
-    """Returns the names under which a table knows a file's, after some replacements, and the file's own.
+    """Replaces aliases in a file's names. Returns a dictionary from the table's names to the file's own.
 
     Raises:
-        ValueError: If two of the file's names become one.
+        ValueError: If two of the file's names become the same.
     """
-    found = {}
+    names = {}
     for name in shapes:
         short = name
         for pattern, replacement in aliases:
             short = re.sub(pattern, replacement, short)
-        if short in found:
-            raise ValueError(f"Two tensors are the same weight: {found[short]} and {name}.")
-        found[short] = name
-    return found
+        if short in names:
+            raise ValueError(f"Two tensors are the same weight: {names[short]} and {name}.")
+        names[short] = name
+    return names
 
 
 def blocks(shapes, pattern):
-    """Returns how many blocks there are.
+    """Returns the number of blocks.
 
     Raises:
         ValueError: Unless they are numbered from 0 without a gap, and at most `MAX_BLOCKS`.
     """
-    found = {int(match[1]) for match in map(pattern.match, shapes) if match}
-    if not found or found != set(range(len(found))):
-        raise ValueError(f"Blocks are numbered from 0 on, without a gap. Found: {sorted(found)[:10]}")
-    if len(found) > MAX_BLOCKS:
-        raise ValueError(f"A model has at most {MAX_BLOCKS} blocks. Found: {len(found)}")
-    return len(found)
+    numbers = {int(match[1]) for match in map(pattern.match, shapes) if match}
+    if not numbers or numbers != set(range(len(numbers))):
+        raise ValueError(f"Blocks must be numbered from 0 without a gap. Received: {sorted(numbers)[:10]}")
+    if len(numbers) > MAX_BLOCKS:
+        raise ValueError(f"A model must have at most {MAX_BLOCKS} blocks. Received: {len(numbers)}")
+    return len(numbers)
 
 
 def need(shapes, name, rank):
-    """Returns the shape of a tensor that an architecture is read off."""
+    """Returns the shape of a tensor that shows the architecture; raises ValueError if it has another rank."""
     if name not in shapes or len(shapes[name]) != rank or 0 in shapes[name]:
         raise ValueError(
-            f"The architecture is read off {name!r}, with {rank} axes. "
-            f"Found: {shapes.get(name, 'no such tensor')}; the file has {listing(shapes)}"
+            f"The file needs a tensor {name!r} with {rank} axes. "
+            f"Received: {shapes.get(name, 'no such tensor')}; the file has {listing(shapes)}"
         )
     return shapes[name]
 
 
 def published_heads(width):
-    """Returns the number of heads of the published models of a width, and where that is from; `None` if `Missing`."""
+    """Returns the number of heads of published models of a width, and its origin; `None` and `Missing` if unknown."""
     for row in VARIANTS.values():
         if row.width == width:
             return row.num_heads, f"published models of width {width}"
     if width % 64:
         return None, Missing(
-            f"No tensor shows the number of heads, and none is published for width {width}: pass num_heads."
+            f"No tensor shows the number of heads, and no model of width {width} is published: pass num_heads."
         )
     return width // 64, Assumed("64 channels a head, as in most published models")
 
 
 def stages(shapes, pattern):
     """Returns the number of units of each stage of a ResNet, from names that number both."""
-    found = {tuple(map(int, match.groups())) for match in map(pattern.match, shapes) if match}
-    counts = [sum(stage == i for stage, _ in found) for i in sorted({stage for stage, _ in found})]
-    first = min(found, default=(0, 0))
-    if found != {(first[0] + i, first[1] + j) for i, count in enumerate(counts) for j in range(count)}:
-        raise ValueError(f"Stages and units are numbered without a gap. Found: {sorted(found)[:10]}")
+    pairs = {tuple(map(int, match.groups())) for match in map(pattern.match, shapes) if match}
+    counts = [sum(stage == i for stage, _ in pairs) for i in sorted({stage for stage, _ in pairs})]
+    first = min(pairs, default=(0, 0))
+    if pairs != {(first[0] + i, first[1] + j) for i, count in enumerate(counts) for j in range(count)}:
+        raise ValueError(f"Stages and units must be numbered without a gap. Received: {sorted(pairs)[:10]}")
     return tuple(counts)
 
 
 def grid(arguments):
-    """Returns `(rows, columns)` of the patches that `vit`'s arguments give; what is left at the edge is not counted."""
+    """Returns `(rows, columns)` of the patches of a model with these arguments; a remainder at the edge is no patch."""
     size = checks.pair("image_size", arguments["image_size"])
     if arguments.get("stem") is not None:
         size = arguments["stem"].compute_output_shape((None, *size, arguments["channels"]))[1:3]
@@ -197,18 +197,18 @@ def grid(arguments):
 
 
 def stride(arguments):
-    """Returns the height and width in pixels of what becomes a token."""
+    """Returns the height and width in pixels from one token to the next."""
     of_stem = 1 if arguments.get("stem") is None else 4 * 2 ** max(len(arguments["stem"].stages) - 1, 0)
     return tuple(side * of_stem for side in checks.pair("patch_size", arguments["patch_size"]))
 
 
 def channels_of(arguments, name):
-    """Returns a mean or deviation as a list, one number a channel."""
+    """Returns a mean or deviation as a list with one number per channel."""
     return np.broadcast_to(arguments[name], (arguments["channels"],)).tolist()
 
 
 def same(one, other):
-    """Returns whether two values of an argument mean the same: one number for all channels, or one for each."""
+    """Returns whether two values of an argument are equal; one number for all channels equals a list of it."""
     if any(value is None or isinstance(value, (str, bool)) for value in (one, other)):
         return one == other
     lengths = {np.size(one), np.size(other)} - {1}
@@ -216,7 +216,7 @@ def same(one, other):
 
 
 def listing(names, limit=10):
-    """Returns the first names and the count."""
+    """Lists the first names; adds the count if there are more."""
     names = sorted(name if name.isprintable() else repr(name) for name in map(str, names))
     more = f", ... ({len(names)} in all)" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more

@@ -1,4 +1,4 @@
-"""Names of timm's state dicts: ViT, DeiT, DeiT-III, registers, attention pooling, hybrids."""
+"""Names in timm's state dicts: ViT, DeiT, DeiT-III, registers, attention pooling, hybrids."""
 
 import re
 
@@ -76,7 +76,7 @@ ROWS = (
     *torch_dense("head_distilled", "head_dist"),
 )
 
-# What the authors' own files say where timm's say otherwise: DeiT-III, DINOv2.
+# Names in the authors' own files that differ from timm's: DeiT-III, DINOv2.
 ALIASES = (
     (r"\.gamma_([12])$", r".ls\1.gamma"),
     (r"^register_tokens$", "reg_token"),
@@ -84,7 +84,7 @@ ALIASES = (
     (r"\.mlp\.w3\.", ".mlp.fc2."),
 )
 
-# What shows the Perception Encoder, whose rotary positions are not in its files, where no config.json does.
+# The Perception Encoder's rotary positions are not in its files. These signs show it if there is no config.json.
 PERCEPTION_ENCODER = {
     "a class token and attention pooling": lambda names: {"cls_token", "attn_pool.latent"} <= set(names),
     "a norm before the blocks and none after them": lambda names: (
@@ -106,13 +106,13 @@ def architecture(shapes, checkpoint):
     block = BLOCK.format(i=0)
     mlp_dim = need(shapes, f"{block}.mlp.fc2.weight", 2)[1]
     gated = f"{block}.mlp.fc1_g.weight" in shapes or need(shapes, f"{block}.mlp.fc1.weight", 2)[0] == 2 * mlp_dim
-    said, rule, told = timm_config.read(checkpoint.config, gated)
+    stated, evaluation, origins = timm_config.read(checkpoint.config, gated)
     bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
     signs = [sign for sign, shown in PERCEPTION_ENCODER.items() if bare and shown(shapes)]
     if signs:
         raise ValueError(
-            f"A timm file with {' and '.join(signs)} is a Perception Encoder's, whose rotary positions are not in the "
-            f"file: it is not read. If it is a plain ViT, put timm's config.json beside it. "
+            f"A timm file with {' and '.join(signs)} is a Perception Encoder's, and cannot be loaded: its rotary "
+            f"positions are not in the file. If it is a plain ViT, put timm's config.json next to it. "
             f"Received: {str(checkpoint.path)!r}"
         )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}
@@ -121,7 +121,7 @@ def architecture(shapes, checkpoint):
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
     if heads and not bare:
-        heads_from = str(heads_from)  # the rule holds for every architecture that is read
+        heads_from = str(heads_from)  # the rule holds for every architecture that a config.json may name
     stem, roots = None, ("patch_embed.backbone.stem", "patch_embed.backbone")
     root = next((name for name in roots if f"{name}.conv.weight" in shapes), None)
     if root:
@@ -129,7 +129,7 @@ def architecture(shapes, checkpoint):
         units = stages(shapes, re.compile(r"patch_embed\.backbone\.stages\.(\d+)\.blocks\.(\d+)\."))
         stem = ResNetStem(units, width=first, epsilon=1e-5, standardize="timm", name="stem")
     elif any(name.startswith("patch_embed.backbone.") for name in shapes):
-        raise ValueError("Of timm's hybrids those with group norm are read (vit_*_r26_*, vit_*_r50_*, vit_*_r_*).")
+        raise ValueError("Only timm's hybrids with group norm can be loaded: vit_*_r26_*, vit_*_r50_*, vit_*_r_*.")
     scaled = f"{block}.ls1.gamma" in shapes
     imagenet = {"dist_token", "mask_token"} & set(shapes) or (scaled and "reg_token" not in tokens)  # DeiT, DINOv2
     arguments = {
@@ -155,7 +155,7 @@ def architecture(shapes, checkpoint):
         "gelu": "exact",
         "epsilon": 1e-5 if pre_norm else 1e-6,
         **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
-        **said,
+        **stated,
     }
     if "attn_pool.latent" in shapes:
         arguments["pooling"] = "map"
@@ -166,27 +166,27 @@ def architecture(shapes, checkpoint):
         "mean": "CLIP's rule" if pre_norm else "DeiT's rule" if imagenet else "timm's rule for ViT",
         "evaluation": "timm's default",
     }
-    return arguments, rule, rules | (_open(arguments, checkpoint) if bare else {}) | told
+    return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
 
 
-def _open(arguments, checkpoint):
-    """Returns which arguments a file without config.json leaves open, with why."""
-    found, deit3 = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
+def _open_questions(arguments, checkpoint):
+    """Returns the arguments that a file without config.json does not show, with the reasons."""
+    reasons, deit3 = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
     if arguments["pre_norm"]:
-        found["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+        reasons["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
     elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):
-        found["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
+        reasons["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
     if arguments["position"] is None:
-        found["position"] = Missing(
-            "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT), which are not read. "
-            "For a model without any, pass position=None."
+        reasons["position"] = Missing(
+            "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT), and cannot be "
+            "loaded. For a model without positions, pass position=None."
         )
     elif deit3 and arguments["class_token"]:
-        found["position"] = Assumed("DeiT-III's; files of RoPE-ViT have the same names, and are not read")
-    return found
+        reasons["position"] = Assumed("DeiT-III's; files of RoPE-ViT have the same names, and cannot be loaded")
+    return reasons
 
 
-def words(arguments):
+def placeholders(arguments):
     stem = arguments["stem"]
     return {
         "norm": "fc_norm" if arguments["final_norm"] == "after" else "norm",
@@ -201,9 +201,9 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=timm_config.express,
-    words=words,
+    placeholders=placeholders,
     ignored=r"mask_token",
-    heads=r"head\..*|head_dist\..*|pre_logits\..*",
+    head_names=r"head\..*|head_dist\..*|pre_logits\..*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )

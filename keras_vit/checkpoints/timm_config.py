@@ -1,4 +1,4 @@
-"""What timm's `config.json` says beside the weights, read and written."""
+"""Reads and writes timm's `config.json`."""
 
 import math
 import re
@@ -8,21 +8,21 @@ from keras_vit.checkpoints.tables import channels_of, grid
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
 POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
-# What only the name of an architecture says.
+# Only the name of an architecture shows these.
 GELU_OF = {
     "quickgelu": "quick",
     "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
 }
 HEADS_OF = {"vit_giantopt_patch16|vit_base_patch16_gap_224": 16, "test_vit2?$": 2}
-# The words that names of architectures are made of whose function `vit` computes. Others, such as "rope", "dinov3",
-# "pe", "rpn" or "parallel", have the same tensors and other blocks, or positions that are not in the file.
+# `vit` computes an architecture if its name consists of these words. Others, such as "rope", "dinov3", "pe", "rpn" or
+# "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
     r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
     r"|radio|v3|v4|tipsv2"
 )
-NOT_READ = r"eva_giant"  # made of these words, with other biases
-# Options that tensors show, that are read below, or that change nothing at inference. Any other one is refused.
+NOT_READ = r"eva_giant"  # consists of these words, with other biases
+# Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
 OPTIONS = {
     "act_layer", "attn_drop_rate", "class_token", "depth", "drop_path_rate", "drop_rate", "dynamic_img_size",
     "embed_dim", "fc_norm", "final_norm", "fix_init", "global_pool", "img_size", "in_chans", "init_values",
@@ -30,7 +30,7 @@ OPTIONS = {
     "pos_embed", "pre_norm", "proj_drop_rate", "qk_norm", "qkv_bias", "reg_tokens", "strict_img_size", "weight_init",
 }  # fmt: skip
 POSITIONS = ("learn", "none")
-ARCHITECTURES = {  # of stems, which no argument of timm's describes
+ARCHITECTURES = {  # by the stem's stages: timm has no argument for them
     (): "vit_tiny_r_s16_p8_224",
     (2, 2, 2, 2): "vit_small_r26_s32_224",
     (3, 4, 9): "vit_base_r50_s16_224",
@@ -50,39 +50,39 @@ def read(config, gated=False):
     """Reads `config.json`.
 
     Args:
-        config: Dictionary of what the file says; empty without one.
-        gated: Whether the MLPs are gated ones, in which SiLU is meant.
+        config: Dictionary of the file's content; empty without a file.
+        gated: Whether the MLPs are gated, with SiLU.
 
     Returns:
-        The arguments of `keras_vit.vit` that it tells, how images are prepared, and where each of them is from.
+        The arguments of `keras_vit.vit` in it, how images are prepared, and where each of them is from.
 
     Raises:
-        ValueError: If it tells of a model that is no plain ViT, though its weights have the same names.
+        ValueError: If it describes a model that is not a plain ViT, though its weights have the same names.
     """
-    name, said = str(config.get("architecture", "")), config.get("model_args") or {}
+    name, options = str(config.get("architecture", "")), config.get("model_args") or {}
     evaluation = config.get("pretrained_cfg") or {}
-    other = [f"{key}={value!r}" for key, value in said.items() if value and key not in OPTIONS]
+    other = [f"{key}={value!r}" for key, value in options.items() if value and key not in OPTIONS]
     other += [f"architecture={name!r}"] * bool(name and not known(name))
-    other += [f"pos_embed={said.get('pos_embed')!r}"] * (said.get("pos_embed", "learn") not in POSITIONS)
-    pooling = said.get("global_pool", config.get("global_pool"))
-    activation = None if gated and said.get("act_layer") == "silu" else said.get("act_layer")
+    other += [f"pos_embed={options.get('pos_embed')!r}"] * (options.get("pos_embed", "learn") not in POSITIONS)
+    pooling = options.get("global_pool", config.get("global_pool"))
+    activation = None if gated and options.get("act_layer") == "silu" else options.get("act_layer")
     other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
     other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
     if other:
-        raise ValueError(f"timm's models with {', '.join(other)} are not read: their logits would be wrong.")
-    arguments, told = {}, {}
-    heads = said.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
+        raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
+    arguments, origins = {}, {}
+    heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
-        arguments["num_heads"], told["num_heads"] = heads, "config.json"
+        arguments["num_heads"], origins["num_heads"] = heads, "config.json"
     if pooling is not None:
         arguments["pooling"] = POOLINGS[pooling]
     gelu = next((g for pattern, g in GELU_OF.items() if re.search(pattern, name)), "exact")
     if name or activation:
-        arguments["gelu"], told["gelu"] = GELUS[activation] if activation else gelu, "config.json"
+        arguments["gelu"], origins["gelu"] = GELUS[activation] if activation else gelu, "config.json"
     for key in ("mean", "std"):
         if key in evaluation:
-            arguments[key], told["mean"] = evaluation[key], "config.json"
-    size = said.get("img_size") or evaluation.get("input_size", [None])[1:]
+            arguments[key], origins["mean"] = evaluation[key], "config.json"
+    size = options.get("img_size") or evaluation.get("input_size", [None])[1:]
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
     rule = {
@@ -91,16 +91,16 @@ def read(config, gated=False):
         "interpolation": evaluation.get("interpolation", "bicubic"),
         "antialias": True,
     }
-    return arguments, rule, told | ({"evaluation": "config.json"} if evaluation else {})
+    return arguments, rule, origins | ({"evaluation": "config.json"} if evaluation else {})
 
 
 def known(name):
-    """Returns whether `vit` computes what timm's architecture of this name does."""
+    """Returns whether `vit` computes timm's architecture of this name."""
     return all(re.fullmatch(WORDS, word) for word in name.split("_")) and not re.match(NOT_READ, name)
 
 
 def _ratio(mlp_dim, width):
-    """Returns the ratio by which `int(width * ratio)` is `mlp_dim`."""
+    """Returns a ratio such that `int(width * ratio)` equals `mlp_dim`."""
     ratio = mlp_dim / width
     return ratio if int(width * ratio) == mlp_dim else (mlp_dim + 0.5) / width
 
@@ -109,11 +109,11 @@ def express(arguments, arrays):
     """Returns the arrays, and the `config.json` from which `timm.create_model("local-dir:...")` builds the model.
 
     Raises:
-        ValueError: If timm has no model of the kind.
+        ValueError: If timm has no model of this kind.
     """
-    no = [name for name, is_so in ((name, test(arguments)) for name, test in IMPOSSIBLE.items()) if is_so]
-    if no:
-        raise ValueError(f"timm has no model {' or '.join(no)}.")
+    impossible = [name for name, is_so in IMPOSSIBLE.items() if is_so(arguments)]
+    if impossible:
+        raise ValueError(f"timm has no model {' or '.join(impossible)}.")
     stem, pooling = arguments["stem"], {"gap": "avg", "none": ""}.get(arguments["pooling"], arguments["pooling"])
     model_args = {
         "global_pool": pooling,
@@ -137,7 +137,7 @@ def express(arguments, arrays):
         "act_layer": ACTIVATIONS[arguments["gelu"]],
     }
     architecture = "deit_base_distilled_patch16_224" if arguments["distilled"] else "vit_base_patch16_224"
-    if arguments["pre_norm"]:  # and with it epsilon, which only an architecture's name says, like the next two
+    if arguments["pre_norm"]:  # only this architecture's name sets its epsilon; likewise for the next two
         architecture = "vit_base_patch16_clip_224"
     if arguments["swiglu"]:
         architecture = "vit_giant_patch14_dinov2"

@@ -1,4 +1,4 @@
-"""Published checkpoints: list, convert."""
+"""Commands for published checkpoints: checkpoints, convert."""
 
 import pathlib
 from typing import Annotated
@@ -9,7 +9,7 @@ from keras_vit.commands.types import Flag, Text, about
 
 Words = Annotated[
     Positional[tuple[str, ...]],
-    about("Only those with all of these words in their names, such as B/16 augreg.", "[WORD ...]"),
+    about("Only checkpoints with all of these words in their names, such as B/16 augreg.", "[WORD ...]"),
 ]
 Source = Annotated[
     Positional[str],
@@ -29,11 +29,11 @@ Arguments = Annotated[
 ]
 
 
-def checkpoints(words: Words = (), *, sources: Flag = False) -> None:
+def print_checkpoints(words: Words = (), *, sources: Flag = False) -> None:
     """List published checkpoints, by the names that from_pretrained and convert take.
 
     Args:
-        sources: Show where each lies.
+        sources: Show the address of each.
     """
     import keras_vit
 
@@ -48,7 +48,7 @@ def checkpoints(words: Words = (), *, sources: Flag = False) -> None:
         print((line + row.source * sources).rstrip())
 
 
-def convert(
+def convert_checkpoint(
     source: Source,
     to: To,
     changes: Arguments = (),

@@ -1,4 +1,4 @@
-"""What TensorFlow and its runtimes say of themselves stays off the screen; all else that they say does not."""
+"""Keeps the notes of TensorFlow and its runtimes off the screen, and shows all other messages."""
 
 import contextlib
 import logging
@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-# What no level keeps back: TensorFlow notes things while its libraries are loaded, before it reads the level.
+# Messages that ignore the level: TensorFlow writes them while its libraries load, before it reads the level.
 NOTES = (
     r"I\d{4} ",
     r"WARNING: All log messages before absl::InitializeLog",
     r"INFO: Created TensorFlow Lite XNNPACK delegate",
-    r"E\d{4} .*failed call to cuInit: .*\(303\)",  # there is no driver of a GPU
+    r"E\d{4} .*failed call to cuInit: .*\(303\)",  # no driver of a GPU
 )
 _FILTER = """
 import re, sys
@@ -26,10 +26,10 @@ for line in sys.stdin.buffer:
 
 @contextlib.contextmanager
 def quiet():
-    """A block without notes and warnings of TensorFlow's, unless the user set its level.
+    """A block without TensorFlow's notes and warnings, unless the user set their level.
 
-    Libraries then write to a process that leaves out `NOTES`, and outlives a crash of this one; Python itself writes
-    to the screen as ever.
+    Libraries write to a second process, which drops `NOTES` and outlives a crash of this one. Python writes to the
+    screen directly.
     """
     if LEVEL in os.environ or not sys.executable or sys.stderr is None:
         yield
@@ -52,5 +52,5 @@ def quiet():
         sys.stderr.flush()
         os.dup2(screen, 2)
         sys.stderr = before
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that this one left behind still writes there
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a child of this process may still write there
             reader.wait(timeout=1)

@@ -1,4 +1,4 @@
-"""Recipes: list, show, copy."""
+"""Commands for recipes: list, show, copy."""
 
 import pathlib
 from typing import Annotated
@@ -10,7 +10,7 @@ from keras_vit.commands.types import Changes, Name, about
 To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
 
 
-def list_() -> None:
+def print_recipes() -> None:
     """List recipes and variants."""
     import keras_vit
     from keras_vit import cookbook
@@ -19,8 +19,8 @@ def list_() -> None:
     for name in keras_vit.list_recipes():
         recipe = keras_vit.load_recipe(name)
         reached = recipe.reached
-        told = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
-        print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {told}")
+        result = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
+        print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {result}")
     print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for size in keras_vit.list_variants():
         print(
@@ -28,7 +28,7 @@ def list_() -> None:
         )
 
 
-def show(recipe: Name, changes: Changes = ()) -> None:
+def print_recipe(recipe: Name, changes: Changes = ()) -> None:
     """Print a recipe with all its settings, and its model."""
     import keras_vit
     from keras_vit import config, cookbook
@@ -42,14 +42,14 @@ def show(recipe: Name, changes: Changes = ()) -> None:
     print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
 
 
-def copy(recipe: Name, to: To) -> None:
+def copy_recipe(recipe: Name, to: To) -> None:
     """Copy a recipe's file, to edit it and fit your own."""
     from keras_vit import cookbook
 
     source = cookbook.recipe_path(recipe)
     target = to / source.name if to.is_dir() else to
     if target.suffix != ".py":
-        raise ValueError(f"A recipe is a Python file. Received: {str(target)!r}")
+        raise ValueError(f"`to` must end in .py or be a folder. Received: {str(target)!r}")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
     if target.exists():

@@ -1,4 +1,4 @@
-"""What is done with a trained model: evaluate, predict, export, explain, report, demo."""
+"""Commands for a trained model: evaluate, predict, export, explain, report, demo."""
 
 import sys
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from keras_vit.commands.types import Count, File, Flag, Folder, Images, Run, Tex
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
-def evaluate(run: Run, *, split: Text = None) -> None:
+def measure(run: Run, *, split: Text = None) -> None:
     """Measure a trained model, and what was exported beside it, on the test split.
 
     Args:
@@ -18,16 +18,16 @@ def evaluate(run: Run, *, split: Text = None) -> None:
 
     model = trained.find(run)
     say(f"Measuring {model.file}, and what was exported of it")
-    found = results.evaluate(model, split)
-    width = max(map(len, found))
-    names = list(next(iter(found.values())))
+    measured = results.evaluate(model, split)
+    width = max(map(len, measured))
+    names = list(next(iter(measured.values())))
     print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
-    for file, values in found.items():
-        told = [f"{v:.2%}" if "accuracy" in name else f"{v:.4f}" for name, v in values.items()]
-        print(f"{file:<{width}}" + "".join(f"  {text:>{len(name)}}" for name, text in zip(names, told)))
+    for file, values in measured.items():
+        numbers = [f"{v:.2%}" if "accuracy" in name else f"{v:.4f}" for name, v in values.items()]
+        print(f"{file:<{width}}" + "".join(f"  {text:>{len(name)}}" for name, text in zip(names, numbers)))
 
 
-def predict(run: Run, images: Images = (), *, top: Count = 3) -> None:
+def classify(run: Run, images: Images = (), *, top: Count = 3) -> None:
     """Classify images.
 
     Args:
@@ -54,10 +54,10 @@ def predict(run: Run, images: Images = (), *, top: Count = 3) -> None:
         sys.exit(1)
 
 
-def export(
+def write_exports(
     run: Run,
     *,
-    quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write besides.")] = (),
+    quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write too.")] = (),
     onnx: Flag = False,
     to: Folder = None,
     overwrite: Flag = False,
@@ -77,7 +77,7 @@ def export(
         print(report)
 
 
-def explain(run: Run, images: Images = (), *, to: Folder = None) -> None:
+def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
@@ -92,8 +92,8 @@ def explain(run: Run, images: Images = (), *, to: Folder = None) -> None:
         print(path)
 
 
-def report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
-    """Write all that can be told of a trained model into one HTML file.
+def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
+    """Write a report on a trained model into one HTML file.
 
     Args:
         to: File to write, which ends in .html; report.html in the run's directory by default.
@@ -106,11 +106,11 @@ def report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
     print(report.report(model, to, most=most))
 
 
-def demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
-    """Open a page on this machine: give or draw an image, see the answer and what it looks at. Ctrl-C ends it.
+def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
+    """Open a page on this machine to classify images and see what the model attends to. Ctrl-C ends it.
 
     Args:
-        host: Address to listen on; with another than the default one, other machines may reach the page.
+        host: Address to listen on; any other than the default opens the page to other machines.
         port: Port to listen on; 0 takes a free one.
     """
     from keras_vit.demo import launch
@@ -119,5 +119,5 @@ def demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
 
 
 def say(step):
-    """Prints what is being done, where it takes long; apart from what is found out, which goes to the output."""
+    """Prints a step that takes long to the error stream; results go to the output."""
     print(f"{step} ...", file=sys.stderr, flush=True)

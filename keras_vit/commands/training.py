@@ -1,17 +1,17 @@
-"""Training: fit, and the tour of all commands."""
+"""Commands that train: fit, tour."""
 
 import pathlib
 from typing import Annotated
 
 from tyro.conf import Positional
 
-from keras_vit.commands.runs import evaluate, explain, export
+from keras_vit.commands.runs import draw, measure, write_exports
 from keras_vit.commands.types import RECIPE, Changes, Count, Flag, Folder, Name, about
 
 Digits = Annotated[Positional[str], about(f"{RECIPE} The default is digits.", "[RECIPE]")]
 
 
-def fit(
+def train(
     recipe: Name,
     changes: Changes = (),
     *,
@@ -24,7 +24,7 @@ def fit(
     Args:
         workdir: Directory of the run; runs/NAME by default.
         tensorboard: Write logs for TensorBoard too.
-        save_steps: Steps between saved states inside an epoch, in place of ten minutes.
+        save_steps: Steps between saved training states within an epoch; every ten minutes by default.
     """
     import keras_vit
     from keras_vit import config
@@ -44,7 +44,7 @@ def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = 
     from keras_vit import config, cookbook
 
     workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe, config.parse(changes)).name)
-    fit(recipe, changes, workdir=workdir)
-    export(str(workdir), overwrite=True)
-    explain(str(workdir))
-    evaluate(str(workdir))
+    train(recipe, changes, workdir=workdir)
+    write_exports(str(workdir), overwrite=True)
+    draw(str(workdir))
+    measure(str(workdir))

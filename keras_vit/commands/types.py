@@ -1,4 +1,4 @@
-"""What several commands take: types, with what help says of them."""
+"""Types of arguments that several commands take, with their help."""
 
 import pathlib
 from typing import Annotated
@@ -12,11 +12,11 @@ def whole(text):
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"a whole number is needed. Received: {text!r}") from None
+        raise ValueError(f"must be a whole number. Received: {text!r}") from None
 
 
 def word(metavar, make):
-    """Returns the markers of an option of one word; help says its default, if it has one."""
+    """Returns the markers of an option with one value; help says its default, if it has one."""
     made = PrimitiveConstructorSpec(
         nargs=1,
         metavar=metavar,
@@ -28,7 +28,7 @@ def word(metavar, make):
 
 
 def about(text, metavar=None):
-    """Returns what help says of an argument; the text says its default, if it has one."""
+    """Returns the help of an argument; the text must say the default, if there is one."""
     return arg(help=text, metavar=metavar, help_behavior_hint="")
 
 

@@ -1,4 +1,4 @@
-"""From the words of a command line to the call that they ask for. What is wrong with them is a ValueError."""
+"""Parses the words of a command line into a call. Wrong words are a ValueError with one sentence."""
 
 import collections
 import contextlib
@@ -10,21 +10,23 @@ import typing
 
 import tyro
 
+from keras_vit.commands.types import Changes
+
 PROG = "python -m keras_vit"
 FLAGS = (tyro.conf.FlagCreatePairsOff,)
 
 
 def call(commands, words, description):
-    """Returns a function without arguments that does what a command line says.
+    """Returns the call of a command line, as a function without arguments.
 
     Args:
         commands: Dictionary from names to functions, whose keyword-only arguments are options.
         words: The words after `python -m keras_vit`.
-        description: What help says above the commands.
+        description: Text of the help, above the commands.
 
     Raises:
-        ValueError: For words that say nothing, with those spelled like them.
-        SystemExit: Once help is printed.
+        ValueError: For unknown words, with the names spelled like them.
+        SystemExit: After help is printed.
     """
     if not words:
         raise ValueError(f"A command is missing. {_near('', commands)} For help: {PROG} --help")
@@ -36,24 +38,24 @@ def call(commands, words, description):
     prog = f"{PROG} {name}"
 
     @functools.wraps(commands[name])
-    def later(*args, **kwargs):
+    def bound(*args, **kwargs):
         return functools.partial(commands[name], *args, **kwargs)
 
-    said = io.StringIO()
+    message = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(later, prog=prog, args=arranged(commands[name], rest, prog), config=FLAGS)
+        with contextlib.redirect_stderr(message):
+            return tyro.cli(bound, prog=prog, args=arranged(commands[name], rest, prog), config=FLAGS)
     except SystemExit as stop:
         if stop.code:
-            raise ValueError(f"{sentence(said.getvalue())} For help: {prog} --help") from None
+            raise ValueError(f"{sentence(message.getvalue())} For help: {prog} --help") from None
         raise
 
 
 def arranged(command, words, prog):
-    """Returns a command's words with its options in front, wherever they stood: tyro takes the others in one piece.
+    """Returns a command's words with the options first: tyro needs the other words together.
 
     Raises:
-        ValueError: For an unknown option, and for fewer words or more than the command takes.
+        ValueError: For an unknown option, or for fewer or more words than the command takes.
     """
     parameters = inspect.signature(command).parameters.values()
     known = {f"--{p.name.replace('_', '-')}": _type(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -70,7 +72,10 @@ def arranged(command, words, prog):
         name, equals, _ = word.partition("=")
         name = name.replace("_", "-")
         if name not in (*known, "-h", "--help"):
-            raise ValueError(f"There is no option {name!r}. {_near(name, [*known, '--help'])}")
+            hint = _near(name, [*known, "--help"])
+            if not hint.startswith("Did") and Changes in [p.annotation for p in places]:
+                hint = _as_change(name, word[len(name) + 1 :] or next(iter(rest), "")) or hint
+            raise ValueError(f"There is no option {name!r}. {hint}")
         if equals and known.get(name, bool) is bool:
             raise ValueError(f"{name} takes no value. Received: {word!r}")
         options.append(word)
@@ -93,7 +98,7 @@ def arranged(command, words, prog):
 
 
 def sentence(box):
-    """Returns what tyro says in a box, up to the first line across it, as one sentence."""
+    """Returns the message in tyro's box, up to the first line across it, as one sentence."""
     rows = [row.strip() for row in re.findall(r"^│(.*)│$", box, re.MULTILINE)]
     rows = rows[: next((i for i, row in enumerate(rows) if set(row) == {"─"}), None)]
     text = " ".join(rows or box.split()).removeprefix("Error parsing ")
@@ -101,9 +106,22 @@ def sentence(box):
 
 
 def _near(word, words):
-    from keras_vit.checks import near  # with NumPy, which help needs not wait for
+    from keras_vit.checks import near  # imports NumPy, which help does not wait for
 
     return near(word, words)
+
+
+def _as_change(option, value):
+    """Returns a hint such as "Write optim.epochs=3." for an option named like a recipe's setting, else `None`."""
+    from keras_vit.commands.quiet import quiet
+
+    with quiet():  # imports Keras
+        from keras_vit import config, vit
+
+    recipe = config.Recipe(name="any", model=dict.fromkeys(inspect.signature(vit).parameters))
+    last = option.lstrip("-").replace("-", "_")
+    changes = [f"{name}={value or 'VALUE'}" for name in config.names(recipe) if name.rpartition(".")[2] == last]
+    return f"Write {' or '.join(changes)}." if changes else None
 
 
 def _type(annotation):
@@ -111,5 +129,5 @@ def _type(annotation):
 
 
 def _choices(kind):
-    """Returns the words that an option of several takes."""
+    """Returns the words that an option takes, if it takes several."""
     return typing.get_args(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else ()

@@ -1,4 +1,4 @@
-"""Changes to a recipe, by dotted names: from Python or from the words of a command line."""
+"""Changes to a recipe by dotted names, from Python or from the command line."""
 
 import ast
 import dataclasses
@@ -11,14 +11,14 @@ PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "
 
 
 def override(recipe, changes):
-    """Returns the recipe with some values changed, and without what it `reached` before.
+    """Returns a recipe with some options changed, and without its `reached`.
 
     Args:
         recipe: A `Recipe`.
         changes: Dictionary from dotted names to values, such as `{"optim.epochs": 3, "model.width": 96}`.
 
     Raises:
-        ValueError: For an unknown name (with those spelled like it), or a value outside its range.
+        ValueError: For an unknown name (with similar ones), or a value outside its range.
         TypeError: For a value of the wrong type.
     """
     if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
@@ -32,20 +32,20 @@ def override(recipe, changes):
         elif name in TOP:
             recipe = dataclasses.replace(recipe, **{name: value})
         else:
-            raise ValueError(f"A recipe has no {name!r}. {checks.near(name, names(recipe))}")
+            raise ValueError(f"A recipe has no option {name!r}. {checks.near(name, names(recipe))}")
     return dataclasses.replace(recipe, reached=None) if changes else recipe
 
 
 def names(recipe):
-    """Returns every dotted name that `override` knows, those of the model that the recipe sets included."""
+    """Returns all dotted names that `override` accepts; of the model, those that the recipe sets."""
     parts = [f"{part}.{f.name}" for part in ("data", "augment", "optim") for f in dataclasses.fields(PARTS[part])]
     return [*TOP, *parts, *(f"model.{key}" for key in recipe.model)]
 
 
 def parse(words):
-    """Turns words such as `"optim.epochs=3"` into the dictionary that `override` takes.
+    """Parses words such as `"optim.epochs=3"` into the dictionary that `override` takes.
 
-    Values are read as Python writes them (`3`, `1e-3`, `True`, `(28, 28)`, `None`), anything else as text.
+    Values are Python literals (`3`, `1e-3`, `True`, `(28, 28)`, `None`); anything else is text.
 
     Raises:
         ValueError: For a word without `=`.
@@ -54,7 +54,7 @@ def parse(words):
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
-            raise ValueError(f"A change is written name=value, such as optim.epochs=3. Received: {word!r}")
+            raise ValueError(f"A change must be name=value, such as optim.epochs=3. Received: {word!r}")
         try:
             changes[name] = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
         except (ValueError, SyntaxError, TypeError):
@@ -63,7 +63,7 @@ def parse(words):
 
 
 def smoke(recipe):
-    """Returns the recipe cut to one block and two steps of four images, to see that it runs; without weights."""
+    """Returns a recipe cut to one block, two steps and four images per step, without weights, to test that it runs."""
     short = {
         "optim.epochs": 1,
         "optim.warmup_epochs": 0,

@@ -10,7 +10,7 @@ import typeguard
 
 
 class Checked:
-    """Checks every field against its annotation, and numbers against the range in its metadata."""
+    """A dataclass that checks each field against its annotation, and numbers against their range."""
 
     def __post_init__(self):
         hints = get_type_hints(type(self))
@@ -19,14 +19,14 @@ class Checked:
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
                 wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
-                raise TypeError(f"{name} is {wanted}. Received: {value!r}")
+                raise TypeError(f"{name} must be {wanted}. Received: {value!r}")
             low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
             if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
-                end = f"at most {most}" if most < math.inf else f"below {below}"
-                raise ValueError(f"{name} is at least {low} and {end}. Received: {value!r}")
+                end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
+                raise ValueError(f"{name} must be at least {low}{end}. Received: {value!r}")
 
     def __repr__(self):
-        """Python that makes it again: a line for each setting that differs from its default."""
+        """Python code that recreates it, with a line for each option that differs from its default."""
         given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         default = {item.name: item.default for item in dataclasses.fields(self)}
         shown = {name: _block("{}", value) if isinstance(value, dict) else repr(value) for name, value in given.items()}
@@ -35,7 +35,7 @@ class Checked:
 
 
 def _block(brackets, lines):
-    """Returns lines of code, each followed by a comma, in brackets of their own lines."""
+    """Returns lines of code, each followed by a comma, in brackets on lines of their own."""
     lines = [f"{key!r}: {value!r}" for key, value in lines.items()] if isinstance(lines, dict) else lines
     inside = textwrap.indent("".join(f"{line},\n" for line in lines), "    ")
     return f"{brackets[0]}\n{inside}{brackets[1]}" if inside else brackets
@@ -52,4 +52,5 @@ def _fits(value, hint):
 
 
 def number(default, low=0, below=math.inf, most=math.inf):
+    """Returns a field whose numbers must be at least `low`, below `below` and at most `most`."""
     return field(default=default, metadata={"range": (low, below, most)})

@@ -9,11 +9,11 @@ from keras_vit.config.checked import Checked, number
 
 @dataclass(frozen=True, repr=False)
 class Data(Checked):
-    """Where images come from, and how they are brought to the model's size.
+    """Where images come from, and how they are resized.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or
-    `"folder:PATH"` (class folders). A split is a name and, if it is cut, whole percents: `"train[:90%]"`;
-    tensorflow-datasets takes all that it knows.
+    `"folder:PATH"` (class folders). A split is a name, with whole percents for a part of it: `"train[:90%]"`;
+    tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"
@@ -21,38 +21,37 @@ class Data(Checked):
     validation: str = "all[70%:80%]"
     test: str = "all[80%:]"
     batch_size: int = number(128, low=1)
-    limit: int | None = number(None, low=1)  # at most so many images of each split
-    bad_images: Literal["raise", "skip"] = "raise"  # unreadable files of a folder: an error, or left out and listed
-    resize: int | None = number(None, low=1)  # at evaluation the shorter side becomes so many pixels, and the centre
-    # is cut out; None resizes the whole image
-    method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of that resizing
-    antialias: bool = True  # of all resizing, an "inception" crop by averaging areas; Google's own code has it off
+    limit: int | None = number(None, low=1)  # images of each split, at most
+    bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
+    resize: int | None = number(None, low=1)  # shorter side, in pixels, before evaluation's centre crop; None: no crop
+    method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
+    antialias: bool = True  # in all resizing, "inception" crops included; Google's own code has it off
 
 
 @dataclass(frozen=True, repr=False)
 class Augment(Checked):
-    """Random changes to training images, drawn anew for each; 0 turns one off. They come in the order below."""
+    """Random augmentation of training images, in the order below. 0 turns an option off."""
 
     crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.crops`
-    crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area that an "inception" crop keeps
-    crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, out of which a "resized" crop is cut
-    crop_padding: int = number(4)  # black pixels on each side, out of which a "padded" crop is cut
-    rotation: float = number(0.0, below=180)  # largest angle, degrees
+    crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
+    crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
+    crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop
+    rotation: float = number(0.0, below=180)  # largest angle, in degrees
     scale: float = number(0.0, below=1)  # largest relative change of size
     shear: float = number(0.0, below=1)  # largest horizontal shift of a row, relative to its distance from the centre
     translation: float = number(0.0, below=1)  # largest shift, as a share of the side
-    flip: bool = False  # left to right, half of the images
+    flip: bool = False  # left to right, with probability 1/2
     jitter: float = number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation
-    randaugment: int = number(0)  # how many operations, drawn from sixteen; see `keras_vit.data.randaugment`
-    magnitude: float = number(10.0, most=30)  # of those, on the paper's scale
+    randaugment: int = number(0)  # operations per image; see `keras_vit.data.randaugment`
+    magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale
     erase: float = number(0.0, below=1)  # probability of one black rectangle of 2 to 20 % of the area
     layers: tuple[Any, ...] = ()  # Keras preprocessing layers, called one after the other on a batch
-    mixup: float = number(0.0)  # of Beta(mixup, mixup), by which an image is blended with another of its batch
-    cutmix: float = number(0.0)  # of Beta(cutmix, cutmix), by which a box is taken over from another; both: either
+    mixup: float = number(0.0)  # alpha of Beta(alpha, alpha), the share of each of two blended images
+    cutmix: float = number(0.0)  # alpha of CutMix; with mixup too, each batch draws one of them
 
     @classmethod
     def level(cls, name, **more):
-        """Returns an augmentation of a published strength, `"none"` to `"strong2"`, with more settings beside.
+        """Returns an augmentation of a published strength, `"none"` to `"strong2"`, with more options.
 
         Steiner et al. 2022 (arXiv:2106.10270), section 3.4, with the numbers of big_vision.
         """
@@ -75,29 +74,29 @@ LEVELS = {
 
 @dataclass(frozen=True, repr=False)
 class Optim(Checked):
-    """How the weights are changed: by AdamW or SGD, with decay on kernels only."""
+    """Optimizer, schedule, loss and fine-tuning. Weight decay applies to kernels only."""
 
     optimizer: Literal["adamw", "sgd"] = "adamw"
     epochs: int = number(50, low=1)
     learning_rate: float = number(1e-3)
-    weight_decay: float = number(0.05)  # as in Keras and PyTorch: multiplied by the learning rate
+    weight_decay: float = number(0.05)  # times the learning rate, as in Keras and PyTorch
     momentum: float = number(0.9, below=1)  # of SGD
     schedule: Literal["cosine", "linear", "rsqrt", "constant"] = "cosine"  # after the warm-up; the first two end at 0
     warmup_epochs: float = number(1.0)
-    rsqrt_epochs: float = number(1.0)  # timescale of "rsqrt": rate / sqrt(1 + epochs since the warm-up / timescale)
-    cooldown_epochs: float = number(0.0)  # at the end, linearly to 0; for "rsqrt" and "constant"
-    clip_norm: float | None = number(1.0)  # of the whole gradient
-    accumulate: int = number(1, low=1)  # batches whose gradients are averaged to one change of the weights
-    ema: float | None = number(None, below=1)  # momentum of a moving average of the weights, which is what is kept
-    layer_decay: float | None = number(None, low=1e-3, most=1)  # learning rate of a block, relative to the next one's
+    rsqrt_epochs: float = number(1.0)  # of "rsqrt": rate / sqrt(1 + epochs since warm-up / this)
+    cooldown_epochs: float = number(0.0)  # linear decay to 0 at the end; for "rsqrt" and "constant"
+    clip_norm: float | None = number(1.0)  # of all gradients together
+    accumulate: int = number(1, low=1)  # batches whose gradients are averaged for one update
+    ema: float | None = number(None, below=1)  # momentum of the EMA weights, which are evaluated and saved
+    layer_decay: float | None = number(None, low=1e-3, most=1)  # learning rate of a block over that of the next one
     loss: Literal["softmax", "sigmoid"] = "softmax"
-    head_bias: float | None = None  # that the head starts from; -log(classes) suits a sigmoid
+    head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
     label_smoothing: float = number(0.0, below=1)
-    class_weights: bool = False  # whether a class counts the more, the rarer it is
-    freeze: int | Literal["all"] | None = None  # stem, patches and so many blocks stay; "all" trains the head alone
-    lora: int | None = number(None, low=1)  # rank of low-rank updates of attention, which alone are trained, and head
-    remat: bool = False  # whether blocks are computed again in the backward pass, to save their memory
-    distill: Literal["soft", "hard"] | None = None  # how a teacher's logits count; see `keras_vit.distillation`
+    class_weights: bool = False  # weight the loss of a class inversely to its frequency
+    freeze: int | Literal["all"] | None = None  # blocks frozen, with all before them; "all": train the head only
+    lora: int | None = number(None, low=1)  # rank of LoRA on attention; trains LoRA and the head only
+    remat: bool = False  # gradient checkpointing of blocks: less memory, more time
+    distill: Literal["soft", "hard"] | None = None  # see `keras_vit.Distiller`
     teacher: str | None = None  # checkpoint, published name or `.keras` file
     distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
@@ -113,7 +112,7 @@ class Weights(Checked):
 
 @dataclass(frozen=True, repr=False)
 class Reached(Checked):
-    """What a real run of the recipe reached."""
+    """What a run of the recipe reached."""
 
     test_accuracy: float = number(0.0, most=1)
     minutes: float = number(0.0)
@@ -125,7 +124,7 @@ class Reached(Checked):
 
 @dataclass(frozen=True, repr=False)
 class Recipe(Checked):
-    """A whole experiment. `model` holds the arguments of `keras_vit.vit`."""
+    """A whole experiment: data, model, augmentation and optimization. `model` is the arguments of `keras_vit.vit`."""
 
     name: str
     model: dict[str, Any]
@@ -136,5 +135,5 @@ class Recipe(Checked):
     reached: Reached | None = None
     metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
     distribute: Literal["data", "model"] | None = None  # over all devices: batches, or batches and weights
-    model_parallel: int = number(1, low=1)  # devices that share one copy of the weights, for "model"
+    model_parallel: int = number(1, low=1)  # devices per replica of the model, for "model"
     seed: int = number(0, below=2**31)

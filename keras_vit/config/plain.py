@@ -9,7 +9,7 @@ from keras_vit.config.parts import Recipe
 
 
 def to_dict(recipe):
-    """Returns the recipe as nested dictionaries, for JSON."""
+    """Returns a recipe as nested dictionaries for JSON."""
     layers = [_unnamed(keras.saving.serialize_keras_object(layer)) for layer in recipe.augment.layers]
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
@@ -18,7 +18,7 @@ def to_dict(recipe):
 
 
 def from_dict(values):
-    """Returns the recipe that `to_dict`, or JSON made of it, holds."""
+    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not."""
     values = dict(values)
     for part, kind in PARTS.items():
         if values.get(part) is not None:
@@ -30,7 +30,7 @@ def from_dict(values):
 
 
 def _unnamed(value):
-    """Returns a Keras configuration without names, which Keras counts up from one process to the next."""
+    """Returns a Keras configuration without layer names, which Keras numbers in each process."""
     if isinstance(value, dict):
         return {key: _unnamed(inner) for key, inner in value.items() if key != "name"}
     return [_unnamed(inner) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Random changes to a batch of images, as functions of (images, settings, draws) and nothing else."""
+"""Random augmentation of a batch of images: pure functions of (images, settings, draws)."""
 
 import math
 
@@ -10,12 +10,12 @@ from keras_vit.data.randaugment import randaugment
 
 
 def augment(images, settings, draw):
-    """Changes every image of a batch by its own draw.
+    """Augments every image of a batch by its own random numbers.
 
     Args:
         images: float32 tensor, `(batch, height, width, channels)`, 0..255.
         settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
-        draw: What `keras_vit.data.draws.draws` returns.
+        draw: Result of `keras_vit.data.draws.draws`.
 
     Returns:
         Tensor like `images`.
@@ -24,9 +24,9 @@ def augment(images, settings, draw):
         images = padded_crop(images, settings.crop_padding, draw)
     if settings.rotation or settings.scale or settings.shear or settings.translation:
         images = affine(images, settings, draw)
-    if settings.flip and settings.crop not in CUTS:  # which flip themselves
+    if settings.flip and settings.crop not in CUTS:  # those crops flip too
         chosen = draw("flip", tf.shape(images)[0], 1)[:, 0] < 0.5
-        images = _some(images, chosen, lambda some: tf.reverse(some, [2]))
+        images = _change_some(images, chosen, lambda some: tf.reverse(some, [2]))
     if settings.jitter:
         images = jitter(images, settings.jitter, draw)
     if settings.randaugment:
@@ -37,7 +37,7 @@ def augment(images, settings, draw):
 
 
 def padded_crop(images, padding, draw):
-    """Pads with black and cuts the old size out again, at a place of its own for each image."""
+    """Pads with black and crops to the old size, at a random place for each image."""
     count, (height, width) = tf.shape(images)[0], images.shape[1:3]
     start = tf.cast(draw("padded_crop", count, 2) * (2 * padding + 1), "int32")  # (batch, 2)
     images = tf.pad(images, [[0, 0], [padding, padding], [padding, padding], [0, 0]])
@@ -46,7 +46,7 @@ def padded_crop(images, padding, draw):
 
 
 def affine(images, settings, draw):
-    """Turns, scales, shears and shifts each image about its centre; bilinear, black outside."""
+    """Rotates, scales, shears and shifts each image about its centre; bilinear, black outside."""
     batch, (height, width) = tf.shape(images)[0], images.shape[1:3]
     limits = [
         settings.rotation * math.pi / 180,
@@ -55,8 +55,9 @@ def affine(images, settings, draw):
         settings.translation,
         settings.translation,
     ]
-    numbers = tf.cast(scaled(draw("affine", batch, 5), -1, 1), "float64")  # in float32 a cosine's last bit depends on
-    angle, scale, shear, right, down = tf.unstack(numbers * limits, axis=1)  # how many are computed together
+    # float64, since in float32 the last bit of a cosine depends on how many are computed together
+    numbers = tf.cast(scaled(draw("affine", batch, 5), -1, 1), "float64")
+    angle, scale, shear, right, down = tf.unstack(numbers * limits, axis=1)
     scale = 1 / (1 + scale)
     cos, sin = tf.cos(angle) * scale, tf.sin(angle) * scale
     a, b, c, d = cos, shear * cos - sin, sin, shear * sin + cos  # output pixel -> input pixel
@@ -75,7 +76,7 @@ def affine(images, settings, draw):
 
 
 def jitter(images, strength, draw):
-    """Changes brightness, contrast and saturation, in this order, each by a factor of 1 - strength to 1 + strength."""
+    """Changes brightness, then contrast, then saturation, each by a factor of 1 - strength to 1 + strength."""
     factors = 1 + strength * scaled(draw("jitter", tf.shape(images)[0], 3), -1, 1)
     brightness, contrast, saturation = (factors[:, i, None, None, None] for i in range(3))
     images = tf.clip_by_value(images * brightness, 0, 255)
@@ -86,7 +87,7 @@ def jitter(images, strength, draw):
 
 
 def grey(images):
-    """Returns luma (ITU-R 601, as Pillow's "L"), one channel; images of one channel are grey already."""
+    """Returns luma (ITU-R 601, as Pillow's "L"), one channel; images with one channel are returned unchanged."""
     if images.shape[-1] == 1:
         return images
     red, green, blue = images[..., :1], images[..., 1:2], images[..., 2:]
@@ -104,10 +105,10 @@ def erase(images, probability, draw):
     y = tf.range(height, dtype="float64")[None, :, None, None] - top * (height - rows)
     x = tf.range(width, dtype="float64")[None, None, :, None] - left * (width - columns)
     inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
-    return _some(images, chosen, lambda some: tf.where(inside, 0.0, some))
+    return _change_some(images, chosen, lambda some: tf.where(inside, 0.0, some))
 
 
-def _some(images, chosen, change):
-    """Changes the chosen images alone: moving them takes less time than a choice for each pixel."""
+def _change_some(images, chosen, change):
+    """Changes only the chosen images: copying them takes less time than `tf.where` on every pixel."""
     index = tf.where(chosen)
     return tf.tensor_scatter_nd_update(images, index, change(tf.gather_nd(images, index)))

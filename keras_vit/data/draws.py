@@ -1,4 +1,4 @@
-"""Random numbers that are a function of (seed, epoch, position of the image) and of nothing else."""
+"""Random numbers that depend on (seed, epoch, position of the image) alone."""
 
 import zlib
 
@@ -8,15 +8,15 @@ _PHILOX = 1
 
 
 def draws(seed, epoch, first):
-    """Returns a source of random numbers for a run of images, `first` being the position of the first in its epoch.
+    """Returns a source of random numbers for consecutive images.
 
-    What an image draws does not depend on the batch that it is in, nor on the order in which batches are made:
-    Philox (Salmon et al. 2011) computes the n-th number without those before it.
+    The numbers of an image depend neither on its batch nor on the order in which batches are made: Philox (Salmon et
+    al. 2011) computes the n-th number without those before it.
 
     Args:
         seed: Integer, of the run.
         epoch: Integer or scalar int64 tensor.
-        first: Likewise.
+        first: Position of the first image in the epoch, an integer or scalar int64 tensor.
 
     Returns:
         A function `draw(name, count, numbers)`, which returns `(count, numbers)` float32 in [0, 1), independent for
@@ -27,7 +27,7 @@ def draws(seed, epoch, first):
     def draw(name, count, numbers):
         pair = tf.random.fold_in(tf.stack([seed, epoch]), zlib.crc32(name.encode()) & 0x7FFFFFFF)
         key = tf.reshape(tf.bitcast(tf.cast(pair, "int32"), "uint64"), [1])
-        groups = -(-numbers // 4)  # a step of the counter gives four numbers
+        groups = -(-numbers // 4)  # each step of the counter makes four numbers
         bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
             shape=[count, 4 * groups],
             key=key,
@@ -41,5 +41,5 @@ def draws(seed, epoch, first):
 
 
 def scaled(uniform, low, high):
-    """Brings numbers in [0, 1) to [low, high)."""
+    """Scales numbers in [0, 1) to [low, high)."""
     return low + (high - low) * uniform

@@ -1,4 +1,4 @@
-"""MixUp and CutMix: a batch blended with itself, labels by the same weights."""
+"""MixUp and CutMix: blend a batch with itself, and its labels by the same weight."""
 
 import tensorflow as tf
 
@@ -6,9 +6,9 @@ import tensorflow as tf
 def mix(images, labels, settings, seed):
     """Blends each image, and its label, with the one before it in the batch, by one weight for the batch.
 
-    MixUp (Zhang et al. 2018, arXiv:1710.09412) blends whole images by a weight from Beta(a, a), of which the larger
-    part is the image's own, as in big_vision; CutMix (Yun et al. 2019, arXiv:1905.04899) puts in a box, and the labels
-    are weighted by the pixels that it really covers. With both set, each batch draws one of them.
+    MixUp (Zhang et al. 2018, arXiv:1710.09412) blends whole images by a weight from Beta(a, a). As in big_vision, the
+    image itself keeps the larger part. CutMix (Yun et al. 2019, arXiv:1905.04899) pastes a box, and weights the labels
+    by the pixels that it really covers. With both set, each batch draws one of them.
 
     Args:
         images: float32 tensor, `(batch, height, width, channels)`.
@@ -32,7 +32,7 @@ def mix(images, labels, settings, seed):
         sizes, centres = tf.shape(images)[1:3], tf.random.stateless_uniform((2,), place)
         area = 1 - _beta(settings.cutmix, beta)
         (top, bottom), (left, right) = (_ends(sizes[i], area, centres[i]) for i in range(2))
-        rows = images[:, top:bottom]  # putting pieces together takes a quarter of the time of a choice for each pixel
+        rows = images[:, top:bottom]  # concatenation takes a quarter of the time of `tf.where` on every pixel
         box = tf.roll(rows[:, :, left:right], 1, axis=0)
         rows = tf.concat([rows[:, :, :left], box, rows[:, :, right:]], axis=2)
         mixed = tf.concat([images[:, :top], rows, images[:, bottom:]], axis=1)
@@ -57,7 +57,7 @@ def _blend(values, own):
 
 
 def _ends(size, area, centre):
-    """Returns where a box of that share of the area begins and ends on one side, cut off at the borders."""
+    """Returns where a box with this share of the area begins and ends on one side, clipped at the borders."""
     length = tf.cast(size, "float32")
     half = tf.floor(tf.sqrt(area) * length) / 2
     ends = tf.stack([centre * length - half, centre * length + half])

@@ -1,4 +1,4 @@
-"""A page on your own machine: give or draw an image, and see what a trained model answers and what it looks at."""
+"""A local web page: upload or draw an image, and see a trained model's prediction and attention."""
 
 from keras_vit.demo.serving import launch
 

@@ -1,16 +1,16 @@
-"""From a drawing to an image as a data set has it."""
+"""Turns a drawing into an image like those of a data set."""
 
 import numpy as np
 
-SKETCHED = 64  # pixels a side up to which a grey image can be drawn by hand
-PAD, BRUSH = 280, 11  # sides of the pad, and the brush's radius, in pixels
-# Where data sets have a thing in its image: side of the image, longer side of the thing, what of it lies in the middle,
-# and where that is. LeCun et al. 1998, section III.A, Xiao et al. 2017 (arXiv:1708.07747), section 2, and measured.
+SKETCHED = 64  # pixels: the page offers a pad for grey images up to this side
+PAD, BRUSH = 280, 11  # side of the pad, and radius of the brush, in pixels
+# How data sets place an object: side of the image, longer side of the object, what is centred (its mass or its bounding
+# box), and at which pixel. LeCun et al. 1998, section III.A; Xiao et al. 2017 (arXiv:1708.07747), section 2; measured.
 PLACES = {"tfds:mnist": (28, 20, "mass", 14.5), "tfds:fashion_mnist": (28, 28, "box", 14), "digits": (8, 8, "box", 4)}
 
 
 def from_drawing(drawing, size, source):
-    """Returns a drawing as a data set has its images: of their size, and in their place if that is known.
+    """Resizes a drawing to the model's input, and places it as the data set does, if that is known.
 
     Args:
         drawing: uint8 array, `(rows, columns, 4)`, RGBA, white on black.
@@ -18,7 +18,7 @@ def from_drawing(drawing, size, source):
         source: `source` of a recipe's data, such as `"tfds:mnist"`.
 
     Returns:
-        float32 array of `size`, 0..255, white on black; or `None` if nothing is drawn.
+        float32 array of `size`, 0..255, white on black; `None` if the pad is empty.
     """
     from PIL import Image
 
@@ -26,13 +26,13 @@ def from_drawing(drawing, size, source):
     rows, columns = (np.flatnonzero(ink.max(axis=axis) > 127) for axis in (1, 0))
     if not len(rows):
         return None
-    side, longer, by, middle = PLACES.get(source, (None,) * 4)
+    side, longer, centred, middle = PLACES.get(source, (None,) * 4)
     if size[:2] != (side, side):
         return np.asarray(Image.fromarray(ink).resize(size[1::-1], Image.Resampling.BILINEAR), "float32")[..., None]
     ink = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     height, width = (max(round(longer * n / max(ink.shape)), 1) for n in ink.shape)
     ink = np.asarray(Image.fromarray(ink).resize((width, height), Image.Resampling.BILINEAR), "float32")
-    weight = ink if by == "mass" else np.ones_like(ink)
+    weight = ink if centred == "mass" else np.ones_like(ink)
     centre = [np.average(np.arange(n) + 0.5, weights=weight.sum(axis)) for axis, n in ((1, height), (0, width))]
     top, left = (round(np.clip(middle - at, 0, side - n)) for at, n in zip(centre, (height, width)))
     pixels = np.zeros(size, "float32")
@@ -41,14 +41,15 @@ def from_drawing(drawing, size, source):
 
 
 def about_pad(size, source):
-    """Returns what the page says below the pad; arguments as in `from_drawing`."""
+    """Returns the text below the pad; arguments as in `from_drawing`."""
     if PLACES.get(source, (None,))[0] != size[0]:
         return (
-            f"The whole pad is scaled to {size[0]} x {size[1]} pixels, white on black. If the model learnt from images "
-            "that look otherwise, its answer says little."
+            f"The whole pad is scaled to {size[0]} x {size[1]} pixels, white on black. If the training images look "
+            "different, expect poor predictions."
         )
-    side, longer, by, _ = PLACES[source]
+    side, longer, centred, _ = PLACES[source]
+    centre = "centre of mass" if centred == "mass" else "bounding box"
     return (
-        f"White on black, as the images that it learnt from. The drawing is cut out, scaled to {longer} of {side} "
-        f"pixels and put in the middle by its {by}, as they were; a mouse still draws unlike a pen."
+        f"White on black, as the training images. The drawing is cropped, scaled to {longer} of {side} pixels and "
+        f"centred by its {centre}, as they are. A mouse still draws unlike a pen."
     )

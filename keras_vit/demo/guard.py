@@ -1,4 +1,4 @@
-"""What a request must be before the page sees it, and how much the page keeps of what it is given."""
+"""Checks requests before the page sees them, and limits the size of the uploads that it keeps."""
 
 import contextlib
 import ipaddress
@@ -8,23 +8,23 @@ import socket
 from urllib.parse import urlsplit
 
 MOST_BYTES = 32 * 2**20  # of one file
-FRAMING = 2**16  # bytes of a request around a file
+FRAMING = 2**16  # bytes of a request besides its file
 MOST_KEPT = 2**28  # bytes of all files
-LEAST = 2**16  # bytes that a file counts, however small: there are at most MOST_KEPT / LEAST files
+LEAST = 2**16  # a smaller file counts as this many bytes, so there are at most MOST_KEPT / LEAST files
 
 
 class Guard:
-    """ASGI middleware that lets the page's own requests through, and keeps its folder small.
+    """ASGI middleware that accepts only the page's own requests, and limits the size of its folder.
 
-    Every web page that the user has open reaches this machine: by a form that it sends here, or by a name of its own
-    that it lets mean this machine (DNS rebinding). So a request must name a host that was listened on, and come from no
+    Any web page that the user has open can reach this machine: by sending a form, or by pointing a host name of its own
+    at this machine (DNS rebinding). A request must therefore name the host that the server listens on, and come from no
     other origin.
 
     Args:
         app: The ASGI application.
-        host: Address or name that was listened on.
-        folder: Folder of the files that the application is given and makes. The oldest make room for new ones, but for
-            those that are there from the start.
+        host: Address or name that the server listens on.
+        folder: Folder of the files that the application receives and writes. The oldest are deleted to make room for
+            new ones, except those that exist at the start.
     """
 
     def __init__(self, app, host, folder):
@@ -32,7 +32,7 @@ class Guard:
         self.own = set(_files(folder))
         self.names = {"localhost", host.lower()}
         self.local = _is_loopback(host)
-        if not self.local:  # other machines call this one by its name
+        if not self.local:  # other machines use this one's name
             self.names |= {socket.gethostname().lower(), f"{socket.gethostname().lower()}.local"}
 
     async def __call__(self, scope, receive, send):
@@ -54,23 +54,23 @@ class Guard:
             self.arriving -= counted
 
     def _refusal(self, headers, size):
-        """Returns the status and the sentence that a request is refused with, or `None`."""
+        """Returns the status and the message with which a request is refused, or `None`."""
         hosts = [value for name, value in headers if name == "host"]
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
-            return 400, f"This page is not served under that name. Received: Host {', '.join(hosts)!r}"
+            return 400, f"The request must name the host of this page. Received: Host {', '.join(hosts)!r}"
         others = [value for name, value in headers if name == "origin" and value.partition("://")[2] != hosts[0]]
         if others:
-            return 403, f"Only this page itself may send it anything. Received: Origin {others[0]!r}"
+            return 403, f"The request must come from this page. Received: Origin {others[0]!r}"
         if size is None:
-            return 411, "A request says how long it is."
+            return 411, "The request must have one Content-Length."
         if size > MOST_BYTES + FRAMING:
-            return 413, f"A file has at most {MOST_BYTES // 2**20} MiB."
+            return 413, f"A file must have at most {MOST_BYTES // 2**20} MiB."
         if self.arriving + size > MOST_KEPT:
-            return 503, "Too many files arrive at once."
+            return 503, "Too many uploads at once: try again later."
         return None
 
     def _is_ours(self, authority):
-        """Returns whether a `name[:port]` means this machine, as no name does that a stranger owns."""
+        """Returns whether `name[:port]` is a name of this machine, which nobody else can own."""
         try:
             name = urlsplit(f"//{authority}").hostname or ""
         except ValueError:
@@ -78,17 +78,17 @@ class Guard:
         return name in self.names or _is_loopback(name) or (not self.local and _is_address(name))
 
     def _make_room(self):
-        found = []
+        files = []
         for path in set(_files(self.folder)) - self.own:
-            with contextlib.suppress(FileNotFoundError):  # the application moves them
+            with contextlib.suppress(FileNotFoundError):  # the application moves files
                 status = os.stat(path)
-                found.append((status.st_mtime_ns, max(status.st_size, LEAST), path))
-        excess = sum(size for _, size, _ in found) + self.arriving - MOST_KEPT
-        for _, size, path in sorted(found):
+                files.append((status.st_mtime_ns, max(status.st_size, LEAST), path))
+        excess = sum(size for _, size, _ in files) + self.arriving - MOST_KEPT
+        for _, size, path in sorted(files):
             if excess <= 0:
                 break
             pathlib.Path(path).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it holds other files
+            with contextlib.suppress(OSError):  # the folder is not empty
                 if os.path.dirname(path) != os.fspath(self.folder):
                     os.rmdir(os.path.dirname(path))
             excess -= size
@@ -99,9 +99,9 @@ def _files(folder):
 
 
 def _size(headers):
-    """Returns the length of a request, or `None` if it does not say."""
-    found = [value for name, value in headers if name == "content-length"]
-    return int(found[0]) if len(found) == 1 and found[0].isdecimal() else None
+    """Returns the Content-Length of a request, or `None` without a valid one."""
+    lengths = [value for name, value in headers if name == "content-length"]
+    return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdecimal() else None
 
 
 def _is_address(name):
@@ -115,9 +115,9 @@ def _is_loopback(name):
     return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)
 
 
-async def _refuse(scope, receive, send, status, sentence):
+async def _refuse(scope, receive, send, status, message):
     from starlette.responses import PlainTextResponse
 
     if scope["type"] == "websocket":
-        return await send({"type": "websocket.close", "code": 1008, "reason": sentence})
-    return await PlainTextResponse(sentence, status)(scope, receive, send)
+        return await send({"type": "websocket.close", "code": 1008, "reason": message})
+    return await PlainTextResponse(message, status)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The page: give or draw an image, and see what a trained model answers and what it looks at."""
+"""The demo page: upload or draw an image, and see a trained model's prediction and attention."""
 
 import html
 import importlib.util
@@ -11,14 +11,14 @@ from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
-from keras_vit.runs import need_tensorflow
+from keras_vit.training.devices import need_tensorflow
 
-VIEW = 336  # pixels of a picture's longer side
+VIEW = 336  # pixels of the longer side of an image
 EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}
 
 
 def page(target):
-    """Returns the page of a trained model, a `gradio.Blocks`; `target` as in `launch`."""
+    """Returns the demo page of a trained model, a `gradio.Blocks`; `target` as in `launch`."""
     need_gradio()
     need_tensorflow("Reading image files")
     import gradio as gr
@@ -27,9 +27,9 @@ def page(target):
     (model, _, class_names), recipe = found.trained, found.recipe
     size, source = model.input_shape[1:], recipe.data.source
     if size[2] not in (1, 3):
-        raise ValueError(f"The page shows images of 1 or 3 channels. Received: {str(target)!r}, of {size[2]}")
+        raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[2]}")
 
-    def answer(pixels, method):
+    def predict(pixels, method):
         if pixels is None:
             return None, None, None, ""
         probabilities = trained.probabilities(model, model(pixels[None], training=False))[0].tolist()
@@ -43,32 +43,32 @@ def page(target):
             pixels = read_image(file["path"], size, recipe.data, model if found.alone else None)
         except ValueError as error:
             refusal = f'<p role="alert">{html.escape(str(error))}</p>'
-        return None, pixels, gr.update(value=refusal, visible=bool(refusal)), *answer(pixels, method)
+        return None, pixels, gr.update(value=refusal, visible=bool(refusal)), *predict(pixels, method)
 
     def from_pad(drawing, method):
-        if drawing["composite"] is None:  # the pad has got ready, and nothing was drawn
+        if drawing["composite"] is None:  # the pad has loaded and is still empty
             return [gr.skip()] * 6
         with images.opened(images.encoded(drawing["composite"]["path"])) as image:
             pixels = from_drawing(np.asarray(image.convert("RGBA")), size, source)
-        return pixels, gr.update(visible=False), *answer(pixels, method)
+        return pixels, gr.update(visible=False), *predict(pixels, method)
 
-    def emptied():
-        return EMPTY, None, gr.update(visible=False), *answer(None, None)
+    def clear():
+        return EMPTY, None, gr.update(visible=False), *predict(None, None)
 
-    grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # a run's own is not known
+    grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
     facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}, {len(class_names)} classes"
     facts += f", test accuracy {reached.test_accuracy:.2%}" if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")
-        given = gr.State()
+        current = gr.State()
         with gr.Row():
             with gr.Column():
                 if drawn:
                     pad = gr.Sketchpad(
                         EMPTY,
-                        label="A drawing",
+                        label="Draw",
                         height=PAD + 80,
                         canvas_size=(PAD, PAD),
                         fixed_canvas=True,
@@ -79,49 +79,49 @@ def page(target):
                         brush=gr.Brush(default_size=BRUSH, colors=["#FFFFFF"], color_mode="fixed"),
                     )
                     gr.Markdown(about_pad(size, source))
-                file = gr.File(label="An image file", file_types=["image"], height=160)
+                file = gr.File(label="Image file", file_types=["image"], height=160)
                 refusal = gr.HTML(visible=False, padding=False)
             with gr.Column():
-                label = gr.Label(label="Answer", num_top_classes=10 if len(class_names) <= 10 else 5)
+                label = gr.Label(label="Prediction", num_top_classes=10 if len(class_names) <= 10 else 5)
                 method = gr.Radio([(name.capitalize(), name) for name in METHODS], value="rollout", label="Attention")
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**shown)
-                        gr.Markdown("What the model is given")
+                        gr.Markdown("Model input")
                     with gr.Column(min_width=120):
                         laid = gr.Image(**shown)
                         heading = gr.Markdown()
-        answers = [label, seen, laid, heading]
+        outputs = [label, seen, laid, heading]
         once = {"concurrency_limit": 1, "concurrency_id": "model", "api_visibility": "private"}
-        file.upload(from_file, [file, method], [file, given, refusal, *answers], preprocess=False, **once)
-        method.change(answer, [given, method], answers, **once)
+        file.upload(from_file, [file, method], [file, current, refusal, *outputs], preprocess=False, **once)
+        method.change(predict, [current, method], outputs, **once)
         if drawn:
             pad.input(
                 from_pad,
                 [pad, method],
-                [given, refusal, *answers],
+                [current, refusal, *outputs],
                 preprocess=False,
                 trigger_mode="always_last",
                 **once,
             )
-            pad.clear(emptied, None, [pad, given, refusal, *answers], **once)
-    return blocks.queue(api_open=False)  # nothing passes by the queue
+            pad.clear(clear, None, [pad, current, refusal, *outputs], **once)
+    return blocks.queue(api_open=False)  # no request bypasses the queue
 
 
 def read_image(path, size, data, model=None):
-    """Returns an image file as the recipe's evaluation sees it.
+    """Reads an image file, prepared as for the recipe's evaluation.
 
     Args:
         path: The file.
         size: `(height, width, channels)`.
         data: A `keras_vit.config.Data`.
-        model: Model whose own rule is followed in place of `data`, or `None`.
+        model: Model whose own evaluation rule replaces `data`, or `None`.
 
     Returns:
         float32 array of `size`, 0..255.
 
     Raises:
-        ValueError: For a file that is no image, is damaged or too large.
+        ValueError: If the file is not an image, or is damaged or too large.
     """
     from keras_vit.data import pipeline
 
@@ -133,4 +133,4 @@ def read_image(path, size, data, model=None):
 
 def need_gradio():
     if importlib.util.find_spec("gradio") is None:
-        raise ImportError("The page needs gradio: pip install gradio.")
+        raise ImportError("The demo page needs gradio: pip install gradio.")

@@ -1,4 +1,4 @@
-"""Serving the page: a socket, a folder of its own, and an orderly end."""
+"""Serves the page: socket, temporary folder, clean shutdown."""
 
 import contextlib
 import errno
@@ -13,47 +13,47 @@ from keras_vit.demo import guard
 from keras_vit.demo.page import need_gradio, page
 
 
-def launch(target, host="127.0.0.1", port=7860):
-    """Opens the page of a trained model, until Ctrl-C or a SIGTERM.
+def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860) -> None:
+    """Serves the demo page of a trained model until Ctrl-C or SIGTERM.
 
     Args:
         target: As in `keras_vit.load_run`.
-        host: Address to listen on. Only this machine reaches the default one; with another, whoever reaches this
-            machine reaches the page too.
-        port: Port to listen on; 0 takes a free one.
+        host: Address to listen on. Only this machine can open the default one; with another address, anyone who can
+            reach this machine can open the page.
+        port: Port to listen on; 0 picks a free one.
 
     Raises:
-        ValueError: As `load_run`; for a host or port that is none, or a model of other images than grey and colour.
-        OSError: If the port is taken, or the address is not one of this machine's.
+        ValueError: As `load_run`; for an invalid host or port, or a model whose images have neither 1 nor 3 channels.
+        OSError: If the port is in use, or the address is not one of this machine's.
         ImportError: If Gradio is not installed.
     """
     need_gradio()
     with ended_by_signals(), listening(host, port) as listener, private_folder() as folder:
         served = server(page(target), host, folder)
         name = f"[{host}]" if ":" in host else host
-        print(f"http://{name}:{listener.getsockname()[1]} (Ctrl-C ends it)", flush=True)
+        print(f"http://{name}:{listener.getsockname()[1]} (stop with Ctrl-C)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             served.run(sockets=[listener])
 
 
 def listening(host, port):
-    """Returns a socket that listens, which the end of a `with` closes; raises as `launch`."""
+    """Returns a listening socket, a context manager that closes it; raises as `launch`."""
     if not host:
-        raise ValueError(f"`host` is an address or a name. Received: host={host!r}")
+        raise ValueError(f"`host` must be an address or a host name. Received: host={host!r}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 2**16:
-        raise ValueError(f"`port` is an integer from 0 to 65535. Received: port={port!r}")
+        raise ValueError(f"`port` must be an integer from 0 to 65535. Received: port={port!r}")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise OSError(f"Port {port} of {host} is taken. Choose another port.") from None
+            raise OSError(f"Port {port} of {host} is already in use. Choose another port.") from None
         reason = str(error.strerror).partition(" (")[0]  # Python repeats the address
-        raise OSError(f"It is not possible to listen on port {port} of {host!r}: {reason}.") from None
+        raise OSError(f"Cannot listen on port {port} of {host!r}: {reason}.") from None
 
 
 @contextlib.contextmanager
 def private_folder():
-    """A block in which Gradio keeps what it is given in a folder of this user alone, which is removed at the end."""
+    """Lets Gradio keep uploads in a temporary folder that only this user can read; deletes it at the end."""
     name = "GRADIO_TEMP_DIR"
     before = os.environ.get(name)
     with tempfile.TemporaryDirectory(prefix="keras_vit-", ignore_cleanup_errors=True) as folder:
@@ -67,13 +67,13 @@ def private_folder():
 
 @contextlib.contextmanager
 def ended_by_signals():
-    """A block that SIGTERM, and SIGHUP of a terminal that is closed, end as Ctrl-C does: nothing is left behind."""
+    """Handles SIGTERM, and the SIGHUP of a closing terminal, as Ctrl-C, so that the temporary folder is deleted."""
     before = {}
-    if threading.current_thread() is threading.main_thread():  # Python handles signals there alone
+    if threading.current_thread() is threading.main_thread():  # only there Python handles signals
         known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
         before = {number: signal.getsignal(number) for number in known}
     for number in (number for number in before if before[number] == signal.SIG_DFL):  # nohup ignores SIGHUP
-        # Uvicorn knows SIGTERM, and raises it again when it has come to its end.
+        # Uvicorn handles SIGTERM, and raises it again after its shutdown.
         signal.signal(number, signal.default_int_handler if number == signal.SIGTERM else _terminate)
     try:
         yield
@@ -87,7 +87,7 @@ def _terminate(*_):
 
 
 def server(blocks, host, folder):
-    """Returns a `uvicorn.Server` of a page, and of nothing else.
+    """Returns a `uvicorn.Server` that serves a page and nothing else.
 
     Args:
         blocks: The page.
@@ -98,7 +98,7 @@ def server(blocks, host, folder):
     import gradio
     import uvicorn
 
-    blocks.has_launched = True  # only then does Gradio check that a file that it is told of was given to the page
+    blocks.has_launched = True  # otherwise Gradio does not check that a file in a request was uploaded to the page
     app = gradio.mount_gradio_app(
         fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None),
         blocks,
@@ -111,6 +111,6 @@ def server(blocks, host, folder):
         mcp_server=False,
         theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     )
-    # Quiet, since it calls the streams of pages that are open at the end errors; Gradio prints those of the page.
+    # Quiet: uvicorn logs the streams of open pages as errors at shutdown; Gradio prints the page's own errors.
     guarded = guard.Guard(app, host, folder)
     return uvicorn.Server(uvicorn.Config(guarded, log_config=None, log_level="critical", timeout_graceful_shutdown=1))

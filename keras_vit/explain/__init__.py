@@ -1,4 +1,4 @@
-"""What a model sees, knows and gets wrong, as arrays. `keras_vit.plots` draws them."""
+"""What a model attends to, knows and gets wrong, as arrays. `keras_vit.plots` draws them."""
 
 from keras_vit.explain.answers import Calibration as Calibration
 from keras_vit.explain.answers import calibration as calibration

@@ -1,4 +1,4 @@
-"""Where a model's parts are. All that looks inside is derived from the layers: the trained graph carries none of it."""
+"""The parts of a model. Everything is derived from its layers; the trained graph returns logits only."""
 
 import keras
 import numpy as np
@@ -9,78 +9,78 @@ from keras_vit.backbone import backbone, calls, input_of
 from keras_vit.keras_private import call_of, calls_of, place_of, sublayers, takes_training
 from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
 
-SCORES = 2**26  # held at a time, which is 256 MB
+SCORES = 2**26  # held at a time: 256 MB
 
 
 def blocks(model):
     """Returns the `TransformerBlock`s of the model's ViT, from the first to the last.
 
     Raises:
-        ValueError: If there is none, or one is called otherwise than once, with tokens alone.
+        ValueError: If there is none, or a block is not called exactly once and with nothing but tokens.
     """
-    found = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
-    for block in found:
+    every = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
+    for block in every:
         node, *others = calls_of(block)
         if others or any(name != "training" for name in node.arguments.kwargs):
-            raise ValueError(f"Looking inside needs blocks called once, with tokens alone. Received: {block.name!r}")
-    return found
+            raise ValueError(f"Each block must be called once, with tokens alone. Received: {block.name!r}")
+    return every
 
 
 def only(model, kind):
-    """Returns the model's one layer of a kind, at any depth."""
+    """Returns the model's only layer of a class, at any depth."""
     if not isinstance(model, keras.Model):
-        raise ValueError(f"A Keras model with one {kind.__name__} layer is needed. Received: {model!r}")
-    found = [layer for layer in sublayers(model) if isinstance(layer, kind)]
-    if len(found) != 1:
+        raise ValueError(f"The model must be a Keras model with one {kind.__name__} layer. Received: {model!r}")
+    layers = [layer for layer in sublayers(model) if isinstance(layer, kind)]
+    if len(layers) != 1:
         raise ValueError(
-            f"A model with one {kind.__name__} layer is needed. Received: {model.name!r}, with {len(found)}"
+            f"The model must have exactly one {kind.__name__} layer. Received: {model.name!r}, with {len(layers)}"
         )
-    return found[0]
+    return layers[0]
 
 
 def grid(model):
-    """Returns `(rows, columns)` of the patches."""
+    """Returns the grid of the patches, `(rows, columns)`."""
     patches = only(model, Patches)
     return patches.grid(patches.input.shape)
 
 
 def num_prefix(model):
-    """Returns how many tokens stand before the patches."""
+    """Returns the number of prefix tokens, those before the patches."""
     return only(model, PatchEncoder).num_prefix
 
 
 def seen(model):
-    """Returns the symbolic images that the model's ViT itself is given."""
+    """Returns the symbolic input images of the model's ViT."""
     return input_of(backbone(model), [blocks(model)[0].input])
 
 
 def run(model, outputs, images):
-    """Returns a list of what a model has at some of its symbolic tensors, for images."""
+    """Returns the values of some of a model's symbolic tensors for images, as a list."""
     inputs = input_of(model, outputs)
-    found = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+    values = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
+    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 def entrances(model):
-    """Returns what leads from a model's images to those that its ViT is given.
+    """Returns the steps from a model's input images to those of its ViT.
 
     Returns:
-        A list of pairs, outermost model first: a model, and the symbolic tensor in it that it calls the next one with.
-        Models that hand on their input as it is are left out.
+        A list of pairs, outermost model first: a model, and the symbolic tensor with which it calls the next one.
+        Models that pass their input on unchanged are left out.
     """
     steps = []
     for graph, call in calls(model):
         if len(call.input_tensors) != 1:
-            raise ValueError(f"A ViT with one input is needed. Received: {call.operation.name!r}")
+            raise ValueError(f"A nested ViT must have one input. Received: {call.operation.name!r}")
         if call.input_tensors[0] is not input_of(graph, call.input_tensors):
             steps.append((graph, call.input_tensors[0]))
     return steps
 
 
 def checked(model, images):
-    """Returns a batch of images as an array, once it is found to fit the model.
+    """Returns a batch of images as an array, or raises `ValueError` if it does not fit the model.
 
-    Values are checked where the ViT is given the images as they are; else they are the business of what comes before.
+    Pixel values are checked only if the ViT receives the images unchanged: the layers before a nested ViT may take any.
     """
     steps = entrances(model)
     if not steps:
@@ -89,17 +89,17 @@ def checked(model, images):
 
 
 def between(start, end, value):
-    """Returns what a model has at the symbolic tensor `end`, for a value at `start`.
+    """Computes a model's symbolic tensor `end` from a value of `start`.
 
-    Without a `keras.Model` of that part, which would leave traces in its layers.
+    It builds no `keras.Model` of that part, which would add nodes to the layers.
     """
     if end is start:
         return value
     node, operation = call_of(end), call_of(end).operation
     if not node.input_tensors:
-        raise ValueError("Looking inside needs blocks one behind the other. Received: a path beside them")
-    given = {id(tensor): between(start, tensor, value) for tensor in node.input_tensors}
-    arguments, settings = node.arguments.fill_in(given)
+        raise ValueError("The blocks must form a single path. Received: a path around them")
+    inputs = {id(tensor): between(start, tensor, value) for tensor in node.input_tensors}
+    arguments, settings = node.arguments.fill_in(inputs)
     if takes_training(operation):
         settings["training"] = False
     return keras.tree.flatten(operation(*arguments, **settings))[place_of(end)]
@@ -107,21 +107,24 @@ def between(start, end, value):
 
 def scores(model, images):
     """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`."""
-    found = blocks(model)
-    tokens = run(model, [block.input for block in found], images)
-    each = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(found, tokens)]
-    return np.stack([ops.convert_to_numpy(one) for one in each])
+    every = blocks(model)
+    tokens = run(model, [block.input for block in every], images)
+    maps = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(every, tokens)]
+    return np.stack([ops.convert_to_numpy(one) for one in maps])
 
 
 def in_parts(function, model, images, *more, axis=0):
-    """Returns a function's arrays of a few images at a time, joined: attention of all at once would fill the memory.
+    """Applies a function to a few images at a time and concatenates the results.
+
+    The attention of all images at once would fill the memory.
 
     Args:
-        function: From `(vit, images, *more)` to an array: the model's ViT, and the images that it is given.
-        model: The model, or one with a ViT nested in it.
+        function: Function of `(vit, images, *more)` that returns an array. Its arguments are the model's ViT and the
+            input images of that ViT.
+        model: A ViT, or a model with a ViT nested in it.
         images: Array, `(batch, height, width, channels)`, 0..255; checked here.
         more: Arrays with an entry for each image.
-        axis: Of the images in what the function returns.
+        axis: The batch axis of the arrays that the function returns.
     """
     images, steps, inner = checked(model, images), entrances(model), backbone(model)
 
@@ -130,17 +133,17 @@ def in_parts(function, model, images, *more, axis=0):
             (images,) = run(graph, [tensor], images)
         return images
 
-    scores = sum(block.num_heads * block.input.shape[1] ** 2 for block in blocks(model))  # of an image
+    scores = sum(block.num_heads * block.input.shape[1] ** 2 for block in blocks(model))  # for each image
     size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
     return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
 
 
 def reading(model, images):
-    """Returns how much the answer is read from each token: float32 array, `(batch, tokens)`; each row sums to one.
+    """Returns the weight of each token in the pooling: float32 array, `(batch, tokens)`; each row sums to one.
 
-    By the pool's own rule: a token, the mean of the patches, or the mean of the attention pooling's heads. The mean of
-    two pools where a model is distilled; that of the patches where another layer pools.
+    One token, the mean of the patches, or the mean over the heads of attention pooling. The mean of both pools of a
+    distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
     """
     prefix, tokens, batch = num_prefix(model), blocks(model)[-1].output.shape[1], len(images)
     pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]

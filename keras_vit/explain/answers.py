@@ -1,4 +1,4 @@
-"""Where a model is right, how sure it is, and what it gets wrong."""
+"""Metrics of predictions: per class, calibration, and the worst mistakes."""
 
 from typing import NamedTuple
 
@@ -8,27 +8,28 @@ from keras_vit import checks
 
 
 class Calibration(NamedTuple):
-    """What `calibration` returns. A bin without images holds NaN."""
+    """The result of `calibration`. A bin without images holds NaN."""
 
-    confidence: np.ndarray  # (bins,), mean probability of the answers in a bin
-    accuracy: np.ndarray  # (bins,), share of them that is right
-    count: np.ndarray  # (bins,), images
+    confidence: np.ndarray  # (bins,), mean probability of the predicted classes in a bin
+    accuracy: np.ndarray  # (bins,), share of correct predictions in a bin
+    count: np.ndarray  # (bins,), number of images
     error: float  # expected calibration error, 0 to 1
 
 
-def per_class(labels, probabilities):
-    """Measures each class by itself.
+def per_class(labels, probabilities) -> dict[str, np.ndarray]:
+    """Computes precision and recall of each class.
 
     Args:
         labels: Class indices, `(batch,)`.
-        probabilities: Array, `(batch, classes)`; logits do as well.
+        probabilities: Array of probabilities or logits, `(batch, classes)`.
 
     Returns:
         A dictionary of arrays, `(classes,)`: `"precision"` and `"recall"`, 0 to 1, and `"support"`, the number of
-        images of the class. Without an image, or an answer, of a class its recall, or precision, is NaN.
+        images of the class. The recall of a class without images is NaN, and so is the precision of a class that is
+        never predicted.
 
     Raises:
-        ValueError: For arrays that do not fit each other.
+        ValueError: If the arrays do not match.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
@@ -41,15 +42,16 @@ def per_class(labels, probabilities):
 
 
 def confusion(labels, answers, classes):
-    """Counts how often each class is answered for each.
+    """Computes the confusion matrix.
 
     Args:
         labels: Class indices, `(batch,)`.
-        answers: Class indices, `(batch,)`.
+        answers: Predicted class indices, `(batch,)`.
         classes: Number of classes.
 
     Returns:
-        Two arrays, `(classes, classes)`, truth by answer: images, and their shares of those of the true class, 0 to 1.
+        Two arrays, `(classes, classes)`, with a row for each label and a column for each prediction: the number of
+        images, and their share of the row, 0 to 1.
     """
     from sklearn.metrics import confusion_matrix
 
@@ -57,11 +59,11 @@ def confusion(labels, answers, classes):
     return images, images / np.maximum(images.sum(1, keepdims=True), 1)
 
 
-def calibration(labels, probabilities, bins=15):
-    """Compares how sure a model is with how often it is right.
+def calibration(labels, probabilities, bins: int = 15) -> Calibration:
+    """Computes the expected calibration error and its reliability diagram: confidence against accuracy.
 
-    Guo et al. 2017 (arXiv:1706.04599), section 2: answers are put into bins of equal width by their probability, and
-    the expected calibration error is the mean gap between a bin's accuracy and confidence, weighted by its images.
+    Guo et al. 2017 (arXiv:1706.04599), section 2. Predictions are sorted into bins of equal width by their probability.
+    The expected calibration error is the mean gap between a bin's accuracy and confidence, weighted by its images.
 
     Args:
         labels: Class indices, `(batch,)`.
@@ -72,14 +74,14 @@ def calibration(labels, probabilities, bins=15):
         A `Calibration`.
 
     Raises:
-        ValueError: For arrays that do not fit each other, or are no probabilities.
+        ValueError: If the arrays do not match, or the values are not probabilities.
     """
     labels, probabilities = _pair(labels, probabilities)
     checks.positive(bins=bins)
     if probabilities.min() < 0 or not np.allclose(probabilities.sum(-1), 1, atol=1e-3):
         sums = probabilities.sum(-1)
         raise ValueError(
-            "`probabilities` are from 0, and each image's sum to one: keras.ops.softmax(logits). "
+            "`probabilities` must be at least 0 and sum to one for each image: keras.ops.softmax(logits). "
             f"Received: values from {probabilities.min():g}, sums from {sums.min():g} to {sums.max():g}"
         )
     sure, right = probabilities.max(-1), probabilities.argmax(-1) == labels
@@ -91,19 +93,19 @@ def calibration(labels, probabilities, bins=15):
     return Calibration(confidence, accuracy, count, float(error))
 
 
-def worst(labels, probabilities, count=16):
-    """Finds the mistakes in which the model put another class furthest above the true one.
+def worst(labels, probabilities, count: int = 16) -> np.ndarray:
+    """Finds the worst mistakes: where the predicted class is furthest above the label.
 
     Args:
         labels: Class indices, `(batch,)`.
-        probabilities: Array, `(batch, classes)`; logits do as well.
-        count: How many at most.
+        probabilities: Array of probabilities or logits, `(batch, classes)`.
+        count: Largest number of mistakes to return.
 
     Returns:
-        Indices of images, `(found,)`, the worst first; less than `count`, or none, if there are no more mistakes.
+        Indices of images, `(mistakes,)`, the worst first; fewer than `count` if there are fewer mistakes.
 
     Raises:
-        ValueError: For arrays that do not fit each other.
+        ValueError: If the arrays do not match.
     """
     labels, probabilities = _pair(labels, probabilities)
     checks.positive(count=count)
@@ -117,7 +119,7 @@ def _pair(labels, probabilities):
     if probabilities.ndim != 2 or not len(probabilities) or not np.isfinite(probabilities).all():
         finite = "finite" if np.isfinite(probabilities).all() else "not finite"
         raise ValueError(
-            "`probabilities` are finite numbers of the shape (batch, classes). "
+            "`probabilities` must be finite numbers of shape (batch, classes). "
             f"Received: shape={probabilities.shape}, {finite}"
         )
     return checks.class_indices(labels, probabilities.shape[1], len(probabilities)), probabilities

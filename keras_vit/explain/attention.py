@@ -1,5 +1,6 @@
 """What a model attends to."""
 
+import keras
 import numpy as np
 
 from keras_vit import checks
@@ -8,12 +9,12 @@ from keras_vit.explain import anatomy
 FUSIONS = {"mean": np.mean, "max": np.max, "min": np.min}
 
 
-def attention_maps(model, images):
+def attention_maps(model: keras.Model, images) -> np.ndarray:
     """Returns the attention scores of every block and head.
 
     Args:
-        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`, or a model with such
-            a one nested in it; what comes before that, resizing for example, is applied to the images first.
+        model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`, or a model in which
+            such a model is nested. Layers before a nested ViT, such as resizing, are applied to the images first.
         images: Array, `(batch, height, width, channels)`, 0..255.
 
     Returns:
@@ -26,24 +27,24 @@ def attention_maps(model, images):
     return anatomy.in_parts(anatomy.scores, model, images, axis=1)
 
 
-def attention_rollout(model, images, fusion="mean", discard=0.0):
-    """Returns how much each patch flows into the model's output, through all blocks.
+def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard: float = 0.0) -> np.ndarray:
+    """Computes attention rollout: how much each patch contributes to the model's output, through all blocks.
 
-    Abnar and Zuidema 2020 (arXiv:2005.00928), section 3: the heads are fused, half of each row is replaced by the
-    residual path, and blocks are multiplied. Read at the token by which the model pools (both, where it is
-    distilled), else as the mean over the patches, weighted by an attention pooling.
+    Abnar and Zuidema 2020 (arXiv:2005.00928), section 3. The heads are fused, the residual path replaces half of each
+    row, and the matrices of all blocks are multiplied. The result is read where the model pools: at the class token
+    (both tokens of a distilled model), or as the mean over the patches, weighted by attention pooling if there is one.
 
     Args:
         model: As in `attention_maps`.
         images: As in `attention_maps`.
-        fusion: `"mean"` of the heads, as in the paper, `"max"` or `"min"`; rows are made to sum to one again.
-        discard: Share of each block's fused scores, the smallest, that count as none; from 0 to below 1.
+        fusion: `"mean"` of the heads, as in the paper, `"max"` or `"min"`; rows are normalised to sum to one again.
+        discard: Share of each block's fused scores, the smallest, that is set to zero; from 0 to below 1.
 
     Returns:
-        float32 array, `(batch, rows, columns)`, 0 to 1; what flows from prefix tokens is left out.
+        float32 array, `(batch, rows, columns)`, 0 to 1, without the prefix tokens.
 
     Raises:
-        ValueError: As `attention_maps`, and for another fusion or share.
+        ValueError: As `attention_maps`, and for an unknown `fusion` or a `discard` outside [0, 1).
     """
     checks.one_of("fusion", fusion, FUSIONS)
     checks.rate(discard=discard)
@@ -66,18 +67,17 @@ def attention_rollout(model, images, fusion="mean", discard=0.0):
     return anatomy.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model))
 
 
-def attention_from(model, images, patch=None):
-    """Returns what one patch attends to, in every block and head.
+def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = None) -> np.ndarray:
+    """Returns the attention of one patch to all patches, in every block and head.
 
     Args:
         model: As in `attention_maps`.
         images: As in `attention_maps`.
-        patch: `(row, column)` of the patch, from 0; `None` for what the answer is read from, as in
+        patch: `(row, column)` of the patch, from 0. `None` for the token or tokens that the model pools, as in
             `attention_rollout`: the class token, or the mean of the patches.
 
     Returns:
-        float32 array, `(layers, batch, heads, rows, columns)`; what goes to prefix tokens is left out, so that a
-        map sums to at most one.
+        float32 array, `(layers, batch, heads, rows, columns)`, without the prefix tokens: a map sums to at most one.
 
     Raises:
         ValueError: As `attention_maps`, and for a patch outside the grid.
@@ -85,31 +85,31 @@ def attention_from(model, images, patch=None):
     anatomy.blocks(model)
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
     if patch is not None and patch not in np.ndindex(rows, columns):
-        raise ValueError(f"`patch` is (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
+        raise ValueError(f"`patch` must be (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
 
-    def look(model, images):
+    def attended(model, images):
         maps = anatomy.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
         if patch is not None:
             return maps[:, :, :, prefix + patch[0] * columns + patch[1]]
         return np.einsum("lbhts,bt->lbhs", maps, anatomy.reading(model, images))
 
-    maps = anatomy.in_parts(look, model, images, axis=1)
+    maps = anatomy.in_parts(attended, model, images, axis=1)
     return maps.reshape(*maps.shape[:3], rows, columns)
 
 
-def attention_distance(model, images):
-    """Returns how far each head looks: the mean distance between a patch and what it attends to.
+def attention_distance(model: keras.Model, images) -> np.ndarray:
+    """Computes the mean attention distance of each head: between a patch and the patches that it attends to.
 
-    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 right, and appendix D.7. The receptive field of a head, so to
-    say: near 0 for one that looks at its own place; where it looks everywhere, about half the image's side.
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 right, and appendix D.7. It is similar to a receptive field:
+    near 0 for a head that attends to its own patch, about half the image's side for a head that attends everywhere.
 
     Args:
         model: As in `attention_maps`.
         images: As in `attention_maps`.
 
     Returns:
-        float32 array, `(layers, heads)`, in pixels of what the ViT itself is given, the mean over all images and
-        patches. Attention to prefix tokens has no distance and does not count.
+        float32 array, `(layers, heads)`: the mean over all images and patches, in pixels of the ViT's input. Attention
+        to prefix tokens has no distance and is left out.
 
     Raises:
         ValueError: As `attention_maps`.
@@ -122,7 +122,7 @@ def attention_distance(model, images):
 
     def distances(model, images):
         maps = anatomy.scores(model, images)[..., prefix:, prefix:]
-        among = np.maximum(maps.sum(-1), 1e-12)
-        return np.moveaxis((np.einsum("lbhts,ts->lbht", maps, apart) / among).mean(-1), 1, 0)
+        total = np.maximum(maps.sum(-1), 1e-12)
+        return np.moveaxis((np.einsum("lbhts,ts->lbht", maps, apart) / total).mean(-1), 1, 0)
 
     return anatomy.in_parts(distances, model, images).mean(0).astype("float32")

@@ -1,4 +1,4 @@
-"""Where images lie, as the model sees them."""
+"""Embeddings of images: vectors, projections to two dimensions, nearest neighbours."""
 
 import keras
 import numpy as np
@@ -12,25 +12,27 @@ from keras_vit.layers import TransformerBlock
 METHODS = ("pca", "tsne", "umap")
 
 
-def embed(model, images, batch_size=64):
-    """Returns the vector of each image that the model's head sees.
+def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
+    """Computes the embedding of each image: the vector that enters the model's head.
 
     Args:
-        model: A functional Keras model with a layer called `"head"`, or whose last layer is dense or such a model; one
-            without a head gives its output.
+        model: A functional Keras model. Its head is the layer named `"head"`, a dense last layer, or the head of a
+            model nested last. A model without a head returns its output.
         images: Array, `(batch, height, width, channels)`, 0..255.
-        batch_size: Images at a time.
+        batch_size: Number of images at a time.
 
     Returns:
         float32 array, `(batch, width)`.
 
     Raises:
-        ValueError: If the images do not fit the model, or it gives no vector an image.
+        ValueError: If the images do not fit the model, or it does not compute one vector for each image.
     """
     checks.positive(batch_size=batch_size)
     vectors = _vectors(model)
     if len(vectors.shape) != 2:
-        raise ValueError(f"{model.name!r} gives no vector an image. Received: outputs {tuple(vectors.shape)}")
+        raise ValueError(
+            f"{model.name!r} must compute one vector for each image. Received: outputs {tuple(vectors.shape)}"
+        )
     inputs = input_of(model, [vectors])
     has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
     images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:])
@@ -38,9 +40,9 @@ def embed(model, images, batch_size=64):
 
 
 def _vectors(model):
-    """Returns the symbolic vectors that the head of a model, or of one nested at its end, is given."""
+    """Returns the symbolic input of the head of a model, or of the model nested last in it."""
     if not outputs_of(model):
-        raise ValueError(f"A functional Keras model is needed. Received: {model!r}")
+        raise ValueError(f"The model must be a functional Keras model. Received: {model!r}")
     last = next((layer for layer in model.layers if layer.name == "head"), model.layers[-1])
     if isinstance(last, keras.layers.Dense):
         return last.input
@@ -50,28 +52,31 @@ def _vectors(model):
     return keras.Model(last.inputs, _vectors(last))(nested[0].input_tensors)
 
 
-def project(vectors, method="pca", seed=0):
-    """Brings vectors into two dimensions, to be drawn.
+def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
+    """Projects vectors to two dimensions, to plot them.
 
     Args:
-        vectors: Array, `(n, width)`, at least three.
+        vectors: Array, `(n, width)`, at least three vectors.
         method: `"pca"`: the two principal components. `"tsne"`: neighbours stay neighbours (van der Maaten and Hinton
             2008), distances between groups mean little. `"umap"`: likewise (McInnes et al. 2018, arXiv:1802.03426);
             needs the package umap-learn.
-        seed: Of what is drawn at random.
+        seed: Random seed.
 
     Returns:
         float32 array, `(n, 2)`.
 
     Raises:
-        ValueError: For another method or shape.
-        ImportError: If `"umap"` is not installed.
+        ValueError: For an unknown method, or an array of another shape.
+        ImportError: For `"umap"`, if umap-learn is not installed.
     """
     checks.one_of("method", method, METHODS)
     vectors = np.asarray(vectors, "float32")
     if vectors.ndim != 2 or len(vectors) < 3 or vectors.shape[1] < 2 or not np.isfinite(vectors).all():
         finite = "finite" if np.isfinite(vectors).all() else "not finite"
-        raise ValueError(f"`vectors` is three finite vectors or more. Received: shape={vectors.shape}, {finite}")
+        raise ValueError(
+            f"`vectors` must be at least three finite vectors of two numbers or more. Received: shape={vectors.shape}, "
+            f"{finite}"
+        )
     if method == "umap":
         try:
             from umap import UMAP
@@ -89,26 +94,28 @@ def project(vectors, method="pca", seed=0):
     return np.asarray(reducer.fit_transform(vectors), "float32")
 
 
-def nearest(vectors, queries, count=5):
-    """Finds the nearest of some vectors by cosine.
+def nearest(vectors, queries, count: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the nearest neighbours by cosine similarity.
 
     Args:
-        vectors: Array, `(n, width)`, to be searched.
+        vectors: Array to search, `(n, width)`.
         queries: Array, `(queries, width)`.
-        count: How many to find for each.
+        count: Number of neighbours of each query.
 
     Returns:
-        Two arrays, `(queries, count)`: indices into `vectors`, nearest first, and the cosines.
+        Two arrays, `(queries, count)`: indices into `vectors`, nearest first, and the cosine similarities.
 
     Raises:
-        ValueError: If more are asked for than there are.
+        ValueError: If `count` is larger than the number of vectors, or the widths differ.
     """
     from sklearn.neighbors import NearestNeighbors
 
     checks.positive(count=count)
     if np.shape(vectors)[1:] != np.shape(queries)[1:]:
-        raise ValueError(f"Vectors of one width are compared. Received: {np.shape(vectors)} and {np.shape(queries)}")
+        raise ValueError(
+            f"`vectors` and `queries` must have one width. Received: {np.shape(vectors)} and {np.shape(queries)}"
+        )
     if count > len(vectors):
-        raise ValueError(f"{len(vectors)} vectors have no {count} nearest. Received: count={count}")
+        raise ValueError(f"`count` must be at most the {len(vectors)} vectors. Received: count={count}")
     distances, indices = NearestNeighbors(metric="cosine").fit(vectors).kneighbors(queries, count)
     return indices, (1 - distances).astype("float32")

@@ -1,4 +1,6 @@
-"""A model that gives what its blocks give."""
+"""Intermediate features of a model."""
+
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -7,25 +9,27 @@ from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import anatomy
 
 
-def features(model, layers=None, *, reshape=True, norm=False):
-    """Returns a Keras model of intermediate tokens, for linear probes, retrieval and dense heads.
+def features(
+    model: keras.Model, layers: Sequence[int] | None = None, *, reshape: bool = True, norm: bool = False
+) -> keras.Model:
+    """Builds a Keras model that returns the tokens of some blocks, for linear probes, retrieval and dense heads.
 
-    It shares all layers and weights with the one given, and can be trained, saved and called as any. What it gives
-    equals timm's `forward_intermediates` on the same weights, with channels last.
+    It shares all layers and weights with `model`, and can be trained, saved and called like any model. Its outputs
+    equal timm's `forward_intermediates` for the same weights, with channels last.
 
     Args:
-        model: As in `attention_maps`; what comes before a nested ViT is a part of what is returned.
-        layers: Numbers of the blocks, from 0, negative ones from the last; all if `None`.
-        reshape: Whether to give the patches as a map; else all tokens, prefix tokens first.
-        norm: Whether the model's final norm is applied to each.
+        model: As in `attention_maps`. Layers before a nested ViT become part of the new model.
+        layers: Indices of the blocks, from 0; negative ones count from the last. All blocks if `None`.
+        reshape: Whether to return the patches as a feature map; else all tokens, prefix tokens first.
+        norm: Whether to apply the model's final norm to each output.
 
     Returns:
-        A `keras.Model` from images to a dictionary: names of the blocks, such as `"block_3"`, to tensors of
-        `(batch, rows, columns, width)`, or without `reshape` `(batch, tokens, width)`. Call it with `training=False`
-        where layers before a nested ViT augment.
+        A `keras.Model` from images to a dictionary. The keys are names of blocks, such as `"block_3"`; the values are
+        tensors, `(batch, rows, columns, width)`, or without `reshape` `(batch, tokens, width)`. Call it with
+        `training=False` if layers before a nested ViT augment images.
 
     Raises:
-        ValueError: For a block that the model does not have, or `norm` where it stands behind the pooling.
+        ValueError: For a block that the model does not have, or for `norm` if the model's norm comes after the pooling.
 
     Example:
 
@@ -34,25 +38,25 @@ def features(model, layers=None, *, reshape=True, norm=False):
     (1, 14, 20, 192)
     """
     blocks, vit = anatomy.blocks(model), backbone(model)
-    numbers = range(len(blocks)) if layers is None else layers
-    known = isinstance(numbers, (list, tuple, range)) and all(isinstance(n, (int, np.integer)) for n in numbers)
-    if not known or not numbers or not set(numbers) <= set(range(-len(blocks), len(blocks))):
+    indices = range(len(blocks)) if layers is None else layers
+    integers = isinstance(indices, (list, tuple, range)) and all(isinstance(i, (int, np.integer)) for i in indices)
+    if not integers or not indices or not set(indices) <= set(range(-len(blocks), len(blocks))):
         raise ValueError(
-            f"`layers` is a list of numbers of blocks, of which {model.name!r} has 0 to {len(blocks) - 1}. "
+            f"`layers` must be a list of block indices, which go from 0 to {len(blocks) - 1} in {model.name!r}. "
             f"Received: layers={layers!r}"
         )
     last = vit.get_layer("norm") if norm and any(layer.name == "norm" for layer in vit.layers) else None
     if norm and (last is None or len(last.output.shape) != 3):
-        raise ValueError(f"{model.name!r} has no norm of all tokens. Received: norm=True")
+        raise ValueError(f"{model.name!r} must have a norm before the pooling. Received: norm=True")
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
     outputs = {}
-    for block in (blocks[number] for number in numbers):
+    for block in (blocks[i] for i in indices):
         x = block.output if last is None else last(block.output)
         if reshape:
             x = keras.layers.Cropping1D((prefix, 0), name=f"{block.name}_patches", dtype=x.dtype)(x)
             x = keras.layers.Reshape((rows, columns, x.shape[-1]), name=f"{block.name}_map", dtype=x.dtype)(x)
         outputs[block.name] = x
-    found = keras.Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
+    result = keras.Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
     for graph, tensor in reversed(anatomy.entrances(model)):
-        found = keras.Model(input_of(graph, [tensor]), found(tensor), name=found.name)
-    return found
+        result = keras.Model(input_of(graph, [tensor]), result(tensor), name=result.name)
+    return result

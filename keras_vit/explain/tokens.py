@@ -1,23 +1,23 @@
-"""What becomes of the tokens on their way through the blocks."""
+"""How tokens change from block to block."""
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_vit.explain import anatomy
 
 
-def token_similarity(model, images):
-    """Returns how alike an image's patches are, before and after each block.
+def token_similarity(model: keras.Model, images) -> np.ndarray:
+    """Computes the mean cosine similarity between the patches of an image, before and after each block.
 
-    The mean cosine between two patches of one image. Where it nears one, patches have become one and the same
-    (over-smoothing; Gong et al. 2021, arXiv:2104.12753).
+    Near one, all patches have become the same (over-smoothing; Gong et al. 2021, arXiv:2104.12753).
 
     Args:
         model: As in `attention_maps`.
         images: Array, `(batch, height, width, channels)`, 0..255.
 
     Returns:
-        float32 array, `(layers + 1, batch)`, -1 to 1: before the first block, then after each.
+        float32 array, `(layers + 1, batch)`, -1 to 1: before the first block, then after each block.
 
     Raises:
         ValueError: As `attention_maps`, and for a model of a single patch.
@@ -25,7 +25,7 @@ def token_similarity(model, images):
     anatomy.blocks(model)
     count = int(np.prod(anatomy.grid(model)))
     if count < 2:
-        raise ValueError(f"Two patches are needed to compare. Received: {model.name!r}, with a single one")
+        raise ValueError(f"The model must have at least two patches. Received: {model.name!r}, with a single one")
     prefix = anatomy.num_prefix(model)
 
     def similarity(model, images):
@@ -37,11 +37,11 @@ def token_similarity(model, images):
     return anatomy.in_parts(similarity, model, images, axis=1)
 
 
-def token_norms(model, images):
-    """Returns the length of each token, before and after each block.
+def token_norms(model: keras.Model, images) -> np.ndarray:
+    """Computes the norm of each token, before and after each block.
 
-    A few patches of great length amid the background are where large models keep what is not about their place:
-    Darcet et al. 2024 (arXiv:2309.16588), section 2; registers take that from them.
+    Large models have a few background patches with a very large norm: they store global information there (Darcet et
+    al. 2024, arXiv:2309.16588, section 2). With registers they do not.
 
     Args:
         model: As in `attention_maps`.
@@ -59,5 +59,5 @@ def token_norms(model, images):
 def _states(model, images):
     """Returns the tokens before and after each block: float32 array, `(layers + 1, batch, tokens, width)`."""
     blocks = anatomy.blocks(model)
-    found = anatomy.run(model, [blocks[0].input, *(block.output for block in blocks)], images)
-    return np.stack([ops.convert_to_numpy(ops.cast(tokens, "float32")) for tokens in found])
+    states = anatomy.run(model, [blocks[0].input, *(block.output for block in blocks)], images)
+    return np.stack([ops.convert_to_numpy(ops.cast(tokens, "float32")) for tokens in states])

@@ -1,4 +1,4 @@
-"""What the first weights have learned."""
+"""What the patch projection and the position embeddings have learned."""
 
 import keras
 import numpy as np
@@ -10,21 +10,22 @@ from keras_vit.keras_private import sublayers
 from keras_vit.layers import PatchEncoder, Patches
 
 
-def patch_filters(model, count=28):
-    """Returns the principal components of the filters that read the pixels.
+def patch_filters(model: keras.Model, count: int = 28) -> np.ndarray:
+    """Computes the principal components of the patch projection's filters.
 
-    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 left. Of the patch projection; where a convolutional stem
-    stands before it, of the stem's first convolution.
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 left. For a model with a convolutional stem, those of the
+    stem's first convolution.
 
     Args:
         model: A functional Keras model with one `Patches` and one `PatchEncoder` layer.
-        count: How many components; less where there are less.
+        count: Number of components; fewer are returned if there are fewer.
 
     Returns:
-        float32 array, `(components, height, width, channels)`, each of length one, those that explain most first.
+        float32 array, `(components, height, width, channels)`. Each component has norm one; those that explain the most
+        variance come first.
 
     Raises:
-        ValueError: For a count below 1, or a model without those layers.
+        ValueError: For a count below 1, or a model without these layers.
     """
     from sklearn.decomposition import PCA
 
@@ -43,8 +44,8 @@ def patch_filters(model, count=28):
     return components.reshape(len(components), *size, -1)
 
 
-def position_similarity(model):
-    """Returns how alike the position embeddings of the patches are, by cosine.
+def position_similarity(model: keras.Model) -> np.ndarray:
+    """Computes the cosine similarity between the position embeddings of all patches.
 
     Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 centre.
 
@@ -52,14 +53,14 @@ def position_similarity(model):
         model: A functional Keras model with one `Patches` and one `PatchEncoder` layer.
 
     Returns:
-        float32 array, `(rows, columns, rows, columns)`, -1 to 1: of each patch to each.
+        float32 array, `(rows, columns, rows, columns)`, -1 to 1: between each patch and each other.
 
     Raises:
-        ValueError: If the model has no positions.
+        ValueError: If the model has no position embeddings.
     """
     encoder, grid = anatomy.only(model, PatchEncoder), anatomy.grid(model)
     if encoder.position is None:
-        raise ValueError(f"Positions are needed. Received: {model.name!r}, with position=None")
+        raise ValueError(f"The model must have position embeddings. Received: {model.name!r}, with position=None")
     table = ops.convert_to_numpy(encoder.position_embedding).astype("float32")[0, -grid[0] * grid[1] :]
     table = table / np.maximum(np.linalg.norm(table, axis=-1, keepdims=True), 1e-12)
     return (table @ table.T).reshape(*grid, *grid)

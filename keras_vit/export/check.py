@@ -1,4 +1,4 @@
-"""What an export came to: the artifact is run, and compared with the Keras model, before it is called done."""
+"""The report of an export: the written file is run and compared with the Keras model."""
 
 import dataclasses
 import json
@@ -12,33 +12,33 @@ from keras_vit import checks, files
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
 
-LARGEST = {None: 1e-3, "float16": 1e-2}  # difference of logits that is let through, of their range
-MEAN = 0.3  # of other formats: the mean difference, of the mean distance of an image's logits from their mean
+LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
+MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What an export came to. Times are medians on the machine that wrote it, of one call."""
+    """The result of an export. Times are the median of one call, on the machine that wrote the file."""
 
     path: str
     quantize: str | None
     bytes: int
     operators: dict[str, int]
-    max_abs_diff: float  # of logits (or probabilities), from the Keras model's
+    max_abs_diff: float  # from the Keras model, in logits (or probabilities)
     mean_abs_diff: float
-    range: float  # of the Keras model's logits, which differences are to be seen against
+    range: float  # of the Keras model's logits: the scale for the differences
     agreement: float  # share of images with the same top-1 class
-    images: int  # on how many
+    images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
-    accuracy: dict[str, float] | None = None  # of the artifact and of the model, where classes were given
-    partitions: int | None = None  # of the XNNPACK delegate; 1 is best
-    outside: dict[str, int] | None = None  # operators that it left to slower code
-    outside_time: float | None = None  # their share of the time on one thread, each measured without the others
-    memory_mb: float | None = None  # by which a process grows that loads and runs it
-    gpu: str | None = None  # how much of it LiteRT's GPU accelerator computes: "all" or "part"; or "not run"
-    gpu_note: str | None = None  # the GPU, or why it was not run
+    accuracy: dict[str, float] | None = None  # of the file and of the model, if classes were passed
+    partitions: int | None = None  # parts that XNNPACK cuts the graph into; 1 is best
+    outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
+    outside_time: float | None = None  # their share of the time on one thread, measured alone
+    memory_mb: float | None = None  # growth of a process that loads the file and runs it once
+    gpu: str | None = None  # how much LiteRT's GPU accelerator computes: "all", "part" or "not run"
+    gpu_note: str | None = None  # the name of the GPU, or why the file was not run on one
     gpu_images: int | None = None
-    gpu_max_abs_diff: float | None = None  # of logits (or probabilities), from this file's on the CPU
+    gpu_max_abs_diff: float | None = None  # from this file on the CPU, in logits (or probabilities)
     gpu_agreement: float | None = None  # share of these images with the same top-1 class
 
     def __str__(self):
@@ -73,62 +73,66 @@ class Report:
 
 
 def sample(model, images):
-    """Returns the caller's images, or eight of random pixels, as float32."""
+    """Returns the caller's images, or eight images of random pixels, as float32."""
     if images is not None:
         return checks.pixels(images, model.input_shape[1:]).astype("float32")
     return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
 
 
 def check_classes(model, images, classes):
-    """Raises ValueError unless the right classes, if there are any, are those of the images."""
+    """Raises ValueError unless `classes` is `None` or has one class of the model per image."""
     if classes is not None:
         if images is None:
-            raise ValueError("`classes` are those of `images`. Received: images=None")
+            raise ValueError("`classes` needs the `images` that it labels. Received: images=None")
         count = len(checks.pixels(images, model.input_shape[1:]))
         checks.class_indices(classes, model.output_shape[-1], count, "classes")
 
 
-def report(path, model, images, run, operators, *, quantize=None, probabilities=False, classes=None, cost=None):
-    """Compares `run(images)` with the Keras model.
+def compare_with_model(
+    path, model, images, run, operators, *, quantize=None, probabilities=False, classes=None, cost=None
+):
+    """Compares `run(images)` with the Keras model's outputs.
 
     Args:
         path: The exported file or folder.
         model: The Keras model.
         images: float32 pixels.
-        run: Function from images to logits, in the artifact's own runtime.
+        run: Function from images to logits, in the file's own runtime.
         operators: Dictionary from operator names to counts.
-        quantize: The format's name; it says how much may differ.
-        probabilities: Whether the artifact gives probabilities.
-        classes: Right classes of the images, as integers, or `None`.
-        cost: Fields of the report beside, from `runtimes.profile`.
+        quantize: Name of the format, which sets the allowed difference.
+        probabilities: Whether the file returns probabilities.
+        classes: Integer class labels of the images, or `None`.
+        cost: More fields of the report, from `runtimes.profile`.
 
     Returns:
         A `Report`.
 
     Raises:
-        RuntimeError: If an operator is not built in, or outputs differ by more than `LARGEST` and `MEAN` say.
+        RuntimeError: If an operator is not built in, or outputs differ by more than `LARGEST` or `MEAN`.
     """
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
-        raise RuntimeError(f"{path.name!r} needs operators outside the runtime's own: {', '.join(flex)}.")
+        raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
     plain = float32(model)
-    expected = outputs(plain, images)
-    if plain is not model and not _apart(outputs(model, images[:8]), expected[:8]) <= MEAN:
-        raise RuntimeError(f"The copy of {model.name!r} in float32 gives something else than the model.")
+    expected = model_outputs(plain, images)
+    if plain is not model and not _distance(model_outputs(model, images[:8]), expected[:8]) <= MEAN:
+        raise RuntimeError(f"The outputs of {model.name!r} and of its copy in float32 differ: it cannot be exported.")
     expected = np.asarray(keras.ops.softmax(expected)) if probabilities else expected
-    found = run(images)
-    span, difference = float(expected.max() - expected.min()), np.abs(expected - found)
+    outputs = run(images)
+    span, difference = float(expected.max() - expected.min()), np.abs(expected - outputs)
     if span == 0:
-        warnings.warn("The model gives the same for every image: there was nothing to compare.", stacklevel=3)
+        warnings.warn(
+            "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
+        )
     value, allowed = float(difference.max()) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
-    if not (value <= allowed and _apart(found, expected) <= MEAN):  # written so that NaN fails too
+    if not (value <= allowed and _distance(outputs, expected) <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
-            f"{path.name!r} gives something else than the model: largest difference {value:.3g} of the range, mean "
-            f"{_apart(found, expected):.3g} of the mean deviation. Nothing was kept."
+            f"The exported file {path.name!r} does not match the model: outputs differ by up to {value:.3g} of the "
+            f"range, on average by {_distance(outputs, expected):.3g} of the mean deviation. The file was deleted."
         )
     accuracy = None
     if classes is not None:
-        scores = {"of this file": found, "of the model": expected}
+        scores = {"of this file": outputs, "of the model": expected}
         accuracy = {name: float((score.argmax(-1) == np.ravel(classes)).mean()) for name, score in scores.items()}
     return Report(
         path=str(path),
@@ -138,32 +142,32 @@ def report(path, model, images, run, operators, *, quantize=None, probabilities=
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),
         range=span,
-        agreement=float((expected.argmax(-1) == found.argmax(-1)).mean()),
+        agreement=float((expected.argmax(-1) == outputs.argmax(-1)).mean()),
         images=len(images),
         accuracy=accuracy,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),
     )
 
 
-def _apart(found, expected):
-    """Returns the mean difference, relative to how far the logits of an image lie from their mean.
+def _distance(outputs, expected):
+    """Returns the mean difference, relative to the mean deviation of an image's logits from their mean.
 
-    Of a single logit it is how far the images lie from theirs.
+    For a single logit, the deviation is taken over the images.
     """
     single = expected.shape[-1] == 1
     centre = expected.mean(axis=None if single else -1, keepdims=True)
     least = 0.01 * np.abs(expected).max() if single else 0.0
-    return float(np.abs(found - expected).mean() / max(np.abs(expected - centre).mean(), least, 1e-6))
+    return float(np.abs(outputs - expected).mean() / max(np.abs(expected - centre).mean(), least, 1e-6))
 
 
-def outputs(model, images, batch=64):
-    """Returns what the Keras model gives; one batch is not worth tracing a graph for."""
+def model_outputs(model, images, batch=64):
+    """Returns the Keras model's outputs; a single batch is not worth tracing a graph."""
     if len(images) > batch:
         return model.predict(images, batch_size=batch, verbose=0)
     return np.asarray(keras.ops.convert_to_numpy(model(images, training=False)), "float32")
 
 
 def write_json(path, report, **facts):
-    """Writes a report, and what a user of the artifact has to know."""
+    """Writes a report, and the facts that a user of the file needs."""
     with files.replacing(path) as temporary:
         temporary.write_text(json.dumps({**facts, "report": dataclasses.asdict(report)}, indent=2) + "\n")

@@ -1,6 +1,7 @@
-"""Where a quantized file departs from the one it came from, layer by layer."""
+"""Compares a quantized TFLite file with the float file, layer by layer."""
 
 import dataclasses
+import os
 import pathlib
 import warnings
 
@@ -12,31 +13,30 @@ from keras_vit.keras_private import tflite_operators
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """How far one tensor of two files lies apart."""
+    """The difference of one tensor between two files."""
 
     tensor: str  # its name in both files
-    operator: str  # that makes it, in the first
+    operator: str  # the operator that computes it, in the first file
     shape: tuple[int, ...]
-    error: float  # root mean square of the difference, relative to that of the values
+    error: float  # root mean square of the difference, relative to the root mean square of the values
     largest: float  # largest difference, relative to the largest value
 
 
-def compare_layers(reference, other, images):
-    """Runs two TFLite files of one model and compares what is between their ends, in the order of computation.
+def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, images: np.ndarray) -> list[Difference]:
+    """Runs two TFLite files of one model and compares their intermediate tensors, in the order of computation.
 
     Args:
         reference: Path of the float32 file.
-        other: Path of another of the same model, such as its `"int8"`.
+        other: Path of another file of the same model, such as its `"int8"`.
         images: Pixels, `(images, height, width, channels)`, 0..255.
 
     Returns:
-        A list of `Difference`s, one for each tensor that both files hold under one name and in one shape, and that is
-        not all zero; integers are brought back to what they stand for. A layer at which `error` leaps up is where
-        accuracy is lost.
+        A list of `Difference`s, one for each tensor that has the same name and shape in both files and is not all zero.
+        Integers are dequantized first. Accuracy is lost at the layers where `error` rises sharply.
 
     Raises:
-        FileNotFoundError: If a file is not there.
-        ValueError: If they are not of one model, or the images are of another shape.
+        FileNotFoundError: If a file does not exist.
+        ValueError: If the files are of different models, or the images have another shape.
 
     Example:
 
@@ -49,23 +49,25 @@ def compare_layers(reference, other, images):
     for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):
         batch = interpreter.get_input_details()[0]["shape"][0]
         if batch != 1:
-            raise ValueError(f"Files of one image a call are compared. Received: {str(path)!r}, which takes {batch}")
+            raise ValueError(f"Both files must take one image a call. Received: {str(path)!r}, which takes {batch}")
     images = checks.pixels(images, shape)
     shared = [name for name in ours[1] if name in theirs[1]]
     if not shared:
-        raise ValueError(f"{str(reference)!r} and {str(other)!r} share no tensor: they are of different models.")
+        raise ValueError(
+            f"Both files must be of one model. Received: {str(reference)!r} and {str(other)!r}, which share no tensor"
+        )
     sums = {name: np.zeros(4) for name in shared}
     for image in images:
         for interpreter, _, _ in (ours, theirs):
-            given = interpreter.get_input_details()[0]
-            interpreter.set_tensor(given["index"], _stored(image[None], given))
+            details = interpreter.get_input_details()[0]
+            interpreter.set_tensor(details["index"], _stored(image[None], details))
             interpreter.invoke()
         for name in shared:
             one, two = (_value(each[0], each[1][name]) for each in (ours, theirs))
             if one.shape == two.shape:
                 gap = np.abs(one - two)
-                found = (np.square(gap).sum(), np.square(one).sum(), gap.max(initial=0), np.abs(one).max(initial=0))
-                sums[name] = np.array([*(sums[name][:2] + found[:2]), *np.maximum(sums[name][2:], found[2:])])
+                new = (np.square(gap).sum(), np.square(one).sum(), gap.max(initial=0), np.abs(one).max(initial=0))
+                sums[name] = np.array([*(sums[name][:2] + new[:2]), *np.maximum(sums[name][2:], new[2:])])
     return [
         Difference(
             tensor=name,
@@ -86,7 +88,7 @@ def _open(path):
     if not pathlib.Path(path).is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that keeping all takes memory
+        warnings.simplefilter("ignore")  # LiteRT warns that keeping all tensors takes memory
         interpreter = Interpreter(
             str(path),
             experimental_preserve_all_tensors=True,
@@ -99,12 +101,14 @@ def _open(path):
 
 
 def _stored(pixels, details):
+    """Returns pixels as an input tensor stores them."""
     scale, zero = details["quantization"]
     stored = pixels / scale + zero if scale else pixels
     return (stored if details["dtype"] == np.float32 else np.rint(stored)).astype(details["dtype"])
 
 
 def _value(interpreter, details):
+    """Returns a tensor's values, dequantized."""
     values = interpreter.get_tensor(details["index"]).astype("float32")
     scale, zero = details["quantization"]
     return (values - zero) * scale if scale else values

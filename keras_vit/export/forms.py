@@ -1,117 +1,176 @@
-"""A model's twin for export: the same function in float32, in forms that runtimes compute fast and in integers too.
+"""The export copy of a model: the same function in float32, in forms that runtimes compute fast and in integers too.
 
-- A norm is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's own, and none that
-  integers do not have.
-- Attention has one soft-max, which runtimes have an operator for, whatever its form in training.
-- Scale and shift of a block's norm go into the kernel and bias after it, and the scale of the scores into the queries'
-  part of theirs. That is exact, and saves passes over the tokens.
+- Layer normalisation is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's form,
+  and only operators that integer runtimes have.
+- Attention calls softmax, which runtimes have as one operator, in place of the form that training uses.
+- The scale and shift of a block's norm move into the next kernel and bias, and the scale of the scores moves into the
+  kernel of the queries. This is exact, and saves passes over the tokens.
 """
 
 import math
+from types import MappingProxyType
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_vit.keras_private import sublayers
-from keras_vit.layers import MLP, MultiHeadSelfAttention, TransformerBlock
+from keras_vit.layers import MLP, MultiHeadSelfAttention, TokenPool, TransformerBlock
 
 
-def twin(model, *, fold=True, erf=False):
-    """Returns a copy of a model in these forms; the model is left as it is.
+class ExportNorm(keras.layers.LayerNormalization):
+    """Layer normalisation of the last axis in few operators; other axes are left to Keras."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.scaled, self.shifted = self.gamma is not None, self.beta is not None
+
+    def call(self, inputs):
+        if self.axis != [-1] or self.rms_scaling:
+            return super().call(inputs)
+        centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
+        variance = ops.mean(centred * centred, axis=-1, keepdims=True)
+        outputs = centred * ops.rsqrt(variance + self.epsilon)
+        outputs = outputs * self.gamma if self.scaled else outputs
+        return outputs + self.beta if self.shifted else outputs
+
+    def fold_into(self, dense):
+        """Moves scale and shift into the dense layer that takes the outputs."""
+        variables = (self.gamma, self.beta, dense.kernel)
+        gamma, beta, kernel = (np.asarray(ops.convert_to_numpy(v), "float64") for v in variables)
+        if dense.bias is None and beta.any():
+            return
+        if dense.bias is not None:
+            dense.bias.assign(ops.convert_to_numpy(dense.bias) + beta @ kernel)
+        dense.kernel.assign(gamma[:, None] * kernel)
+        self.gamma.assign(np.ones_like(gamma))
+        self.beta.assign(np.zeros_like(beta))
+
+    def simplify(self):
+        """Leaves out a scale of ones and a shift of zeros."""
+        self.scaled = self.gamma is not None and bool((ops.convert_to_numpy(self.gamma) != 1).any())
+        self.shifted = self.beta is not None and bool(ops.convert_to_numpy(self.beta).any())
+
+
+class ExportAttention(MultiHeadSelfAttention):
+    """Self-attention whose kernel holds the scale of the scores; with norms of queries and keys it stays outside."""
+
+    norm_class = ExportNorm
+
+    def fold_scale(self):
+        """Moves the scale of the scores into the kernel of the queries."""
+        if self.qk_norm:
+            return
+        width = self.qkv.kernel.shape[0]
+        factors = np.repeat([self.scale, 1.0, 1.0], width)
+        for variable in (self.qkv.kernel, self.qkv.bias):
+            if variable is not None:
+                variable.assign(ops.convert_to_numpy(variable) * factors)
+        self.scale = 1.0
+
+
+class ExportBlock(TransformerBlock):
+    """A block of the layers above."""
+
+    norm_class, attention_class = ExportNorm, ExportAttention
+
+    def fold_norms(self):
+        """Moves the norms' scales and shifts into the layers that follow, if the norms come first."""
+        if self.norm_first:
+            self.norm1.fold_into(self.attention.qkv)
+            self.norm2.fold_into(self.mlp.fc1)
+
+
+class ExportPool(TokenPool):
+    """Pooling with `ExportNorm`."""
+
+    norm_class = ExportNorm
+
+
+# Of exactly these classes: a subclass may compute something else.
+FORMS = {
+    keras.layers.LayerNormalization: ExportNorm,
+    MultiHeadSelfAttention: ExportAttention,
+    TransformerBlock: ExportBlock,
+    TokenPool: ExportPool,
+}
+
+
+def export_copy(model, *, fold=True, erf=False):
+    """Returns a copy of a model in these forms; the model does not change.
 
     Args:
-        model: A Keras model under any policy. One that Keras cannot clone, for a layer without a configuration say, is
-            returned itself.
-        fold: Whether scales and shifts of norms go into what follows. Not for integers: a channel that is large before
-            its scale is small after it, and integers of one scale see it so.
-        erf: Whether the exact GELU is written with the error function, for ONNX.
+        model: A Keras model under any precision policy. The model itself is returned if Keras cannot clone
+            it, for example because a layer has no configuration.
+        fold: Whether to fold the norms' scales and shifts. Not for integers: a channel that is large before its scale
+            is small after it, and integers share one scale.
+        erf: Whether to write the exact GELU with the error function, for ONNX.
 
     Raises:
-        ValueError: If the model cannot be cloned, and is not in float32.
+        ValueError: If the model is not in float32 and cannot be cloned.
     """
-    copy = _copy(model)
-    for layer in sublayers(copy) if copy is not model else ():
-        kind = type(layer)  # itself: a subclass may compute something else
-        if kind is TransformerBlock and layer.norm_first and fold:
-            _fold(layer.norm1, layer.attention.qkv)
-            _fold(layer.norm2, layer.mlp.fc1)
+    copy = _copy(model, FORMS)
+    if copy is model:
+        return model
+    layers = sublayers(copy)
+    for layer in layers:
+        if isinstance(layer, ExportBlock) and fold:
+            layer.fold_norms()
+        if isinstance(layer, ExportAttention):
+            layer.fold_scale()
         if isinstance(layer, MultiHeadSelfAttention):
-            layer._by_hand = lambda training: False
-        if kind is MultiHeadSelfAttention and not layer.qk_norm:
-            _fold_scale(layer)
-        exact = layer.gelu == "exact" and not layer.swiglu if kind is MLP else None
-        if erf and (exact or getattr(layer, "activation", None) is keras.activations.gelu):
-            (layer.fc1 if kind is MLP else layer).activation = lambda x: 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))
-        if kind is keras.layers.LayerNormalization and layer.axis == [-1] and not layer.rms_scaling:
-            layer.call = _norm(layer)
+            layer.own_gradient = False
+        if erf:
+            _use_erf(layer)
+    for layer in layers:
+        if isinstance(layer, ExportNorm):
+            layer.simplify()
     return copy
 
 
 def float32(model):
     """Returns the model, or its copy in float32: graphs of mixed precision do not convert."""
-    return _copy(model) if _mixed(model) else model
+    return _copy(model) if _other_policies(model) else model
 
 
-def _mixed(model):
+def _other_policies(model):
+    """Returns the names of the policies other than float32 in a model."""
     return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
-def _copy(model):
-    """Returns a copy in float32, or the model itself if it cannot be cloned."""
+def _copy(model, forms=MappingProxyType({})):
+    """Returns a copy in float32, its layers in other `forms`; or the model itself if it cannot be cloned."""
 
-    def rebuild(layer):  # or an operation of keras.ops, which has no precision of its own
-        more = {"dtype": "float32"} if isinstance(layer, keras.layers.Layer) else {}
-        return layer.from_config({**layer.get_config(), **more})
+    def rebuild(layer):
+        kind, config = forms.get(type(layer), type(layer)), layer.get_config()
+        if isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
+            config["dtype"] = "float32"
+        return kind.from_config(config)
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
         copy.set_weights(model.get_weights())
     except (ValueError, TypeError, NotImplementedError) as error:
-        mixed = _mixed(model)
-        if mixed:
+        policies = _other_policies(model)
+        if policies:
             raise ValueError(
-                f"A model under {', '.join(sorted(mixed))} is exported through its copy in float32, and {model.name!r} "
-                f"cannot be cloned: {error}"
+                f"Export needs a copy of the model in float32, and Keras cannot clone {model.name!r}, which is under "
+                f"{', '.join(sorted(policies))}: {error}"
             ) from None
         return model
     for layer in sublayers(copy):
-        if hasattr(layer, "finalize_state"):  # of what was adapted to data
+        if hasattr(layer, "finalize_state"):  # layers that were adapted to data
             layer.finalize_state()
     return copy
 
 
-def _fold(norm, dense):
-    """Moves a norm's scale and shift into the layer that takes what it gives."""
-    variables = (norm.gamma, norm.beta, dense.kernel)
-    gamma, beta, kernel = (np.asarray(ops.convert_to_numpy(v), "float64") for v in variables)
-    if dense.bias is None and beta.any():
-        return
-    if dense.bias is not None:
-        dense.bias.assign(ops.convert_to_numpy(dense.bias) + beta @ kernel)
-    dense.kernel.assign(gamma[:, None] * kernel)
-    norm.gamma.assign(np.ones_like(gamma))
-    norm.beta.assign(np.zeros_like(beta))
+def _use_erf(layer):
+    """Writes a layer's exact GELU with the error function: ONNX has no complementary one, which TensorFlow takes."""
+    if type(layer) is MLP and layer.gelu == "exact" and not layer.swiglu:
+        layer.fc1.activation = _erf_gelu
+    elif getattr(layer, "activation", None) is keras.activations.gelu:
+        layer.activation = _erf_gelu
 
 
-def _fold_scale(attention):
-    """Moves the scale of the scores into the queries."""
-    width = attention.qkv.kernel.shape[0]
-    factors = np.repeat([attention.scale, 1.0, 1.0], width)
-    for variable in (attention.qkv.kernel, attention.qkv.bias):
-        if variable is not None:
-            variable.assign(ops.convert_to_numpy(variable) * factors)
-    attention.scale = 1.0
-
-
-def _norm(layer):
-    """Returns the function of a norm, without the scale and the shift if they do nothing."""
-    gamma, beta = (None if v is None else ops.convert_to_numpy(v) for v in (layer.gamma, layer.beta))
-
-    def normalize(x):
-        d = x - ops.mean(x, axis=-1, keepdims=True)
-        y = d * ops.rsqrt(ops.mean(d * d, axis=-1, keepdims=True) + layer.epsilon)
-        y = y if gamma is None or (gamma == 1).all() else y * layer.gamma
-        return y if beta is None or not beta.any() else y + layer.beta
-
-    return normalize
+def _erf_gelu(x):
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))

@@ -1,7 +1,7 @@
-"""LiteRT's GPU accelerator: whether it computes an exported file as the CPU does.
+"""LiteRT's GPU accelerator: runs an exported file on it and compares the outputs with the CPU's.
 
-It runs in a process of its own, because a driver may crash or hang. If the file does not compile, the report says so: a
-phone shows that error too. If it computes something else, the export fails, because a phone would show nothing.
+The accelerator runs in its own process, because a driver may crash or hang. If the file does not compile, the report
+says so: a phone shows that error too. If the outputs differ, the export fails, because a phone would show no error.
 """
 
 import math
@@ -18,7 +18,7 @@ from keras_vit.export import runtimes
 from keras_vit.keras_private import tflite_operators
 
 IMAGES = 4
-MACS = 5e9  # multiply-adds of a check: a quarter of a minute on SwiftShader, a driver that computes on two CPU cores
+MACS = 5e9  # multiply-adds of one check: 15 seconds on SwiftShader, a driver that computes on the CPU, with two cores
 SECONDS = 300
 FOLDERS = (
     "/usr/share/vulkan/icd.d",
@@ -26,11 +26,11 @@ FOLDERS = (
     "/etc/vulkan/icd.d",
     "~/.local/share/vulkan/icd.d",
 )
-# The largest difference from the CPU that passes, as a share of the range. Both compute these two in floats; they were
-# 1e-6 apart. In the other formats the CPU rounds activations to 8 bits and the GPU does not: the bound is MORE than the
-# CPU's own distance from the model.
+# Largest difference from the CPU allowed, as a share of the range. Both compute these two formats in floats; measured
+# differences are 1e-6. In the other formats the CPU rounds activations to 8 bits and the GPU does not: the bound is
+# the CPU's own difference from the model, plus MORE.
 LARGEST, MORE = {None: 1e-3, "float16": 1e-3}, 0.05
-_ERRORS = (r"F\d{4} .*?\] ", r"E\d{4} .*?\] ", "ERROR: ")  # how LiteRT's begin, the worst first
+_ERRORS = (r"F\d{4} .*?\] ", r"E\d{4} .*?\] ", "ERROR: ")  # prefixes of LiteRT's error messages, the worst first
 _RUN = """
 import ctypes, os, sys
 import numpy as np
@@ -47,55 +47,55 @@ from ai_edge_litert.hardware_accelerator import HardwareAccelerator as Hardware
 from ai_edge_litert.options import Options
 options = Options(hardware_accelerators=Hardware.GPU | Hardware.CPU, gpu_options=GpuOptions(enforce_f32=True))
 model = CompiledModel.from_file(path, options=options)
-given, gives = model.get_input_tensor_details("serve"), model.get_output_tensor_details("serve")
-(given,), (gives,) = given.values(), gives.values()
-images, found = np.load(folder + "/images.npy"), []
-for i in range(0, len(images), given["shape"][0]):
-    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)  # used again, they repeat outputs
-    inputs[0].write(np.resize(images[i : i + given["shape"][0]], given["shape"]).astype(given["dtype"]))
+(pixels,) = model.get_input_tensor_details("serve").values()
+(logits,) = model.get_output_tensor_details("serve").values()
+images, results = np.load(folder + "/images.npy"), []
+for i in range(0, len(images), pixels["shape"][0]):
+    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)  # reused buffers repeat outputs
+    inputs[0].write(np.resize(images[i : i + pixels["shape"][0]], pixels["shape"]).astype(pixels["dtype"]))
     model.run_by_index(0, inputs, outputs)
-    found.append(np.array(outputs[0].read(int(np.prod(gives["shape"])), np.float32)).reshape(gives["shape"]))
-np.savez(folder + "/found.npz", found=np.concatenate(found)[: len(images)], whole=model.is_fully_accelerated())
-os._exit(0)  # past what a driver may do at the end
+    results.append(np.array(outputs[0].read(int(np.prod(logits["shape"])), np.float32)).reshape(logits["shape"]))
+np.savez(folder + "/outputs.npz", outputs=np.concatenate(results)[: len(images)], whole=model.is_fully_accelerated())
+os._exit(0)  # skips the clean-up, in which a driver may crash
 """
 
 
 def drivers():
-    """Returns the files that name a Vulkan driver on this machine: those of the environment, or of Vulkan's folders."""
+    """Returns the manifests of Vulkan drivers on this machine, from the environment or from Vulkan's folders."""
     named = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES")
     places = [pathlib.Path(place).expanduser() for place in (named.split(os.pathsep) if named else FOLDERS)]
     return [file for place in places for file in (sorted(place.glob("*.json")) if place.is_dir() else [place])
             if file.is_file()]  # fmt: skip
 
 
-def check(path, images, run, report, batch_size=1):
-    """Runs a TFLite file on the GPU accelerator, where there is a Vulkan driver, and compares it with the CPU.
+def compare_with_cpu(path, images, run, report, batch_size=1):
+    """Runs a TFLite file on the GPU accelerator, if there is a Vulkan driver, and compares it with the CPU.
 
     Args:
         path: The file.
-        images: Pixels, of which it takes the first few.
+        images: Pixels; the first few are used.
         run: Function from images to outputs, on the CPU.
         report: The `Report` of the CPU.
-        batch_size: Images of one call.
+        batch_size: Images per call.
 
     Returns:
         Fields of the report, as a dictionary.
 
     Raises:
-        RuntimeError: If the GPU computes something else.
+        RuntimeError: If the outputs of GPU and CPU differ.
     """
-    found = drivers()
+    manifests = drivers()
     if not sys.platform.startswith("linux"):
-        return _not_run("it is tried on Linux alone")
-    if not found:
+        return _not_run("this check runs on Linux only")
+    if not manifests:
         return _not_run("no Vulkan driver was found")
     macs = _macs(path)
     calls = min(-(-IMAGES // batch_size), int(MACS // max(macs, 1)))
     if not calls:
-        return _not_run(f"a call takes {macs / 1e9:.3g} billion multiply-adds, and at most {MACS / 1e9:.3g} are tried")
+        return _not_run(f"a call takes {macs / 1e9:.3g} billion multiply-adds; the check runs up to {MACS / 1e9:.3g}")
     images = images[: min(calls * batch_size, IMAGES)]
     try:
-        outputs, whole, device = _outputs(path, images, found)
+        outputs, whole, device = _outputs(path, images, manifests)
     except OSError as error:
         return _not_run(str(error))
     expected, span = run(images), max(report.range, 1e-3)
@@ -103,9 +103,9 @@ def check(path, images, run, report, batch_size=1):
     allowed = LARGEST.get(report.quantize, MORE + report.max_abs_diff / span)
     if not value <= allowed:  # written so that NaN fails too
         raise RuntimeError(
-            f"{path.name!r} gives something else on the GPU ({device}) than on the CPU: largest difference {value:.3g} "
-            f"of the range, and at most {allowed:.3g} is let through. Nothing was kept. For a file that no GPU will "
-            "run, set VK_DRIVER_FILES=none."
+            f"The outputs of {path.name!r} on the GPU ({device}) do not match the CPU's: they differ by up to "
+            f"{value:.3g} of the range; {allowed:.3g} is allowed. The file was deleted. If no GPU will run the file, "
+            "set VK_DRIVER_FILES=none."
         )
     return {
         "gpu": "all" if whole else "part",
@@ -117,13 +117,13 @@ def check(path, images, run, report, batch_size=1):
 
 
 def _macs(path):
-    """Returns the multiply-adds of a call, through matrix products and convolutions."""
+    """Returns the multiply-adds of one call, in matrix products and convolutions."""
     interpreter, macs = runtimes.opened(path, 1), 0
     shapes = {tensor["index"]: tensor["shape"].tolist() for tensor in interpreter.get_tensor_details()}
     for op in tflite_operators(interpreter):
         if op["op_name"] in ("FULLY_CONNECTED", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D"):
-            given, weights, output = (shapes[int(index)] for index in (*op["inputs"][:2], op["outputs"][0]))
-            summed = {"BATCH_MATMUL": given[-1:], "DEPTHWISE_CONV_2D": weights[1:3]}.get(op["op_name"], weights[1:])
+            inputs, weights, output = (shapes[int(index)] for index in (*op["inputs"][:2], op["outputs"][0]))
+            summed = {"BATCH_MATMUL": inputs[-1:], "DEPTHWISE_CONV_2D": weights[1:3]}.get(op["op_name"], weights[1:])
             macs += math.prod(output) * math.prod(summed)
     return macs
 
@@ -132,31 +132,31 @@ def _not_run(why):
     return {"gpu": "not run", "gpu_note": why}
 
 
-def _outputs(path, images, found):
-    """Returns what the accelerator gives, whether it took all of the file, and the GPU; OSError if it gives nothing."""
+def _outputs(path, images, manifests):
+    """Returns the accelerator's outputs, whether it ran the whole file, and the GPU's name; OSError without outputs."""
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder) / "images.npy", images)
-        # Chromium's package has Vulkan's own library in the same folder.
-        loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in found)]
+        # Chromium's package has the Vulkan loader in the driver's folder.
+        loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in manifests)]
         command = [sys.executable, "-c", _RUN, folder, str(path), *loaders]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            raise OSError(f"no answer in {SECONDS} seconds") from None
-        if not (pathlib.Path(folder) / "found.npz").exists():
+            raise OSError(f"no result in {SECONDS} seconds") from None
+        if not (pathlib.Path(folder) / "outputs.npz").exists():
             raise OSError(_reason(done))
         device = re.search(r"Selected adapter: (.*?), arch", done.stderr)
         if not device:
             raise OSError("LiteRT has no GPU accelerator here")
-        with np.load(pathlib.Path(folder) / "found.npz") as arrays:
-            return arrays["found"], bool(arrays["whole"]), device[1]
+        with np.load(pathlib.Path(folder) / "outputs.npz") as arrays:
+            return arrays["outputs"], bool(arrays["whole"]), device[1]
 
 
 def _reason(done):
-    """Returns why a process gave nothing, from what it said."""
+    """Returns why a process wrote no outputs, from its error messages."""
     if "Failed to initialize WebGPU environment" in done.stderr:
-        return "no driver here has a device that LiteRT takes"
-    found = [re.search(rf"^{begin}(.{{9,}}:\n.+|.{{9,}})", done.stderr, re.MULTILINE) for begin in _ERRORS]
-    said = [match[1] for match in found if match] + done.stderr.strip().splitlines()[-1:] + ["without a word"]
+        return "no Vulkan driver here has a device that LiteRT can use"
+    matches = [re.search(rf"^{begin}(.{{9,}}:\n.+|.{{9,}})", done.stderr, re.MULTILINE) for begin in _ERRORS]
+    messages = [match[1] for match in matches if match] + done.stderr.strip().splitlines()[-1:] + ["no message"]
     how = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
-    return f"LiteRT {how}: {' '.join(said[0].split())[:200]}"
+    return f"LiteRT {how}: {' '.join(messages[0].split())[:200]}"

@@ -1,7 +1,9 @@
-"""What every export does before and around its own work."""
+"""Checks before an export, and the temporary path that it writes to."""
 
 import contextlib
+import errno
 import importlib.util
+import os
 import pathlib
 import tempfile
 
@@ -10,51 +12,55 @@ import keras
 from keras_vit import checks, files
 from keras_vit.preprocessing import stated_labels, stated_rule
 
-EXTRAS = {"quantize": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}
-LIMIT = 2**31 - 2**20  # bytes of a flatbuffer or a protocol buffer, less what is not weights
+CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
+LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
 def need_tensorflow_backend(what):
-    """Raises unless Keras runs on TensorFlow, which does the conversion."""
+    """Raises RuntimeError unless Keras runs on TensorFlow, which does the conversion."""
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
-            f"{what} is written by TensorFlow: save the model as .keras, and load and export it where "
+            f"{what} is written by TensorFlow: save the model as .keras, then load and export it with "
             f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
         )
 
 
 def check_model(model, limit=LIMIT):
-    """Raises ValueError unless it is a model from one tensor of images to one of logits, of less than 2 GB."""
+    """Raises ValueError unless a model takes images, returns one vector of logits each, and has less than 2 GB."""
     if not isinstance(model, keras.Model):
-        raise ValueError(f"A Keras model is exported. Received: {type(model).__name__}")
+        raise ValueError(f"`model` must be a Keras model. Received: {type(model).__name__}")
     try:
-        given, gives = model.input_shape, model.output_shape
+        inputs, outputs = model.input_shape, model.output_shape
     except (AttributeError, ValueError):
-        given = gives = None
-    if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
+        inputs = outputs = None
+    if not (isinstance(inputs, tuple) and len(inputs) == 4 and None not in inputs[1:]):
         raise ValueError(
-            "A model of images of a known size is exported; one without, such as a subclass, is wrapped: "
-            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {model.name!r}, input shape {given}"
+            "The model must take images of a known size. Wrap a model without one, such as a subclass: "
+            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {model.name!r}, input shape {inputs}"
         )
-    if not (isinstance(gives, tuple) and len(gives) == 2):
-        raise ValueError(f"A model of one vector of logits is exported. Received: {model.name!r}, output shape {gives}")
+    if not (isinstance(outputs, tuple) and len(outputs) == 2):
+        raise ValueError(
+            f"The model must return one vector of logits. Received: {model.name!r}, output shape {outputs}"
+        )
     size = 4 * model.count_params()
     if size > limit:
-        raise ValueError(f"A file of this format holds less than 2 GB. Received: {model.name!r}, {size / 1e9:.1f} GB")
+        raise ValueError(
+            f"The model must have less than 2 GB in this format. Received: {model.name!r}, {size / 1e9:.1f} GB"
+        )
 
 
 def check_labels(model, labels):
-    """Raises ValueError unless there are as many names as the model has classes."""
+    """Raises ValueError unless `labels` is `None` or has one name per class."""
     named = hasattr(labels, "__len__") and not isinstance(labels, str)
     if labels is not None and (not named or len(labels) != model.output_shape[-1]):
         raise ValueError(
-            f"`labels` are the names of the {model.output_shape[-1]} classes. Received: "
+            f"`labels` must be a list of {model.output_shape[-1]} class names. Received: "
             f"{len(labels) if named else repr(labels)}"
         )
 
 
 def facts(model, labels):
-    """Returns what a user of an exported file has to know, for JSON. Labels are those that travel with the model."""
+    """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
     labels = stated_labels(model) if labels is None else labels
     return {
         "model": model.name,
@@ -69,44 +75,57 @@ def facts(model, labels):
 
 
 def need(quantize=(), onnx=False):
-    """Raises ImportError if the converter of a format is not installed."""
-    asked = {"quantize": "int8" in quantize, "onnx": onnx}
-    for extra, modules in EXTRAS.items():
-        missing = [name for name in modules if asked[extra] and importlib.util.find_spec(name) is None]
-        if missing:
-            packages = " ".join(name.replace("_", "-") for name in missing)
-            raise ImportError(f"This format needs {', '.join(missing)}: pip install {packages}.")
+    """Raises ImportError, with all packages to install, unless the converters of these formats are installed."""
+    formats = [name for name in [*quantize, *["onnx"] * onnx] if name in CONVERTERS]
+    missing = {name: [m for m in CONVERTERS[name] if importlib.util.find_spec(m) is None] for name in formats}
+    if any(missing.values()):
+        each = "; ".join(f"{name!r} needs {', '.join(modules)}" for name, modules in missing.items() if modules)
+        packages = " ".join(m.replace("_", "-") for modules in missing.values() for m in modules)
+        raise ImportError(f"{each}: pip install {packages}. Nothing was written.")
 
 
 def check_free(path, overwrite):
-    """Raises FileExistsError if there is something at a path that is not to be overwritten."""
+    """Raises FileExistsError if a path exists, unless `overwrite`."""
     if checks.path("path", path).exists() and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 
 @contextlib.contextmanager
 def destination(path, overwrite):
-    """Yields a temporary path; what stands there at the end moves to `path`, and after an error nothing does.
+    """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
 
     Raises:
-        FileExistsError: If `path` exists and `overwrite` is false, or it is a folder and no SavedModel.
-        OSError: If its folder cannot be made or written to.
+        FileExistsError: If `path` exists and `overwrite` is false, or it is a folder but no SavedModel.
+        OSError: If the folder of `path` cannot be made or written to, or the disk is full.
     """
     path = pathlib.Path(path)
     check_free(path, overwrite)
     if path.is_dir() and not (path / "saved_model.pb").exists():
-        raise FileExistsError(f"{str(path)!r} is a folder and no SavedModel: it is not overwritten.")
+        raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
+    new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.sweep(path.parent)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=files.UNFINISHED) as folder:
-        temporary = pathlib.Path(folder) / path.name
-        yield temporary
-        old = pathlib.Path(folder) / "old"
-        if path.exists():
-            path.rename(old)
-        try:
-            temporary.rename(path)
-        except OSError:
-            if old.exists():
-                old.rename(path)
-            raise
+    try:
+        files.sweep(path.parent)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=files.UNFINISHED) as folder:
+            temporary = pathlib.Path(folder) / path.name
+            yield temporary
+            _replace(path, temporary, pathlib.Path(folder) / "old")
+    except Exception as error:  # of the writer's library
+        for folder in new:
+            with contextlib.suppress(OSError):  # another process may have written there
+                folder.rmdir()
+        if os.strerror(errno.ENOSPC) in str(error):  # TensorFlow raises an error of its own
+            raise OSError(f"{str(path)!r} could not be written: the disk is full. Nothing was kept.") from None
+        raise
+
+
+def _replace(path, temporary, old):
+    """Renames `temporary` to `path`, by way of `old`; if that fails, `path` is as it was."""
+    if path.exists():
+        path.rename(old)
+    try:
+        temporary.rename(path)
+    except OSError:
+        if old.exists():
+            old.rename(path)
+        raise

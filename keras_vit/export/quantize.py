@@ -1,17 +1,17 @@
-"""TFLite files with fewer bits: which converter makes each format, and what it is told.
+"""Quantized TFLite files: the converter of each format, and its settings.
 
 | format | weights | computed in |
 |---|---|---|
 | `"float16"` | half | float32 |
-| `"dynamic"` | int8, a scale an output channel | int8 products, scales of activations found while running |
-| `"int8"` | likewise | int8 products, scales of activations from calibration; the rest in float32 |
-| `"int8"`, target `"integer"` | likewise | integers alone |
-| `"int16x8"` | likewise | integers alone, activations of 16 bits |
+| `"dynamic"` | int8, one scale per output channel | int8 products, scales of activations computed at run time |
+| `"int8"` | same | int8 products, scales of activations from calibration; the rest in float32 |
+| `"int8"`, target `"integer"` | same | integers only |
+| `"int16x8"` | same | integers only, activations of 16 bits |
 
-The third is ai-edge-quantizer's work, the others are that of TensorFlow's converter.
+ai-edge-quantizer writes the third, TensorFlow's converter the others.
 
-What a ViT loses in eight bits it loses between its products: in norms, soft-max, GELU and the residual stream, whose
-few large channels leave the others a few steps; and there integers cost more than floats, where the runtime has no
+A ViT loses accuracy in eight bits between its products: in norms, softmax, GELU and the residual stream. A few large
+channels there leave few steps to the others. Integers also cost more than floats there, because the runtime has no
 fast code for them.
 """
 
@@ -28,26 +28,26 @@ from keras_vit.export.prepare import need
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
 CALIBRATED = ("int8", "int16x8")
-FEW, MANY = 32, 256  # images of calibration: of a dataset no more are taken
+FEW, MANY = 32, 256  # images of calibration: fewer than FEW warn; of a dataset the first MANY are taken
 
 
-def check(quantize, target, calibration, shape):
-    """Returns the calibration images as float32, or `None`; raises ValueError for what does not go together."""
+def calibration_images(quantize, target, calibration, shape):
+    """Returns the calibration images as float32, or `None`; raises ValueError if the settings contradict."""
     checks.one_of("quantize", quantize, FORMATS)
     checks.one_of("target", target, TARGETS)
     if target == "integer" and quantize not in CALIBRATED:
-        raise ValueError(f"target='integer' is for quantize='int8' and 'int16x8'. Received: quantize={quantize!r}")
+        raise ValueError(f"target='integer' needs quantize='int8' or 'int16x8'. Received: quantize={quantize!r}")
     if quantize not in CALIBRATED:
         return None
     if calibration is None:
         raise ValueError(
-            f"quantize={quantize!r} needs `calibration`, images such as the model will see: a hundred of the training "
-            "set will do. Received: None"
+            f"quantize={quantize!r} needs `calibration`: typical images, for example a hundred of the training set. "
+            "Received: calibration=None"
         )
     need([quantize] if target == "cpu" else ())
     images = checks.pixels(_images(calibration), shape, "calibration").astype("float32")
     if len(images) < FEW:
-        warnings.warn(f"Calibration on few images is rough: {len(images)}, and {FEW} are few.", stacklevel=3)
+        warnings.warn(f"Calibration on fewer than {FEW} images is rough. Received: {len(images)}", stacklevel=3)
     return images
 
 
@@ -55,9 +55,9 @@ def _images(calibration):
     """Returns the images of an array, or the first of a `tf.data.Dataset`."""
     import tensorflow as tf
 
-    wanted = "`calibration` is an array of images, or a tf.data.Dataset of images or of (images, labels)."
+    wanted = "`calibration` must be an array of images, or a tf.data.Dataset of images or of (images, labels)."
     if not isinstance(calibration, tf.data.Dataset):
-        with contextlib.suppress(ValueError, TypeError):  # of images of several sizes
+        with contextlib.suppress(ValueError, TypeError):  # images of several sizes
             if hasattr(calibration, "__array__") or isinstance(calibration, (list, tuple)):
                 return np.asarray(calibration)
         raise ValueError(f"{wanted} Received: {type(calibration).__name__}")
@@ -68,15 +68,15 @@ def _images(calibration):
         raise ValueError(f"{wanted} Received: a dataset of {spec}")
     images = calibration.map(lambda *element: element[0])
     images = images.unbatch() if rank == 4 else images
-    found = list(itertools.islice(images.as_numpy_iterator(), MANY))
-    shapes = sorted({image.shape for image in found})
+    arrays = list(itertools.islice(images.as_numpy_iterator(), MANY))
+    shapes = sorted({image.shape for image in arrays})
     if len(shapes) != 1:
-        raise ValueError(f"{wanted} Received: {f'images of shapes {shapes[:3]}' if found else 'an empty dataset'}")
-    return np.stack(found)
+        raise ValueError(f"{wanted} Received: {f'images of shapes {shapes[:3]}' if arrays else 'an empty dataset'}")
+    return np.stack(arrays)
 
 
-def tell(converter, quantize, target, calibration):
-    """Tells TensorFlow's converter what a format asks of it."""
+def configure(converter, quantize, target, calibration):
+    """Sets TensorFlow's converter to a format."""
     import tensorflow as tf
 
     sets, target_spec = tf.lite.OpsSet, converter.target_spec
@@ -93,9 +93,10 @@ def tell(converter, quantize, target, calibration):
 
 
 def products_in_int8(path, calibration):
-    """Quantizes the products of a float32 TFLite file with a batch of one image: dense layers and convolutions.
+    """Quantizes the products of a float32 TFLite file, dense layers and convolutions, for batches of one image.
 
-    Weights by output channel; what goes in and comes out by the smallest and the largest value in calibration.
+    Weights have one scale per output channel. The scales of inputs and outputs come from the smallest and the largest
+    value in calibration.
     """
     from ai_edge_quantizer import calibrator, qtyping, quantizer, recipe_manager
     from ai_edge_quantizer.utils import qsv_utils
@@ -103,10 +104,10 @@ def products_in_int8(path, calibration):
     recipe = recipe_manager.RecipeManager()
     for kind in (qtyping.TFLOperationName.FULLY_CONNECTED, qtyping.TFLOperationName.CONV_2D):
         recipe.add_static_config(".*", kind, activation_num_bits=8, weight_num_bits=8)
-    told = io.StringIO()  # its progress
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told), warnings.catch_warnings():
+    progress = io.StringIO()
+    with contextlib.redirect_stdout(progress), contextlib.redirect_stderr(progress), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranges = calibrator.Calibrator(str(path), num_threads=1, qsv_update_func=qsv_utils.min_max_update)
         ranges.calibrate({"serve": [{"images": image[None]} for image in calibration]}, recipe)
-        made = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(ranges.get_model_qsvs())
-    path.write_bytes(made.quantized_model)
+        result = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(ranges.get_model_qsvs())
+    path.write_bytes(result.quantized_model)

@@ -1,15 +1,15 @@
-"""TFLite graphs in the forms that LiteRT's GPU accelerator computes right.
+"""Rewrites TFLite graphs into forms that LiteRT's GPU accelerator computes correctly.
 
-TensorFlow's converter writes four forms that the CPU computes right and the GPU (ai-edge-litert 2.3) does not:
+TensorFlow's converter writes four forms that the CPU computes correctly and the GPU (ai-edge-litert 2.3) does not:
 
-- A constant table is added to tokens, or multiplied with them, and one operand has fewer axes, or both have two. This
-  is how learned positions come out, because the converter drops the RESHAPE after a dense layer. The GPU aligns axes on
+- A constant table is added to tokens, or multiplied with them, and one operand has fewer axes, or both have two.
+  Learned positions take this form, because the converter drops the RESHAPE after a dense layer. The GPU aligns axes on
   the left: it reads the first row of the table for every token.
-- The same with 8-bit integers of different rank: any two tensors, vectors too.
-- A dense layer with 8-bit weights makes a matrix of a tensor of more axes. The result is wrong, or nothing compiles.
-- A matrix product takes the same tensor twice. The process ends.
+- The same for any two tensors of 8-bit integers with different ranks, also vectors.
+- A dense layer with 8-bit weights flattens a tensor of more axes. The result is wrong, or the file does not compile.
+- A matrix product takes the same tensor twice. The process crashes.
 
-A RESHAPE before or after mends each. XNNPACK runs it, and no number changes.
+One RESHAPE before or after the operator corrects each form. XNNPACK runs it, and no number changes.
 """
 
 import copy
@@ -21,7 +21,7 @@ ELEMENTWISE = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "SQUARED
 
 
 def align(path):
-    """Rewrites a TFLite file where it has such forms."""
+    """Rewrites a TFLite file if it has such forms."""
     from ai_edge_litert.tools import flatbuffer_utils
 
     model = flatbuffer_utils.read_model(str(path))
@@ -30,7 +30,7 @@ def align(path):
 
 
 class _Graph:
-    """A graph whose operators are written down again, one after the other."""
+    """A graph whose operators are written again, one after the other."""
 
     def __init__(self, model, graph):
         from ai_edge_litert import schema_py_generated as schema
@@ -42,7 +42,7 @@ class _Graph:
         self.changed = False
 
     def align(self):
-        """Returns whether anything was changed."""
+        """Rewrites the operators; returns whether anything changed."""
         for op in self.operators:
             kind = self._kind(op)
             if kind in ELEMENTWISE:
@@ -66,8 +66,8 @@ class _Graph:
         if not (table or integers) or {len(shape) for shape in shapes if shape} <= {rank}:
             self.graph.operators.append(op)
             return
-        given = zip(op.inputs, shapes)
-        op.inputs = [self._reshaped(i, _padded(s, rank)) if 0 < len(s) < rank else i for i, s in given]
+        inputs = zip(op.inputs, shapes)
+        op.inputs = [self._reshaped(i, _padded(s, rank)) if 0 < len(s) < rank else i for i, s in inputs]
         self._append(op, _padded(self._shape(op.outputs[0]), rank))
 
     def _dense(self, op):
@@ -78,7 +78,7 @@ class _Graph:
         self.graph.operators.append(op)
 
     def _append(self, op, shape):
-        """Appends an operator that gives another shape now, and where it does the way back to its own."""
+        """Appends an operator with an output of this shape, and a RESHAPE back to its own shape if that differs."""
         own = op.outputs[0]
         if shape != self._shape(own):
             op.outputs = [self._like(own, shape)]
@@ -87,7 +87,7 @@ class _Graph:
             self._reshape(op.outputs[0], own)
 
     def _reshaped(self, index, shape):
-        """Returns the index of a tensor in another shape; for one that is in the file without an operator."""
+        """Returns the index of a tensor in another shape; constants need no operator for it."""
         new, self.changed = self._like(index, shape), True
         if self._half(index):
             op = copy.copy(self.makers[int(index)])
@@ -123,14 +123,14 @@ class _Graph:
         self.graph.operators.append(op)
 
     def _code(self):
-        """Returns the number of RESHAPE in the file's list of operators."""
+        """Returns the index of RESHAPE in the file's list of operator codes."""
         codes, wanted = self.model.operatorCodes, self.schema.BuiltinOperator.RESHAPE
-        found = [i for i, code in enumerate(codes) if _builtin(code) == wanted]
-        if not found:
+        places = [i for i, code in enumerate(codes) if _builtin(code) == wanted]
+        if not places:
             code = self.schema.OperatorCodeT()
             code.builtinCode, code.deprecatedBuiltinCode, code.version = wanted, wanted, 1
             codes.append(code)
-        return found[0] if found else len(codes) - 1
+        return places[0] if places else len(codes) - 1
 
     def _kind(self, op):
         names = {code: name for name, code in vars(self.schema.BuiltinOperator).items()}
@@ -148,7 +148,7 @@ class _Graph:
         return (data is not None and len(data) > 0) or self._half(index)
 
     def _half(self, index):
-        """Whether a tensor is in the file in float16, from which it is brought to float32."""
+        """Whether a tensor is a float16 constant that the graph converts to float32."""
         maker = self.makers.get(int(index))
         return maker is not None and self._kind(maker) == "DEQUANTIZE" and self._constant(maker.inputs[0])
 

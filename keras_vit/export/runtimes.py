@@ -1,4 +1,4 @@
-"""Exported files in their own runtimes: what they compute, of which operators, and what time and memory they take."""
+"""Runs exported files in their own runtimes: outputs, operators, time and memory."""
 
 import os
 import pathlib
@@ -41,15 +41,17 @@ def saved_model(path):
 
 
 def try_bytes(path, image):
-    """Runs the signature for encoded files, if there is one, on one image; RuntimeError if it gives no numbers."""
+    """Runs the signature for encoded files, if there is one, on one image; RuntimeError unless outputs are finite."""
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(path))
     if "serve_bytes" in loaded.signatures:
         encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
-        [found] = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
-        if not np.isfinite(found.numpy()).all():
-            raise RuntimeError(f"{str(path)!r} gives no numbers for an encoded file. Nothing was kept.")
+        [outputs] = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
+        if not np.isfinite(outputs.numpy()).all():
+            raise RuntimeError(
+                f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
+            )
 
 
 def onnx(path):
@@ -58,10 +60,10 @@ def onnx(path):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    [given] = session.get_inputs()
+    [pixels] = session.get_inputs()
 
     def run(images):
-        return session.run(None, {given.name: images.astype("float32")})[0]
+        return session.run(None, {pixels.name: images.astype("float32")})[0]
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
 
@@ -71,13 +73,13 @@ def tflite(path, threads=None):
     interpreter = opened(path, threads or os.cpu_count())
     operators = Counter(op["op_name"] for op in tflite_operators(interpreter) if op["op_name"] != "DELEGATE")
     runner = interpreter.get_signature_runner("serve")
-    given = runner.get_input_details()["images"]
-    batch = given["shape"][0]
+    details = runner.get_input_details()["images"]
+    batch = details["shape"][0]
 
     def run(images):
         padding = np.zeros((-len(images) % batch, *images.shape[1:]))
         padded = np.concatenate([images, padding])
-        padded = (np.rint(padded) if given["dtype"] == np.uint8 else padded).astype(given["dtype"])
+        padded = (np.rint(padded) if details["dtype"] == np.uint8 else padded).astype(details["dtype"])
         parts = [next(iter(runner(images=padded[i : i + batch]).values())) for i in range(0, len(images), batch)]
         return np.concatenate(parts)[: len(images)]
 
@@ -85,9 +87,9 @@ def tflite(path, threads=None):
 
 
 def profile(path):
-    """Returns what a TFLite file costs on this machine, as fields of a `Report`."""
+    """Measures the time and memory of a TFLite file on this machine; returns fields of a `Report`."""
     interpreters = {threads: opened(path, threads) for threads in THREADS}
-    details = interpreters[1]._get_ops_details()
+    details = tflite_operators(interpreters[1])
     operators = [op for op in details if op["op_name"] != "DELEGATE"]
     delegates = [op for op in details if op["op_name"] == "DELEGATE"]
     outside = _outside(operators, delegates)
@@ -113,6 +115,7 @@ def median_ms(run, repeats=10):
 
 
 def opened(path, threads):
+    """Returns an interpreter of a TFLite file, ready to run."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=threads)
@@ -121,27 +124,28 @@ def opened(path, threads):
 
 
 def _milliseconds(interpreter):
+    """Returns the median time of a call, after three calls to warm up."""
     for _ in range(3):
         interpreter.invoke()
     return median_ms(interpreter.invoke)
 
 
 def _outside(operators, delegates):
-    """Returns which operators no delegate has taken over: those that its outputs need, back to its inputs, it has."""
+    """Returns the indices of operators outside all delegates; inside are those from its inputs to its outputs."""
     makers = {tensor: i for i, op in enumerate(operators) for tensor in op["outputs"]}
     inside = set()
     for delegate in delegates:
-        given, wanted = set(delegate["inputs"]), list(delegate["outputs"])
+        inputs, wanted = set(delegate["inputs"]), list(delegate["outputs"])
         while wanted:
             maker = makers.get(wanted.pop())
             if maker is not None and maker not in inside:
                 inside.add(maker)
-                wanted += [tensor for tensor in operators[maker]["inputs"] if tensor not in given]
+                wanted += [tensor for tensor in operators[maker]["inputs"] if tensor not in inputs]
     return [i for i in range(len(operators)) if i not in inside]
 
 
 def _part(path, keep):
-    """Returns an interpreter of some of a file's operators alone, fed from outside where they took from the others."""
+    """Returns an interpreter of some of a file's operators alone; the outputs of other operators become its inputs."""
     from ai_edge_litert.interpreter import Interpreter
     from ai_edge_litert.tools import flatbuffer_utils
 
@@ -162,6 +166,6 @@ def _part(path, keep):
 
 
 def _memory(path):
-    """Returns by how many megabytes a process grows that loads a TFLite file and runs it once; `None` off Linux."""
+    """Returns the megabytes that loading a TFLite file and running it once takes in a process; `None` off Linux."""
     done = subprocess.run([sys.executable, "-c", _MEMORY, str(path)], capture_output=True, text=True)
     return float(done.stdout) if done.returncode == 0 else None

@@ -1,6 +1,11 @@
-"""TensorFlow's SavedModel, for servers."""
+"""Exports to TensorFlow's SavedModel, for servers."""
 
 import dataclasses
+import os
+from collections.abc import Sequence
+
+import keras
+import numpy as np
 
 from keras_vit.config import Data
 from keras_vit.export import check, prepare, runtimes
@@ -8,30 +13,42 @@ from keras_vit.export.forms import float32
 from keras_vit.preprocessing import before_crop, evaluation_rule
 
 
-def export_saved_model(model, path, *, images=None, classes=None, labels=None, probabilities=False, overwrite=False):
+def export_saved_model(
+    model: keras.Model,
+    path: os.PathLike | str,
+    *,
+    images: np.ndarray | None = None,
+    classes: np.ndarray | None = None,
+    labels: Sequence[str] | None = None,
+    probabilities: bool = False,
+    overwrite: bool = False,
+) -> check.Report:
     """Writes a SavedModel that takes raw pixels or encoded files, runs it and compares it with the model.
 
-    In float32. Its signatures, each for any number of images: `serve` (the default) from `images`, float32 pixels
-    0..255, and `serve_bytes` from `encoded`, strings with a JPEG or PNG file each, which are brought to the model's
-    size as its evaluation did; both to `logits`, or `probabilities`. The second is for models of 1 or 3 channels.
-    `assets.extra/keras_vit.json` in it holds the report and the labels.
+    The SavedModel is in float32. It has two signatures, each for any number of images:
+
+    - `serve`, the default, takes `images`, float32 pixels 0..255.
+    - `serve_bytes` takes `encoded`, strings that each hold a JPEG or PNG file, and resizes the images as the model's
+      evaluation does. Only models of 1 or 3 channels have it.
+
+    Both return `logits`, or `probabilities`. `assets.extra/keras_vit.json` inside holds the report and the labels.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy.
         path: Folder to write; must not exist.
-        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random ones if `None`.
-        classes: Right classes of `images`, integers; the report then tells top-1 accuracy.
-        labels: Names of the classes in order, for the JSON; those that travel with the model if `None`.
-        probabilities: Whether it gives the soft-max of the logits.
-        overwrite: Whether to replace what is at `path`.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
+        classes: Integer class labels of `images`; the report then includes top-1 accuracy.
+        labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
+        probabilities: Whether the output is the softmax of the logits.
+        overwrite: Whether to replace an existing `path`.
 
     Returns:
         A `Report`.
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        ValueError: For images, classes or labels that do not fit the model.
-        RuntimeError: If the backend is not TensorFlow, or the written model gives something else; nothing is kept then.
+        ValueError: If images, classes or labels do not match the model.
+        RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
     prepare.need_tensorflow_backend("A SavedModel")
     prepare.check_model(model, limit=float("inf"))
@@ -43,8 +60,10 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
         write(float32(model), temporary, None, probabilities=probabilities, encoded=True)
         run, operators = runtimes.saved_model(temporary)
         runtimes.try_bytes(temporary, images[0])
-        report = check.report(temporary, model, images, run, operators, probabilities=probabilities, classes=classes)
-        report = dataclasses.replace(report, path=str(path))  # inside the folder, hence before it is moved
+        report = check.compare_with_model(
+            temporary, model, images, run, operators, probabilities=probabilities, classes=classes
+        )
+        report = dataclasses.replace(report, path=str(path))  # the JSON is inside the folder, so before it moves
         (temporary / "assets.extra").mkdir(exist_ok=True)
         check.write_json(temporary / "assets.extra" / "keras_vit.json", report, **prepare.facts(model, labels))
     return report
@@ -52,7 +71,6 @@ def export_saved_model(model, path, *, images=None, classes=None, labels=None, p
 
 def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False):
     """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`."""
-    import keras
     import tensorflow as tf
 
     name = "probabilities" if probabilities else "logits"

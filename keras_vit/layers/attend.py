@@ -1,19 +1,21 @@
-"""Soft-max attention with its gradient written out."""
+"""Softmax attention with a gradient of its own."""
 
 from keras import ops
 
 
 def attend(query, key, value, scale):
-    """Attends, for training, and for narrow heads, where the backend has no fused kernel.
+    """Computes softmax attention, faster than the plain formula on a backend without a fused kernel.
 
-    Against what automatic differentiation makes of the formula, it divides by the sum after the values are gathered,
-    takes the soft-max' gradient from the output, as FlashAttention does (Dao et al. 2022, arXiv:2205.14135, appendix
-    B.2), and lays query, key and value so that each of the six matrix products reads rows as they lie. The soft-max
-    is in float32 under any precision.
+    Three things differ from what automatic differentiation makes of the formula. The division by the softmax's sum
+    comes after the product with the values. The softmax's gradient is computed from the output, as in FlashAttention
+    (Dao et al. 2022, arXiv:2205.14135, appendix B.2). Query, key and value are transposed so that each of the six
+    matrix products reads contiguous rows. The softmax is in float32 under any precision.
 
     Args:
-        query, key, value: Tensors, `(batch, tokens, heads, head_dim)`.
-        scale: Factor of the scores.
+        query: Tensor, `(batch, tokens, heads, head_dim)`.
+        key: Tensor like `query`.
+        value: Tensor like `query`.
+        scale: Factor of the logits of the softmax.
 
     Returns:
         Tensor, `(batch, tokens, heads, head_dim)`.

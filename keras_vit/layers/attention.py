@@ -7,36 +7,46 @@ from keras_vit import checks
 from keras_vit.layers.attend import attend
 from keras_vit.layers.tokenwise import tokenwise
 
-NARROW = 32  # heads narrower than this are faster by hand in inference too, on TensorFlow
+NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class MultiHeadSelfAttention(keras.layers.Layer):
-    """Lets every token gather from all tokens, in several heads.
+    """Multi-head self-attention.
 
-    Query, key and value come from one matrix product; soft-max is taken in float32 under any
-    precision policy. Without scores and attention dropout it calls
-    `keras.ops.dot_product_attention`, which is a fused kernel where the backend has one; on
-    TensorFlow, which has none, a form of its own where there is no mask, in training and for heads
-    narrower than 32, except in float16.
-    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and
+    value; the softmax is in float32 under any precision policy. The layer computes attention in one
+    of three forms:
+
+    - from the scores, if they are returned, biased or dropped;
+    - by `attend`, with a gradient of its own, on TensorFlow, in training and for heads narrower than
+      32, without a mask and except in float16;
+    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow
+      has none).
 
     Args:
         num_heads: Number of heads; must divide the width.
         qkv_bias: Whether query, key and value have a bias.
         qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023,
             arXiv:2302.05442).
-        epsilon: Of that normalisation.
+        epsilon: Added to the variance in that normalisation.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.
 
     Call arguments:
         x: Tensor of tokens.
         attention_mask: Boolean tensor, `(batch, tokens, tokens)` or `(batch, heads or 1, tokens, tokens)`;
-            `True` where the token of the row may look at the token of the column.
-        use_causal_mask: Whether a token sees only itself and those before it.
-        return_attention_scores: Whether to return the soft-max scores too.
+            `True` where the token of the row may attend to the token of the column.
+        use_causal_mask: Whether a token attends only to itself and the tokens before it.
+        return_attention_scores: Whether to return the attention scores (after the softmax) too.
         training: Whether dropout is on.
+        scores_bias: Tensor added to the attention scores after the softmax,
+            `(batch, heads, tokens, tokens)`. A gradient with respect to it is one with respect to the
+            scores.
+
+    Attributes:
+        own_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
+            operator for the softmax.
 
     Input shape:
         `(batch, tokens, width)`.
@@ -53,15 +63,17 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     (2, 50, 192)
     """
 
+    norm_class = keras.layers.LayerNormalization  # export takes another form
+
     def __init__(
         self,
-        num_heads,
+        num_heads: int,
         *,
-        qkv_bias=True,
-        qk_norm=False,
-        epsilon=1e-6,
-        dropout=0.0,
-        attention_dropout=0.0,
+        qkv_bias: bool = True,
+        qk_norm: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -75,10 +87,11 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
+        self.own_gradient = True
 
     def build(self, input_shape):
         if len(input_shape) != 3:
-            raise ValueError(f"Attention takes (batch, tokens, width). Received: input_shape={tuple(input_shape)}")
+            raise ValueError(f"The input must be (batch, tokens, width). Received: input_shape={tuple(input_shape)}")
         width = input_shape[-1]
         if width % self.num_heads:
             raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
@@ -99,7 +112,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if self.qk_norm:
             heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
             for name in ("q_norm", "k_norm"):
-                norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+                norm = self.norm_class(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
                 norm.build(heads_shape)
                 setattr(self, name, norm)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
@@ -107,7 +120,15 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             self.attention_dropout, name="attention_drop", dtype=self.dtype_policy
         )
 
-    def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
+    ):
         tokens, width = ops.shape(x)[1], x.shape[-1]
         qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
         query, key, value = (
@@ -117,11 +138,12 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if self.qk_norm:
             query, key = self.q_norm(query), self.k_norm(key)
         mask = _mask(attention_mask, use_causal_mask, tokens)
-        if return_attention_scores or (training and self.attention_dropout > 0):
-            scores = self._scores(query, key, mask)  # (batch, heads, tokens, tokens)
+        drops_scores = training and self.attention_dropout > 0
+        if return_attention_scores or drops_scores or scores_bias is not None:
+            scores = self._scores(query, key, mask, scores_bias)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
-        elif mask is None and self._by_hand(training):
+        elif mask is None and self._uses_attend(training):
             x = attend(query, key, value, self.scale)
         else:
             x = ops.dot_product_attention(query * self.scale, key, value, mask=mask, scale=1.0)
@@ -129,22 +151,29 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         x = self.drop(tokenwise(self.proj, x), training=training)
         return (x, scores) if return_attention_scores else x
 
-    def _by_hand(self, training):
-        """Whether attention is `attend`: not in float16, out of whose range a sum over tokens may run."""
+    def _uses_attend(self, training):
+        # Not in float16: a sum over tokens may leave its range.
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
-        return possible and (training or self.head_dim < NARROW)
+        return self.own_gradient and possible and (training or self.head_dim < NARROW)
 
-    def _scores(self, query, key, mask):
+    def _scores(self, query, key, mask, bias):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
         if mask is not None:
-            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # what Keras puts, far from overflow when summed
-        return ops.softmax(logits, axis=-1)
+            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: sums of it do not overflow
+        scores = ops.softmax(logits, axis=-1)
+        return scores if bias is None else scores + ops.cast(bias, "float32")
 
     def compute_output_shape(self, input_shape):
         return input_shape
 
     def compute_output_spec(
-        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
     ):
         return output_spec(self, x, return_attention_scores)
 
@@ -161,7 +190,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
 
 def output_spec(layer, x, return_attention_scores):
-    """Returns what a layer with attention gives for the symbolic tensor `x`."""
+    """Returns the symbolic output of a layer with attention."""
     output = keras.KerasTensor(x.shape, dtype=layer.compute_dtype)
     if not return_attention_scores:
         return output
@@ -170,7 +199,7 @@ def output_spec(layer, x, return_attention_scores):
 
 
 def _mask(attention_mask, use_causal_mask, tokens):
-    """Joins both masks into one that broadcasts to (batch, heads, tokens, tokens), or None."""
+    """Joins both masks into one that broadcasts to (batch, heads, tokens, tokens); `None` without any."""
     mask = None
     if attention_mask is not None:
         mask = ops.cast(attention_mask, "bool")

@@ -1,4 +1,4 @@
-"""The feed-forward half of a block."""
+"""The MLP of a block."""
 
 import keras
 from keras import ops
@@ -11,15 +11,14 @@ GELUS = ("tanh", "exact", "quick")
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class MLP(keras.layers.Layer):
-    """Two dense layers with a GELU between, on each token alone.
+    """MLP: two dense layers with a GELU between, applied to each token.
 
     Args:
         hidden_dim: Channels between the two layers.
-        gelu: `"tanh"` for the approximation that Google's and big_vision's weights were trained with,
-            `"exact"` (the error function) for timm's and Hugging Face's, `"quick"` (`x * sigmoid(1.702 x)`) for
-            OpenAI's CLIP.
-        swiglu: Whether the first layer gives a gate too, and `silu(gate) * x` stands in place of the GELU. Shazeer
-            2020 (arXiv:2002.05202); as in DINOv2's giant.
+        gelu: `"tanh"`, the approximation that Google and big_vision train with; `"exact"` (the error function), as
+            in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP.
+        swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
+            (arXiv:2002.05202); as in DINOv2's giant.
         dropout: Rate of the dropout after each dense layer.
 
     Call arguments:
@@ -30,7 +29,7 @@ class MLP(keras.layers.Layer):
         `(batch, ..., width)`.
 
     Output shape:
-        The input's.
+        Same as the input.
 
     Raises:
         ValueError: For an unknown `gelu`, or a number outside its range.
@@ -41,7 +40,7 @@ class MLP(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, hidden_dim, *, gelu="tanh", swiglu=False, dropout=0.0, **kwargs):
+    def __init__(self, hidden_dim: int, *, gelu: str = "tanh", swiglu: bool = False, dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
         checks.positive(hidden_dim=hidden_dim)
         checks.one_of("gelu", gelu, GELUS)
@@ -67,7 +66,7 @@ class MLP(keras.layers.Layer):
         return self.drop2(tokenwise(self.fc2, x), training=training)  # (batch, ..., width)
 
     def activation(self, x):
-        """Returns what lies between the two layers, `(batch, ..., hidden_dim)`."""
+        """Applies the GELU, or the gate, to the first layer's output. Returns `(batch, ..., hidden_dim)`."""
         if self.swiglu:
             gate, x = ops.split(x, 2, axis=-1)
             return ops.silu(gate) * x

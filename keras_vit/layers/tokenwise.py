@@ -1,16 +1,16 @@
-"""What is done to each token alone, done to all of them at once."""
+"""A layer applied to all tokens of a batch as one matrix."""
 
 from keras import ops
 
 
 def tokenwise(layer, x):
-    """Calls `layer` on the tokens of a whole batch as one matrix.
+    """Applies a layer to all tokens of a batch as one matrix; the result is the same.
 
-    A matrix is what libraries fuse with a bias and a GELU (oneDNN), and what the bias' gradient is summed over along
-    one axis; the result is the same.
+    Libraries such as oneDNN fuse a product of two matrices with the bias and the GELU, and the bias's gradient becomes
+    a sum over one axis.
 
     Args:
-        layer: Layer, from `(tokens, width)` to `(tokens, any width)`.
+        layer: Layer that maps `(tokens, width)` to `(tokens, any width)`.
         x: Tensor of tokens, `(batch, ..., width)`.
 
     Returns:

@@ -1,19 +1,19 @@
-"""One encoder block."""
+"""The encoder block."""
 
 import keras
 
 from keras_vit import checks
-from keras_vit.keras_private import sublayers
 from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
+from keras_vit.layers.remat_layer import RematLayer
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TransformerBlock(keras.layers.Layer):
-    """Self-attention, then an MLP, each on a residual branch.
+class TransformerBlock(RematLayer):
+    """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
 
     Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3), or
     post-norm, `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762).
@@ -25,19 +25,20 @@ class TransformerBlock(keras.layers.Layer):
         qkv_bias: Whether query, key and value have a bias.
         qk_norm: Whether query and key are normalised in each head.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        swiglu: Whether a gated MLP stands in place of the GELU's.
-        epsilon: Of the layer normalisations.
-        dropout: Rate after the attention's projection and in the MLP.
-        attention_dropout: Rate on the attention scores.
+        swiglu: Whether the MLP is gated; see `MLP`.
+        epsilon: Added to the variance in the layer normalisations.
+        dropout: Rate of the dropout after the attention's projection and in the MLP.
+        attention_dropout: Rate of the dropout on the attention scores.
         stochastic_depth: Probability to drop each branch for a sample.
-        layer_scale: Initial value of a `LayerScale` on each branch, or `None` for none.
+        layer_scale: Initial value of a `LayerScale` on each branch; no `LayerScale` if `None`.
 
     Call arguments:
         x: Tensor of tokens.
         attention_mask: As in `MultiHeadSelfAttention`.
         use_causal_mask: As in `MultiHeadSelfAttention`.
-        return_attention_scores: Whether to return the attention scores too.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
+        scores_bias: As in `MultiHeadSelfAttention`.
 
     Input shape:
         `(batch, tokens, width)`.
@@ -46,7 +47,7 @@ class TransformerBlock(keras.layers.Layer):
         `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
 
     Raises:
-        ValueError: For an argument outside the above.
+        ValueError: For an argument outside its range.
 
     Example:
 
@@ -54,21 +55,23 @@ class TransformerBlock(keras.layers.Layer):
     (2, 50, 64)
     """
 
+    norm_class, attention_class = keras.layers.LayerNormalization, MultiHeadSelfAttention  # export takes others
+
     def __init__(
         self,
-        num_heads,
-        mlp_dim,
+        num_heads: int,
+        mlp_dim: int,
         *,
-        norm_first=True,
-        qkv_bias=True,
-        qk_norm=False,
-        gelu="tanh",
-        swiglu=False,
-        epsilon=1e-6,
-        dropout=0.0,
-        attention_dropout=0.0,
-        stochastic_depth=0.0,
-        layer_scale=None,
+        norm_first: bool = True,
+        qkv_bias: bool = True,
+        qk_norm: bool = False,
+        gelu: str = "tanh",
+        swiglu: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth: float = 0.0,
+        layer_scale: float | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -93,8 +96,8 @@ class TransformerBlock(keras.layers.Layer):
 
     def build(self, input_shape):
         dtype = self.dtype_policy
-        self.norm1 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm1", dtype=dtype)
-        self.attention = MultiHeadSelfAttention(
+        self.norm1 = self.norm_class(epsilon=self.epsilon, name="norm1", dtype=dtype)
+        self.attention = self.attention_class(
             self.num_heads,
             qkv_bias=self.qkv_bias,
             qk_norm=self.qk_norm,
@@ -104,7 +107,7 @@ class TransformerBlock(keras.layers.Layer):
             name="attention",
             dtype=dtype,
         )
-        self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
+        self.norm2 = self.norm_class(epsilon=self.epsilon, name="norm2", dtype=dtype)
         self.mlp = MLP(self.mlp_dim, gelu=self.gelu, swiglu=self.swiglu, dropout=self.dropout, name="mlp", dtype=dtype)
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
@@ -116,17 +119,25 @@ class TransformerBlock(keras.layers.Layer):
         for layer in layers:
             layer.build(input_shape)
 
-    def call(self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None):
-        y, scores = tokenwise(self.norm1, x) if self.norm_first else x, None
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
+    ):
+        y = tokenwise(self.norm1, x) if self.norm_first else x
         y = self.attention(
             y,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
             training=training,
+            scores_bias=scores_bias,
         )
-        if return_attention_scores:
-            y, scores = y
+        y, scores = y if return_attention_scores else (y, None)
         y = y if self.layer_scale is None else self.scale1(y)
         x = x + self.path1(y, training=training)
         x = x if self.norm_first else tokenwise(self.norm1, x)
@@ -138,37 +149,17 @@ class TransformerBlock(keras.layers.Layer):
         x = x if self.norm_first else tokenwise(self.norm2, x)
         return (x, scores) if return_attention_scores else x
 
-    def rematerialized_call(self, layer_call, *_, **__):
-        """Called by Keras in a `RematScope`: the block's function, which keeps its input alone for the backward pass.
-
-        Random seeds are drawn outside, once: drawn in both passes they would differ. Keyword arguments are bound
-        here, because TensorFlow's `recompute_grad` takes none in a graph.
-        """
-        if self._remat_mode.mode != "list_of_layers" or self.name not in self._remat_mode.layer_names:
-            return super().rematerialized_call(layer_call)
-
-        def call(x, **arguments):
-            found = [getattr(layer, "seed_generator", None) for layer in sublayers(self)]
-            seeds = {generator: generator.next() for generator in found if generator is not None}
-
-            def compute(x):
-                for generator, seed in seeds.items():
-                    generator.next = lambda ordered=True, seed=seed: seed
-                try:
-                    return layer_call(x, **arguments)
-                finally:
-                    for generator in seeds:
-                        del generator.next
-
-            return keras.remat(compute)(x)
-
-        return call
-
     def compute_output_shape(self, input_shape):
         return input_shape
 
     def compute_output_spec(
-        self, x, attention_mask=None, use_causal_mask=False, return_attention_scores=False, training=None
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_bias=None,
     ):
         return output_spec(self, x, return_attention_scores)
 

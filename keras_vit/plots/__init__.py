@@ -1,12 +1,8 @@
-"""Pictures of what `keras_vit.explain` and training return, as matplotlib figures.
+"""Matplotlib figures of what `keras_vit.explain` and training return.
 
 Each function returns a `matplotlib.figure.Figure`, which a notebook shows and `savefig` writes.
 """
 
-from keras_vit.plots.answers import plot_calibration as plot_calibration
-from keras_vit.plots.answers import plot_confusion as plot_confusion
-from keras_vit.plots.answers import plot_per_class as plot_per_class
-from keras_vit.plots.answers import plot_roc as plot_roc
 from keras_vit.plots.attention import plot_attention as plot_attention
 from keras_vit.plots.attention import plot_distance as plot_distance
 from keras_vit.plots.attention import plot_heads as plot_heads
@@ -16,6 +12,10 @@ from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
 from keras_vit.plots.embedding import plot_neighbours as plot_neighbours
 from keras_vit.plots.history import plot_history as plot_history
+from keras_vit.plots.predictions import plot_calibration as plot_calibration
+from keras_vit.plots.predictions import plot_confusion as plot_confusion
+from keras_vit.plots.predictions import plot_per_class as plot_per_class
+from keras_vit.plots.predictions import plot_roc as plot_roc
 from keras_vit.plots.tokens import plot_depth as plot_depth
 from keras_vit.plots.weights import plot_filters as plot_filters
 from keras_vit.plots.weights import plot_positions as plot_positions

@@ -1,56 +1,68 @@
-"""Pictures of what a model attends to."""
+"""Figures of what a model attends to."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import keras
 import numpy as np
-from keras import ops
 
 from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
-from keras_vit.explain.relevance import check
+from keras_vit.explain.relevance import check_relevance
 from keras_vit.plots import canvas
+from keras_vit.preprocessing import stated_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 METHODS = {
-    "rollout": (attention_rollout, "Attention rollout: bright patches flow most into the answer"),
-    "relevance": (attention_relevance, "Relevance: bright patches speak for the answer"),
+    "rollout": (attention_rollout, "Attention rollout: bright patches contribute most to the prediction"),
+    "relevance": (attention_relevance, "Relevance: bright patches support the prediction"),
 }
 
 
-def plot_attention(model, images, titles=None, method="rollout"):
-    """Draws images, each beside what the model looks at in it.
+def plot_attention(
+    model: keras.Model, images: np.ndarray, titles: Sequence[str] | None = None, method: str = "rollout"
+) -> "Figure":
+    """Draws each image next to a heat map of what the model attends to.
 
     Args:
         model: As in `keras_vit.attention_maps`.
         images: Array, `(batch, height, width, channels)`, 0..255.
-        titles: A text for each image, or `None`.
-        method: `"rollout"` or `"relevance"`, for the class that the model answers.
+        titles: A text for each image. If `None`: the predicted classes, if the model carries their names.
+        method: `"rollout"` or `"relevance"`, the latter for the predicted class.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: As `keras_vit.attention_maps`, and for another method or number of titles.
+        ValueError: As `keras_vit.attention_maps`; for an unknown method, or another number of titles than images.
     """
     checks.one_of("method", method, METHODS)
     images = canvas.images(images, titles=titles)
     look, heading = METHODS[method]
-    figure = plot_maps(images, look(model, images), titles)
+    maps = look(model, images)
+    if titles is None and (names := stated_labels(model)):
+        titles = [names[i] for i in model.predict(images, verbose=0).argmax(-1)]
+    figure = plot_maps(images, maps, titles)
     figure.suptitle(heading, fontsize=10)
     return figure
 
 
-def plot_maps(images, maps, titles=None):
-    """Draws images, each beside itself with a map laid over it.
+def plot_maps(images: np.ndarray, maps: np.ndarray, titles: Sequence[str] | None = None) -> "Figure":
+    """Draws each image next to the same image under a heat map.
 
     Args:
         images: Array, `(batch, height, width, channels)`, 0..255.
-        maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns; each is drawn from its own
-            smallest to its own largest value.
+        maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns. Colours span the
+            range of each map.
         titles: A text for each image, or `None`.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: If there is not one map, and one title, for each image.
+        ValueError: If the numbers of images, maps and titles differ.
     """
     images = canvas.images(images, maps=maps, titles=titles)
     figure, axes = canvas.tiles(len(images), 4 if len(images) <= 16 else 6, images.shape[1:], times=2)
@@ -63,60 +75,66 @@ def plot_maps(images, maps, titles=None):
     return figure
 
 
-def plot_worst(model, images, labels, class_names=None, count=8):
-    """Draws the worst mistakes, each beside what spoke for the wrong answer.
+def plot_worst(
+    model: keras.Model,
+    images: np.ndarray,
+    labels: Sequence[int],
+    class_names: Sequence[str] | None = None,
+    count: int = 8,
+) -> "Figure":
+    """Draws the worst mistakes, each next to what supported the wrong class.
 
     Args:
         model: As in `keras_vit.attention_maps`, with logits.
         images: Array, `(batch, height, width, channels)`, 0..255.
         labels: Class indices, `(batch,)`.
-        class_names: A text for each class, or `None`.
-        count: How many mistakes at most.
+        class_names: A text for each class. If `None`: the names that the model carries, or numbers.
+        count: Number of mistakes, at most.
 
     Returns:
-        A `matplotlib.figure.Figure`; one with a sentence in it if there is no mistake.
+        A `matplotlib.figure.Figure`; if there is no mistake, it says so.
 
     Raises:
-        ValueError: As `keras_vit.attention_relevance`, and for labels that do not fit.
+        ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
-    check(model)
+    check_relevance(model)
     images = checks.pixels(images, model.input_shape[1:])
-    classes = canvas.names(class_names, model.output_shape[-1])
+    classes = canvas.names(class_names or stated_labels(model), model.output_shape[-1])
     checks.positive(count=count)
     labels = checks.class_indices(labels, len(classes), len(images))
-    probabilities = ops.convert_to_numpy(ops.softmax(model.predict(images, verbose=0)))
+    probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(model.predict(images, verbose=0)))
     chosen = worst(labels, probabilities, count)
     if not len(chosen):
         figure = canvas.figure(4, 1)
         figure.text(0.5, 0.5, f"No mistake in {len(images)} images", ha="center", va="center")
         return figure
-    found = probabilities[chosen]
-    titles = [f"{classes[labels[i]]}, called {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, found)]
-    figure = plot_maps(images[chosen], attention_relevance(model, images[chosen], found.argmax(-1)), titles)
-    figure.suptitle("Worst mistakes, and what spoke for the wrong answer", fontsize=10)
+    wrong = probabilities[chosen]
+    titles = [f"{classes[labels[i]]}, predicted {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, wrong)]
+    figure = plot_maps(images[chosen], attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
+    figure.suptitle("Worst mistakes, and what supported the wrong class", fontsize=10)
     return figure
 
 
-def plot_heads(image, maps):
-    """Draws what each head of each block attends to.
+def plot_heads(image: np.ndarray, maps: np.ndarray) -> "Figure":
+    """Draws an attention map for each head of each block.
 
     Args:
         image: Array, `(height, width, channels)`, 0..255.
-        maps: Array, `(layers, heads, rows, columns)`: `keras_vit.explain.attention_from(model, images)[:, i]`. Each is
-            drawn from zero to its own largest value.
+        maps: Array, `(layers, heads, rows, columns)`: `keras_vit.explain.attention_from(model, images)[:, i]`.
+            Colours span zero to the maximum of each map.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: For maps of another shape.
+        ValueError: For maps of another rank.
     """
     (image,), maps = canvas.images(np.asarray(image)[None]), np.asarray(maps)
     if maps.ndim != 4:
-        raise ValueError(f"`maps` has the shape (layers, heads, rows, columns). Received: shape={maps.shape}")
+        raise ValueError(f"`maps` must have the shape (layers, heads, rows, columns). Received: shape={maps.shape}")
     layers, heads = maps.shape[:2]
     tall = image.shape[0] / image.shape[1]
-    size = max(0.9, 0.6 / tall, 2.5 / heads)  # inches of a tile's width: enough for its words and the heading
+    size = max(0.9, 0.6 / tall, 2.5 / heads)  # inches of a tile's width, enough for its labels and the heading
     figure = canvas.figure(size * heads + 1.6, max(size * layers, 1.6) * tall + 0.5)
     shown, table = figure.subfigures(1, 2, width_ratios=[1.5, size * heads + 0.1])
     axis = shown.subplots()
@@ -135,8 +153,8 @@ def plot_heads(image, maps):
     return figure
 
 
-def plot_patches(image, maps, patches):
-    """Draws what chosen patches attend to.
+def plot_patches(image: np.ndarray, maps: np.ndarray, patches: Sequence[tuple[int, int]]) -> "Figure":
+    """Draws what selected patches attend to.
 
     Args:
         image: Array, `(height, width, channels)`, 0..255.
@@ -148,13 +166,16 @@ def plot_patches(image, maps, patches):
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: If there is not one map for each patch.
+        ValueError: If the numbers of patches and maps differ.
     """
     from matplotlib.patches import Rectangle
 
     (image,), maps = canvas.images(np.asarray(image)[None]), np.asarray(maps)
     if maps.ndim != 3 or len(maps) != len(patches):
-        raise ValueError(f"Every patch has one map. Received: {len(patches)} patches, maps of shape {maps.shape}")
+        raise ValueError(
+            "`maps` must have the shape (patches, rows, columns), one map for each patch. "
+            f"Received: {len(patches)} patches, maps of shape {maps.shape}"
+        )
     height, width = (pixels / count for pixels, count in zip(image.shape, maps.shape[1:]))
     figure, axes = canvas.tiles(1 + len(patches), 5, image.shape, size=2)
     canvas.show(axes[0], image)
@@ -168,8 +189,8 @@ def plot_patches(image, maps, patches):
     return figure
 
 
-def plot_distance(distances):
-    """Draws how far each head looks, by depth.
+def plot_distance(distances: np.ndarray) -> "Figure":
+    """Draws the mean attention distance of each head by depth.
 
     Args:
         distances: Array, `(layers, heads)`, in pixels, as `keras_vit.explain.attention_distance` returns.

@@ -1,5 +1,6 @@
-"""What every picture is drawn on, and with."""
+"""What all figures share: size, palette, tiles, images and names."""
 
+import functools
 import io
 import re
 
@@ -13,28 +14,36 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 def figure(width, height):
     """Returns an empty figure, sizes in inches, which a notebook shows."""
+    return _figure_class()(figsize=(width, height), layout="constrained", dpi=120)
+
+
+@functools.cache
+def _figure_class():
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(width, height), layout="constrained", dpi=120)
-    drawn._repr_png_ = lambda: _png(drawn)  # without pyplot, which keeps what it draws
-    return drawn
+    class NotebookFigure(Figure):
+        """A figure that a notebook shows without pyplot, which would keep every figure in memory."""
 
+        def _repr_png_(self):
+            written = io.BytesIO()
+            self.savefig(written, format="png")
+            return written.getvalue()
 
-def _png(drawn):
-    written = io.BytesIO()
-    drawn.savefig(written, format="png")
-    return written.getvalue()
+        def __reduce__(self):  # pickle does not find a class inside a function
+            return Figure, (), self.__getstate__()
+
+    return NotebookFigure
 
 
 def tiles(count, across, shape, size=1.6, times=1):
-    """Returns a figure, and a list of axes without frames for tiles in rows.
+    """Returns a figure, and a list of axes without frames, in rows of tiles.
 
     Args:
-        count: Tiles.
-        across: Tiles in a row.
-        shape: `(height, width, ...)` of a picture.
-        size: Inches of a picture's width.
-        times: Pictures a tile, side by side.
+        count: Number of tiles.
+        across: Tiles per row, at most.
+        shape: `(height, width, ...)` of an image.
+        size: Width of an image in inches.
+        times: Images per tile, side by side.
     """
     across = max(1, min(across, count))
     size = max(size, 4.8 / (across * times))  # wide enough for a heading
@@ -47,7 +56,7 @@ def tiles(count, across, shape, size=1.6, times=1):
 
 
 def show(axis, image, heat=None):
-    """Draws an image, `(height, width, channels)`, 0..255, and a map, `(rows, columns)`, laid over it."""
+    """Draws an image, `(height, width, channels)`, 0..255, and on top of it a heat map, `(rows, columns)`."""
     image = np.asarray(image)
     extent = (0, image.shape[1], image.shape[0], 0)
     axis.imshow(picture(image), cmap="gray", vmin=0, vmax=1, extent=extent)
@@ -56,17 +65,17 @@ def show(axis, image, heat=None):
 
 
 def picture(image):
-    """Returns an image's pixels, 0 to 1: its three channels, or the mean of another number of them."""
+    """Returns an image's pixels, 0 to 1: all three channels, or the mean of any other number of channels."""
     image = np.asarray(image, "float32") / 255
     return image if image.shape[-1] == 3 else image.mean(-1)
 
 
 def painted(image, heat=None, side=224):
-    """Returns what `show` draws as pixels of its own, for pages without matplotlib.
+    """Returns what `show` draws as an array of pixels.
 
     Args:
         image: Array, `(height, width, channels)`, 0..255.
-        heat: A map, `(rows, columns)`, or `None`.
+        heat: A heat map, `(rows, columns)`, or `None`.
         side: Pixels of the longer side.
 
     Returns:
@@ -89,25 +98,27 @@ def painted(image, heat=None, side=224):
     return np.uint8(255 * 0.65 * colormaps["inferno"](heat)[..., :3] + 0.35 * np.asarray(pixels))
 
 
-def images(values, **counted):
-    """Returns a batch of pixels, of which there are as many as of each named list that is given."""
+def images(values, **lists):
+    """Checks a batch of pixels, and that each list which is not `None` has one entry for each image."""
     values = checks.pixels(values)
-    for name, others in counted.items():
-        count = len(others) if hasattr(others, "__len__") else repr(others)
-        if others is not None and count != len(values):
-            raise ValueError(f"Every image has one of `{name}`. Received: {len(values)} images and {count} {name}")
+    for name, entries in lists.items():
+        count = len(entries) if hasattr(entries, "__len__") else repr(entries)
+        if entries is not None and count != len(values):
+            raise ValueError(
+                f"`{name}` must have one entry for each image. Received: {len(values)} images and {count} {name}"
+            )
     return values
 
 
 def names(class_names, count):
-    """Returns a text for each of some classes: their names, or their numbers."""
+    """Returns a text for each class: its name, or its number if `class_names` is `None`."""
     if class_names is None:
         return [str(i) for i in range(count)]
     if len(class_names) != count:
-        raise ValueError(f"{count} classes have as many names. Received: {len(class_names)} class_names")
+        raise ValueError(f"`class_names` must name each of {count} classes. Received: {len(class_names)} class_names")
     return [words(name) for name in class_names]
 
 
 def words(text):
-    """Returns a text that is drawn as it is: matplotlib takes what stands between bare dollars for a formula."""
+    """Returns a text with its dollar signs escaped, since matplotlib reads `$...$` as a formula."""
     return re.sub(r"(?<!\\)\$", r"\$", str(text))

@@ -1,31 +1,45 @@
-"""Pictures of where images lie."""
+"""Figures of embeddings: a scatter plot, and nearest neighbours."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_vit import checks
 from keras_vit.plots import canvas
 
-MARKERS = "osv^D*Pp"  # with the colours: 48 classes that can be told apart
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MARKERS = "osv^D*Pp"  # with six colours, 48 distinct classes
 
 
-def plot_embedding(points, labels, class_names=None, images=None):
-    """Draws images as points in two dimensions, by class.
+def plot_embedding(
+    points: np.ndarray,
+    labels: Sequence[int],
+    class_names: Sequence[str] | None = None,
+    images: np.ndarray | None = None,
+) -> "Figure":
+    """Draws a scatter plot of embedded images, coloured by class.
 
     Args:
         points: Array, `(n, 2)`, as `keras_vit.explain.project` returns.
         labels: Class indices, `(n,)`.
         class_names: A text for each class, or `None`.
-        images: Array, `(n, height, width, channels)`, 0..255; some are shown beside their points. `None` for none.
+        images: Array, `(n, height, width, channels)`, 0..255, or `None`; some of them are drawn next to their points.
 
     Returns:
-        A `matplotlib.figure.Figure`.
+        A `matplotlib.figure.Figure`; the points of class `i` have the gid `"class_i"`.
 
     Raises:
-        ValueError: If there is not one label, and one image, for each point.
+        ValueError: If the numbers of points, labels and images differ.
     """
     points = np.asarray(points, "float32")
     if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
-        raise ValueError(f"Every label has a point. Received: {len(labels)} labels, points of shape {points.shape}")
+        raise ValueError(
+            "`points` must have the shape (n, 2), one point for each label. "
+            f"Received: {len(labels)} labels, points of shape {points.shape}"
+        )
     count = np.max(labels, initial=0) + 1 if class_names is None else len(class_names)
     texts, labels = canvas.names(class_names, int(count)), checks.class_indices(labels, count)
     figure = canvas.figure(7.5, 5.5)
@@ -34,6 +48,7 @@ def plot_embedding(points, labels, class_names=None, images=None):
     for i in np.unique(labels):
         colour, marker = canvas.COLOURS[i % len(canvas.COLOURS)], MARKERS[i // len(canvas.COLOURS) % len(MARKERS)]
         drawn[i] = axis.scatter(*points[labels == i].T, s=14, color=colour, marker=marker, linewidths=0, alpha=0.8)
+        drawn[i].set_gid(f"class_{i}")
     axis.set(xticks=[], yticks=[])
     if images is not None:
         _pictures(axis, points, canvas.images(images, points=points))
@@ -43,12 +58,14 @@ def plot_embedding(points, labels, class_names=None, images=None):
     return figure
 
 
-def plot_neighbours(queries, images, indices, titles=None):
-    """Draws images, each in a row with its nearest.
+def plot_neighbours(
+    queries: np.ndarray, images: np.ndarray, indices: np.ndarray, titles: Sequence[str] | None = None
+) -> "Figure":
+    """Draws each query image in a row with its nearest neighbours.
 
     Args:
         queries: Array, `(queries, height, width, channels)`, 0..255.
-        images: Array, `(n, height, width, channels)`, 0..255, among which the nearest were looked for.
+        images: Array, `(n, height, width, channels)`, 0..255, the images that were searched.
         indices: Array, `(queries, count)`, as `keras_vit.explain.nearest` returns.
         titles: A text for each of `images`, or `None`.
 
@@ -56,30 +73,30 @@ def plot_neighbours(queries, images, indices, titles=None):
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: If there is not one row of indices for each query, and one title for each image.
+        ValueError: If the numbers of queries and rows of indices, or of images and titles, differ.
     """
     queries, images = canvas.images(queries, indices=indices), canvas.images(images, titles=titles)
     indices = np.asarray(indices)
     if indices.ndim != 2 or not set(indices.ravel().tolist()) <= set(range(len(images))):
         raise ValueError(
-            f"`indices` has the shape (queries, count), from 0 to {len(images) - 1}. Received: shape={indices.shape}, "
-            f"from {indices.min()} to {indices.max()}"
+            f"`indices` must have the shape (queries, count), with values from 0 to {len(images) - 1}. "
+            f"Received: shape={indices.shape}, from {indices.min()} to {indices.max()}"
         )
     figure, axes = canvas.tiles(indices.size + len(queries), 1 + indices.shape[1], images.shape[1:], size=1.1)
     rows = np.reshape(axes, (len(queries), -1))
-    for row, query, found in zip(rows, queries, indices):
+    for row, query, nearest in zip(rows, queries, indices):
         canvas.show(row[0], query)
-        row[0].set_title("image", fontsize=8)
-        for axis, i in zip(row[1:], found):
+        row[0].set_title("query", fontsize=8)
+        for axis, i in zip(row[1:], nearest):
             canvas.show(axis, images[i])
             if titles is not None:
                 axis.set_title(canvas.words(titles[i]), fontsize=8)
-    figure.suptitle("Each image, and the nearest to it", fontsize=10)
+    figure.suptitle("Query images and their nearest neighbours", fontsize=10)
     return figure
 
 
 def _pictures(axis, points, images, most=30):
-    """Shows some images beside their points, none close to another."""
+    """Draws some images next to their points, at a distance from each other."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
     span = np.ptp(points, axis=0) + 1e-12

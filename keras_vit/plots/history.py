@@ -1,37 +1,47 @@
-"""Pictures of trainings."""
+"""Training curves."""
+
+from typing import TYPE_CHECKING
 
 from keras_vit.plots import canvas
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 PANELS = {
-    #                     label of its axis, column of the validation
+    # column              axis label, column of the validation split
     "loss":              ("loss", "val_loss"),
     "accuracy":          ("accuracy", "val_accuracy"),
     "learning_rate":     ("learning rate", None),
-    "images_per_second": ("images a second", None),
+    "images_per_second": ("images per second", None),
 }  # fmt: skip
 
 
-def plot_history(history):
-    """Draws loss and accuracy by epoch, and the learning rate and throughput where they are known.
+def plot_history(history: dict) -> "Figure":
+    """Draws training curves: loss and accuracy by epoch, and the learning rate and throughput if recorded.
 
     Args:
-        history: Dictionary of lists, as `keras_vit.fit` returns; or several runs', as a dictionary from their names to
+        history: Dictionary of lists, as `keras_vit.fit` returns. To compare runs, a dictionary from their names to
             such dictionaries.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: If there is no loss in it.
+        ValueError: If it has no loss.
     """
     from matplotlib.ticker import MaxNLocator
 
     if not isinstance(history, dict):
-        raise ValueError(f"A history is a dictionary of lists: of what `fit` gives, `.history`. Received: {history!r}")
+        raise ValueError(
+            "`history` must be a dictionary of lists, such as `.history` of what Keras's `fit` returns. "
+            f"Received: {history!r}"
+        )
     runs = history if history and all(isinstance(one, dict) for one in history.values()) else {"": history}
     for name, one in runs.items():
         if not len(one.get("loss", ())):
-            raise ValueError(f"A history has a `loss` of one epoch or more. Received: {name} {sorted(one)}")
+            raise ValueError(
+                f"`history` must have a `loss` of at least one epoch. Received: {f'{name}: ' * bool(name)}{sorted(one)}"
+            )
     panels = [panel for panel in PANELS if any(panel in one for one in runs.values())]
     figure = canvas.figure(8, 3.2 if len(panels) <= 2 else 5.6)
     axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).ravel()
@@ -41,8 +51,8 @@ def plot_history(history):
             colour = canvas.COLOURS[i % len(canvas.COLOURS)]
             other = canvas.COLOURS[1] if len(runs) == 1 else colour
             if panel in one:
-                told = f"{name} training".strip() if validation else name or None
-                _draw(axis, one[panel], "-" if len(runs) == 1 or not validation else ":", colour, told)
+                text = f"{name} training".strip() if validation else name or None
+                _draw(axis, one[panel], "-" if len(runs) == 1 or not validation else ":", colour, text)
             if validation in one:
                 _draw(axis, one[validation], "-", other, f"{name} validation".strip())
         axis.set(xlabel="epoch", ylabel=label)
@@ -63,6 +73,6 @@ def _draw(axis, values, style, colour, label):
 
 
 def _rate(value):
-    """Returns a learning rate as it is written in code: `"3e-4"`, but `"0.05"`."""
+    """Formats a learning rate as in code: `"3e-4"`, but `"0.05"`."""
     number, exponent = f"{value:.2e}".split("e")
     return f"{float(number):g}e{int(exponent)}" if 0 < abs(value) < 0.01 else f"{value:.3g}"

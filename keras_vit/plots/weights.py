@@ -1,16 +1,21 @@
-"""Pictures of what the first weights have learned."""
+"""Figures of patch filters and position embeddings."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_vit.plots import canvas
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def plot_filters(filters):
-    """Draws the filters that read the pixels.
+
+def plot_filters(filters: np.ndarray) -> "Figure":
+    """Draws the filters of the patch embedding.
 
     Args:
-        filters: Array, `(filters, height, width, channels)`, as `keras_vit.explain.patch_filters` returns; each is
-            drawn by its own largest magnitude, with zero as middle grey.
+        filters: Array, `(filters, height, width, channels)`, as `keras_vit.explain.patch_filters` returns. Each is
+            scaled by its largest magnitude; zero is middle grey.
 
     Returns:
         A `matplotlib.figure.Figure`.
@@ -23,8 +28,8 @@ def plot_filters(filters):
     return figure
 
 
-def plot_positions(similarity):
-    """Draws how alike position embeddings are: a tile for each patch, in its place.
+def plot_positions(similarity: np.ndarray) -> "Figure":
+    """Draws the cosine similarity of position embeddings: a tile for each patch, at its place in the grid.
 
     Args:
         similarity: Array, `(rows, columns, rows, columns)`, as `keras_vit.explain.position_similarity` returns.
@@ -34,7 +39,7 @@ def plot_positions(similarity):
     """
     similarity = np.asarray(similarity)
     rows, columns = similarity.shape[:2]
-    # One picture, with an empty line after each tile: a grid of 24 x 24 would be 576 axes.
+    # One image with an empty line after each tile: a grid of 24 x 24 would be 576 axes.
     tiled = np.pad(similarity, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     tiled = tiled.transpose(0, 2, 1, 3).reshape(rows * (rows + 1), columns * (columns + 1))
     width, height = (4.4 * min(1, sides) for sides in (columns / rows, rows / columns))  # inches

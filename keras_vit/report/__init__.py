@@ -1,3 +1,3 @@
-"""A trained model on one page, to send to a colleague."""
+"""One HTML page about a trained model, to send to a colleague."""
 
 from keras_vit.report.write import report as report

@@ -1,4 +1,4 @@
-"""What a report tells, as plain values and arrays."""
+"""The contents of a report as plain values and arrays."""
 
 import itertools
 import json
@@ -10,33 +10,33 @@ import keras
 import numpy as np
 
 from keras_vit import checks, explain, results, trained
-from keras_vit.runs import need_tensorflow
 from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
 
-SHOWN = 8  # images in the gallery, and of the best and worst each
-PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and values of their pixels, at most
+SHOWN = 8  # images in the gallery, and in each of best and worst
+PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and pixel values of all of them, at most
 
 
 class Facts(NamedTuple):
-    """All that is on the page but for the pictures of it."""
+    """Everything on the page except its figures."""
 
     name: str
     model: keras.Model
-    recipe: object  # `None` for a `.keras` file outside of a run
+    recipe: object  # `None` for a `.keras` file outside a run
     class_names: tuple
-    split: str  # what was measured
-    whole: bool  # whether that is all of the split
+    split: str  # of the data that were measured
+    whole: bool  # whether all of the split was measured
     labels: np.ndarray  # (images,)
     probabilities: np.ndarray  # (images, classes)
     shown: np.ndarray  # (SHOWN, height, width, channels), the first images
     best: tuple  # (indices, images)
     worst: tuple  # (indices, images)
-    points: np.ndarray  # (PLACED or less, 2), of the first images
-    history: dict  # of a run
-    machine: dict  # of a run: where it was trained
-    shipped: bool  # whether it is a recipe's own weights
-    exports: list  # of dictionaries, as the exports wrote them
-    home: pathlib.Path  # the folder for what is made of the model
+    points: np.ndarray  # (up to PLACED, 2), of the first images
+    history: dict  # of a run, else empty
+    machine: dict  # on which a run was trained, else empty
+    shipped: bool  # whether the weights come with the package
+    exports: list  # of dictionaries, from the JSON files next to the exported files
+    home: pathlib.Path  # the folder for the model's reports and exports
 
 
 def gather(target, arrays=None, most=10_000):
@@ -44,15 +44,15 @@ def gather(target, arrays=None, most=10_000):
 
     Args:
         target: As in `keras_vit.load_run`.
-        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays, and
-            for a `.keras` file outside of a run.
-        most: Images to measure on, the first of the split.
+        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, and a `.keras`
+            file outside a run, need them.
+        most: Number of images to measure on, the first of the split.
 
     Returns:
         `Facts`.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for less than one image.
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for `most` below 1.
     """
     need_tensorflow("A report")
     checks.positive(most=most)
@@ -80,7 +80,7 @@ def gather(target, arrays=None, most=10_000):
         model=model,
         recipe=known,
         class_names=class_names,
-        split="the images given" if arrays is not None else recipe.data.test,
+        split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
         labels=labels,
         probabilities=probabilities,
@@ -97,7 +97,7 @@ def gather(target, arrays=None, most=10_000):
 
 
 def _images(source, recipe, size, count):
-    """Yields `(index, pixels)` of a source's first images, as evaluation sees them."""
+    """Yields `(index, pixels)` of a source's first images, prepared as for evaluation."""
     from keras_vit.data import pipeline
 
     batches = pipeline.evaluation_arrays(source, recipe, size)
@@ -105,7 +105,7 @@ def _images(source, recipe, size, count):
 
 
 def _exports(folder):
-    """Returns what the exports in a folder wrote of themselves, each with its `"file"`."""
-    told = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
-    told |= {path.stem: path for path in sorted(folder.glob("model*.json"))}
-    return [{"file": name, **json.loads(path.read_text())} for name, path in told.items() if path.is_file()]
+    """Returns what the JSON file of each export in a folder says, and its `"file"`."""
+    paths = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
+    paths |= {path.stem: path for path in sorted(folder.glob("model*.json"))}
+    return [{"file": name, **json.loads(path.read_text())} for name, path in paths.items() if path.is_file()]

@@ -1,81 +1,89 @@
-"""The page itself."""
+"""The HTML page of a report."""
 
+import collections
 import importlib.resources
 import os
 import pathlib
 
 import numpy as np
 
-from keras_vit import config, counting, explain, files, machine
+from keras_vit import config, counting, explain, files, machine, plots
 from keras_vit.plots import canvas
-from keras_vit.report import charts
+from keras_vit.plots.predictions import WRITTEN
+from keras_vit.report import embed
 from keras_vit.report.gather import gather
 
-TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and how many stand side by side
-MOST_BLOCKS = 12  # that it shows: of more, some between the first and the last
+TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
+MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
+CONFUSED = 10  # pairs of classes in the list of confusions
+LETTERS = 24  # of a class's name in a figure, at most
 
 
-def report(target, to=None, *, arrays=None, most=10_000):
-    """Writes all that can be told of a trained model into one HTML file, which opens anywhere, without a network.
+def report(
+    target: str | os.PathLike,
+    to: str | os.PathLike | None = None,
+    *,
+    arrays: tuple[np.ndarray, np.ndarray] | None = None,
+    most: int = 10_000,
+) -> pathlib.Path:
+    """Writes a report of a trained model: one HTML file that opens without a network.
 
-    What it is and what it was trained with; curves; its answers on the test split by class, how sure they are, the best
-    and the worst; what it looks at, block by block; a map of its embeddings; its layers; its exports.
+    It shows the model and where it was trained, training curves, predictions on the test split by class, calibration,
+    the best and worst predictions, attention by block, a map of embeddings, the layers and the exported files.
 
     Args:
         target: As in `keras_vit.load_run`.
-        to: Path that ends in `.html`; `report.html` in the run's directory, or in `exports/NAME`, if `None`.
-        arrays: `(images, labels)` to measure on in place of the recipe's test split; needed for a run on arrays, and
-            for a `.keras` file outside of a run.
-        most: Images to measure on, the first of the split.
+        to: Path that ends in `.html`. If `None`: `report.html` in the run's directory, or in `exports/NAME`.
+        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, and a `.keras`
+            file outside a run, need them.
+        most: Number of images to measure on, the first of the split.
 
     Returns:
         The path.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for another ending, or less than one image.
-        OSError: If no file can be written there.
+        ValueError, FileNotFoundError: As `keras_vit.evaluate`; for `most` below 1, or a path that does not end in
+            `.html`.
+        OSError: If the path is not writable.
     """
     if to is not None:
-        _check_place(pathlib.Path(to))
+        _check_writable(pathlib.Path(to))
     facts = gather(target, arrays, most)
     path = pathlib.Path(to or facts.home / "report.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
-        temporary.write_text(page(facts), encoding="utf-8")
+        temporary.write_text(render(facts), encoding="utf-8")
     return path
 
 
-def _check_place(path):
-    """Raises an error if no report can be written there: it is known before minutes of work."""
+def _check_writable(path):
+    """Raises an error, before minutes of work, if no report can be written to a path."""
     if path.suffix != ".html":
-        raise ValueError(f"A report is a file that ends in .html. Received: {str(path)!r}")
-    there = next(folder for folder in path.absolute().parents if folder.exists())
-    if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK):
-        raise OSError(f"It is not possible to write a file there. Received: {str(path)!r}")
+        raise ValueError(f"`to` must end in .html. Received: to={str(path)!r}")
+    existing = next(folder for folder in path.absolute().parents if folder.exists())
+    if path.is_dir() or not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise OSError(f"`to` must be a file that can be written. Received: to={str(path)!r}")
 
 
-def page(facts):
+def render(facts):
     """Returns the HTML of what `gather` returned."""
     import jinja2
-    from plotly.offline import get_plotlyjs
 
     folder = importlib.resources.files("keras_vit.report")
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
     calibration = explain.calibration(facts.labels, facts.probabilities)
-    layers, gallery = counting.by_layer(facts.model), _gallery(facts.model, facts.shown)
+    layers = counting.by_layer(facts.model)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
-        plotly=get_plotlyjs(),
-        curves={label: _html(chart) for label, chart in charts.curves(facts.history).items()},
-        drawn={name: _html(chart) for name, chart in _charts(facts, calibration, gallery).items()},
+        figures=_figures(facts, calibration),
+        confused=_confused(facts) if len(facts.class_names) > WRITTEN else [],
+        gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.model, facts.shown).items()},
         examples={"Worst": _examples(facts, *facts.worst), "Best": _examples(facts, *facts.best)},
         accuracy=float((facts.probabilities.argmax(-1) == facts.labels).mean()),
         calibration=calibration,
-        listed=min(charts.LISTED, len(facts.class_names)),
-        tall=gallery["images"].shape,
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -84,30 +92,51 @@ def page(facts):
     )
 
 
-def _charts(facts, calibration, gallery):
-    """Returns the charts of the page, by name."""
-    labels, probabilities, names, count = facts.labels, facts.probabilities, facts.class_names, len(facts.points)
-    drawn = {
-        "confusion": charts.confusion(labels, probabilities.argmax(-1), names),
-        "per_class": charts.per_class(labels, probabilities, names),
-        "calibration": charts.calibration(calibration),
-        "gallery": charts.gallery(gallery),
-        "distance": charts.distance(explain.attention_distance(facts.model, facts.shown)),
+def _figures(facts, calibration):
+    """Returns the page's figures as SVG, by name."""
+    labels, probabilities, count = facts.labels, facts.probabilities, len(facts.points)
+    names, predictions = [_short(name) for name in facts.class_names], facts.probabilities.argmax(-1)
+    figures = {
+        "confusion": plots.plot_confusion(labels, predictions, names),
+        "calibration": plots.plot_calibration(calibration),
+        "per_class": plots.plot_per_class(explain.per_class(labels, probabilities), names),
+        "distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown)),
     }
+    if facts.history:
+        figures["history"] = plots.plot_history(facts.history)
+    drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
     if count:
-        drawn["embedding"] = charts.embedding(facts.points, labels[:count], probabilities[:count], names)
+        figure = plots.plot_embedding(facts.points, labels[:count], names)
+        drawn["embedding"] = embed.svg(figure, "embedding", _hints(facts, predictions))
     return drawn
 
 
+def _hints(facts, predictions):
+    """Returns a text for each point on the map of embeddings, by the gid of its class."""
+    hints = {}
+    for i, (label, prediction) in enumerate(zip(facts.labels[: len(facts.points)], predictions)):
+        name, predicted = facts.class_names[label], facts.class_names[prediction]
+        text = f"image {i}: {name}, predicted {predicted} ({facts.probabilities[i].max():.0%})"
+        hints.setdefault(f"class_{label}", []).append(text)
+    return hints
+
+
+def _confused(facts):
+    """Returns the most frequent confusions: pairs of the names of two classes, and the number of images."""
+    pairs = zip(facts.labels.tolist(), facts.probabilities.argmax(-1).tolist())
+    counts = collections.Counter(pair for pair in pairs if pair[0] != pair[1])
+    return [([facts.class_names[i] for i in pair], count) for pair, count in counts.most_common(CONFUSED)]
+
+
 def _gallery(model, images):
-    """Returns the pictures of the gallery, by the words of its slider."""
+    """Returns an image for each step of the gallery's slider, by its label."""
     blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
     maps = {"images": [None] * len(images)}
     thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
     maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
     maps["relevance"] = explain.attention_relevance(model, images)
-    return {word: _side_by_side(images, heats) for word, heats in maps.items()}
+    return {text: _side_by_side(images, heats) for text, heats in maps.items()}
 
 
 def _side_by_side(images, heats):
@@ -118,31 +147,31 @@ def _side_by_side(images, heats):
 
 
 def _examples(facts, indices, images):
-    """Returns images, each with the relevance of its answer laid over it and what is said of it."""
+    """Returns images as dictionaries: the image, the relevance of its patches, its label and its prediction."""
     if not images:
         return []
-    found, names = facts.probabilities[indices], facts.class_names
-    heats = explain.attention_relevance(facts.model, np.stack(images), found.argmax(-1))
+    chosen, names = facts.probabilities[indices], facts.class_names
+    heats = explain.attention_relevance(facts.model, np.stack(images), chosen.argmax(-1))
     return [
         {
-            "plain": charts.jpeg(canvas.painted(image, None, TILE)),
-            "over": charts.jpeg(canvas.painted(image, heat, TILE)),
-            "truth": names[facts.labels[index]],
-            "answer": names[probabilities.argmax()],
-            "sure": float(probabilities.max()),
+            "plain": embed.jpeg(canvas.painted(image, None, TILE)),
+            "over": embed.jpeg(canvas.painted(image, heat, TILE)),
+            "label": names[facts.labels[index]],
+            "prediction": names[probabilities.argmax()],
+            "confidence": float(probabilities.max()),
         }
-        for index, image, heat, probabilities in zip(indices, images, heats, found)
+        for index, image, heat, probabilities in zip(indices, images, heats, chosen)
     ]
 
 
 def _settings(recipe):
-    """Returns a recipe's settings by part, each as `(name, value)` pairs."""
+    """Returns a recipe's settings by part, as dictionaries."""
     parts = config.to_dict(recipe)
     whole = {"": {name: value for name, value in parts.items() if not isinstance(value, dict)}}
     return whole | {name: values for name, values in parts.items() if isinstance(values, dict)}
 
 
-def _html(figure):
-    """Returns a chart as HTML that fills what holds it."""
-    settings = {"responsive": True, "displaylogo": False, "displayModeBar": False}
-    return figure.to_html(settings, include_plotlyjs=False, full_html=False, default_height="100%")
+def _short(name):
+    """Returns a class's name, cut to what an axis has room for."""
+    name = str(name)
+    return name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"

@@ -1,9 +1,10 @@
-"""Training on several devices: by `keras.distribution` on JAX, by MirroredStrategy on TensorFlow."""
+"""Training on several devices: `keras.distribution` on JAX, MirroredStrategy on TensorFlow."""
 
 import atexit
 import contextlib
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import numpy as np
 AXES = ("batch", "model")  # of the mesh of devices
 TOGETHER = 10  # steps after which processes agree on what to do, which takes about a millisecond
 LAYOUT = {
-    # The first product of a pair is split by columns, the second by rows: what lies between stays where it is.
+    # The first matrix of a pair is split by columns and the second by rows: the tensor between them stays sharded.
     r".*/attention/qkv/kernel": (None, "model"),
     r".*/attention/qkv/bias": ("model",),
     r".*/attention/proj/kernel": ("model", None),
@@ -24,17 +25,21 @@ LAYOUT = {
     r".*/mlp/fc2/kernel": ("model", None),
 }
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")  # what JAX reads
-LOST = "gloo|nccl|coordination service|heartbeat|unavailable:|aborted:"  # in what JAX says when a process is gone
+LOST = "gloo|nccl|coordination service|heartbeat|unavailable:|aborted:"  # in JAX's errors when a process is lost
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a run trains.
+    """Where a run trains: one device, several, or several processes.
 
-    `scope` makes a context in which the model is built and fitted; `share` is this process's `(index, count)` of every
-    batch; `jit_compile` says whether XLA can be used; `writes` whether this process writes the run's files; `even`
-    whether all batches have to be full; `processes` counts them. `agree` takes integers and returns the largest of each
-    over all processes, which wait for each other.
+    Args:
+        scope: Function that returns the context in which the model is built and fitted.
+        share: `(index, count)`: this process's part of every batch.
+        jit_compile: Whether XLA can be used.
+        writes: Whether this process writes the files of the run.
+        even: Whether all batches must be full.
+        processes: Number of processes.
+        agree: Function from integers to the maximum of each over all processes, which wait for each other.
     """
 
     scope: object = contextlib.nullcontext
@@ -56,13 +61,13 @@ def start(recipe):
         recipe: A `Recipe`; its `distribute`, `model_parallel`, `data` and `optim` are read.
 
     Raises:
-        ValueError: For a way that does not train right on this backend, with the one that does.
-        RuntimeError: If this is one of several processes, and JAX was used before they found each other.
+        ValueError: For a setup that does not train correctly on this backend, with one that does.
+        RuntimeError: If JAX was used before several processes were connected.
     """
     backend, kind = keras.backend.backend(), recipe.distribute
     if recipe.model_parallel > 1 and kind != "model":
         raise ValueError(
-            f"Weights are split with distribute=model. Received: model_parallel={recipe.model_parallel}, "
+            f"model_parallel needs distribute=model. Received: model_parallel={recipe.model_parallel}, "
             f"distribute={kind}"
         )
     if kind is None:
@@ -71,21 +76,35 @@ def start(recipe):
         return _on_jax(kind, recipe.data.batch_size, recipe.model_parallel)
     if backend == "tensorflow":
         return _on_tensorflow(kind, recipe)
-    raise ValueError(f"Several devices train on KERAS_BACKEND=jax. Received: distribute={kind} on {backend}")
+    raise ValueError(
+        f"Several devices need KERAS_BACKEND=jax or tensorflow. Received: distribute={kind}, KERAS_BACKEND={backend}"
+    )
+
+
+def need_tensorflow(what):
+    """Raises ImportError, with what needs it, unless TensorFlow is installed; leaves GPUs to another backend."""
+    try:
+        importlib.import_module("tensorflow")
+    except ImportError:
+        raise ImportError(
+            f"{what} needs TensorFlow, which is not installed: pip install tensorflow. "
+            "On arrays, `model.fit(images, labels)` needs none."
+        ) from None
+    leave_devices_to_jax()
 
 
 def leave_devices_to_jax():
-    """Keeps TensorFlow, which reads the data, from taking the memory of GPUs that another backend computes on."""
+    """Hides the GPUs from TensorFlow, which reads the data, if another backend computes on them."""
     if keras.backend.backend() != "tensorflow":
         import tensorflow as tf
 
-        with contextlib.suppress(RuntimeError):  # it was used already
+        with contextlib.suppress(RuntimeError):  # TensorFlow is already initialised
             tf.config.set_visible_devices([], "GPU")
 
 
 @contextlib.contextmanager
 def apart():
-    """A block in which what is built on JAX belongs to this process alone, and lies in the host's memory."""
+    """A block in which models built on JAX belong to this process alone, in host memory."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         yield
@@ -109,7 +128,7 @@ def _on_jax(kind, batch_size, split):
     each = len(devices) // processes
     if len(devices) % split or (each % split and split % each):
         raise ValueError(
-            f"model_parallel divides the {len(devices)} devices, {each} in each process, evenly. "
+            f"model_parallel must divide {len(devices)}, the number of devices ({each} per process). "
             f"Received: model_parallel={split}"
         )
     _check_batch(batch_size, replicas)
@@ -136,7 +155,7 @@ def _on_jax(kind, batch_size, split):
 
 
 class _Split(keras.distribution.ModelParallel):
-    """Splits weights as `LAYOUT` says, if they can be split evenly."""
+    """Shards weights by `LAYOUT`, if they divide evenly."""
 
     def get_variable_layout(self, variable):
         layout = super().get_variable_layout(variable)
@@ -144,14 +163,14 @@ class _Split(keras.distribution.ModelParallel):
         for size, axis in zip(variable.shape, layout.axes):
             if axis == "model" and size % parts:
                 raise ValueError(
-                    f"{variable.path} of shape {tuple(variable.shape)} cannot be split evenly: model_parallel divides "
-                    f"the model's width and mlp_dim. Received: model_parallel={parts}"
+                    f"model_parallel must divide the model's width and mlp_dim: {variable.path} has the shape "
+                    f"{tuple(variable.shape)}. Received: model_parallel={parts}"
                 )
         return layout
 
 
 def _join(jax):
-    """Makes this process one of a group, if `keras.distribution`'s variables or Slurm say that there is one."""
+    """Connects this process to its group, if the variables of `keras.distribution` or Slurm define one."""
     told = any(name.startswith("KERAS_DISTRIBUTION_") for name in os.environ)
     by_slurm = all(name in os.environ for name in SLURM) and int(os.environ["SLURM_NTASKS"]) > 1
     if jax.distributed.is_initialized() or not (told or by_slurm):
@@ -162,7 +181,7 @@ def _join(jax):
         if "before any JAX calls" not in str(error):
             raise
         raise RuntimeError(
-            "The processes of a group find each other before JAX is used: build no model and no layer before `fit`, or "
+            "Several processes must be connected before JAX is used: build no model and no layer before `fit`, or "
             "call keras.distribution.initialize() first."
         ) from None
 
@@ -175,17 +194,17 @@ def _agree(numbers):
 
 @contextlib.contextmanager
 def _group(distribution, processes):
-    """The scope of one of several processes. None outlives the others: an error ends it at once, and so the others."""
+    """The scope of one of several processes. An error ends the process at once, and thereby the others."""
     try:
         with distribution.scope():
             yield
     except Exception as error:
-        # JAX would wait for the group at the end, in vain; what is registered last is called first.
+        # At exit JAX would wait for the group forever; what is registered last is called first.
         atexit.register(_end)
         if re.search(LOST, str(error), re.IGNORECASE) and not isinstance(error, OSError):
             raise RuntimeError(
-                f"Of the {processes} processes that train together one was lost ({str(error).splitlines()[0]:.200}). "
-                "The same command, started again for all of them, goes on from the last state that was saved."
+                f"One of the {processes} processes was lost ({str(error).splitlines()[0]:.200}). "
+                "Start the same command again for all of them to resume from the last training state."
             ) from error
         raise
 
@@ -201,31 +220,30 @@ def _on_tensorflow(kind, recipe):
 
     optim, policy = recipe.optim, keras.dtype_policies.get(recipe.model.get("dtype") or keras.config.dtype_policy())
     if kind == "model":
-        raise ValueError("Weights are split on KERAS_BACKEND=jax. Received: distribute=model, KERAS_BACKEND=tensorflow")
+        raise ValueError("distribute=model needs KERAS_BACKEND=jax. Received: KERAS_BACKEND=tensorflow")
     workers = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
     workers = sum(len(addresses) for task, addresses in workers.items() if task in ("chief", "worker"))
     if workers > 1:
         raise ValueError(
-            f"Several processes train on KERAS_BACKEND=jax: Keras cannot on TensorFlow. Received: {workers} workers in "
-            "TF_CONFIG, KERAS_BACKEND=tensorflow"
+            f"Several processes need KERAS_BACKEND=jax: Keras does not support them on TensorFlow. Received: {workers} "
+            "workers in TF_CONFIG, KERAS_BACKEND=tensorflow"
         )
     if os.environ.get("TPU_NAME") or tf.config.list_physical_devices("TPU"):
         raise ValueError(
-            "TPUs train on KERAS_BACKEND=jax: TensorFlow has no TPU package from 2.21 on. Received: "
-            "KERAS_BACKEND=tensorflow"
+            "TPUs need KERAS_BACKEND=jax: TensorFlow 2.21 and later have no TPU package. Received: tensorflow"
         )
     devices = [d.name for d in tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")]
     _check_batch(recipe.data.batch_size, len(devices))
     if len(devices) == 1:
         return ALONE
-    if policy.name == "mixed_float16":  # Keras looks for overflow on the first device alone
+    if policy.name == "mixed_float16":  # Keras checks for overflow on the first device only
         raise ValueError(
-            f"Several devices train with dtype=mixed_bfloat16 or float32. Received: mixed_float16, {len(devices)} "
-            "devices, KERAS_BACKEND=tensorflow"
+            f"Several devices need dtype=mixed_bfloat16 or float32 on TensorFlow. Received: mixed_float16, "
+            f"{len(devices)} devices"
         )
-    if optim.accumulate > 1 or optim.distill:  # the one fails, of the other every device would count all
+    if optim.accumulate > 1 or optim.distill:  # Keras fails at the first; the second would be counted once per device
         raise ValueError(
-            "Several devices accumulate gradients, or learn from a teacher, on KERAS_BACKEND=jax. Received: "
+            "optim.accumulate and optim.distill on several devices need KERAS_BACKEND=jax. Received: "
             f"optim.accumulate={optim.accumulate}, optim.distill={optim.distill}, {len(devices)} devices, "
             "KERAS_BACKEND=tensorflow"
         )
@@ -234,7 +252,7 @@ def _on_tensorflow(kind, recipe):
 
 @functools.cache
 def _mirrored(devices):
-    """Returns the strategy of some devices: one for all trainings, for two would number their sums alike."""
+    """Returns the strategy for some devices, the same for all runs: two would reuse the same collective keys."""
     import tensorflow as tf
 
     return tf.distribute.MirroredStrategy(devices)
@@ -243,6 +261,6 @@ def _mirrored(devices):
 def _check_batch(batch_size, replicas):
     if batch_size % replicas:
         raise ValueError(
-            f"data.batch_size is divided evenly among {replicas} copies of the model. "
+            f"data.batch_size must be a multiple of {replicas}, the number of replicas. "
             f"Received: data.batch_size={batch_size}"
         )

@@ -1,15 +1,16 @@
-"""Learning from a teacher."""
+"""Knowledge distillation."""
 
 import keras
 from keras import ops
 
 from keras_vit import checks
 from keras_vit.backbone import HEADS
+from keras_vit.pretrained import from_pretrained
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Distiller(keras.Model):
-    """A student in training with a teacher: fit it, then take its `student`.
+    """Trains a student model with a teacher. Compile and fit it, then use its `student`.
 
     The loss is `(1 - weight) * loss(labels, class head) + weight * d`, where `d` compares the distillation head with
     the teacher (Touvron et al. 2021, DeiT, arXiv:2012.12877, equations 2 and 3):
@@ -17,35 +18,43 @@ class Distiller(keras.Model):
     - `"soft"`: `temperature**2 * KL(softmax(teacher / temperature), softmax(student / temperature))`;
     - `"hard"`: cross-entropy with the teacher's most likely class.
 
-    A student from `vit(distilled=True)` trains each of its two heads on its own target; any other trains its one head
-    on both.
+    A student from `vit(distilled=True)` trains each of its two heads on its own target. Any other student trains its
+    one head on both.
 
     Args:
         student: Model from pixels to logits.
-        teacher: Likewise, of the same images and classes; it is made untrainable, and its weights stay as they are.
+        teacher: Model with the same images and classes. It is frozen; its weights do not change.
         kind: `"soft"` or `"hard"`.
-        weight: Share of the teacher in the loss, 0 to 1.
-        temperature: Of `"soft"`.
+        weight: Share of the teacher in the loss, from 0 to 1.
+        temperature: Softmax temperature of `"soft"`, above 0.
 
     Raises:
-        ValueError: If the teacher takes other images or has other classes.
+        ValueError: If the teacher's input or output shape differs from the student's.
     """
 
-    def __init__(self, student, teacher, kind="hard", weight=0.5, temperature=3.0, **kwargs):
+    def __init__(
+        self,
+        student: keras.Model,
+        teacher: keras.Model,
+        kind: str = "hard",
+        weight: float = 0.5,
+        temperature: float = 3.0,
+        **kwargs,
+    ):
         checks.model(student, "student")
         checks.model(teacher, "teacher")
         checks.one_of("kind", kind, ("soft", "hard"))
         checks.above_zero(temperature=temperature)
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
-        self.dtype_policy = student.dtype_policy  # by which `compile` knows that float16 needs its loss scaled
+        self.dtype_policy = student.dtype_policy  # tells `compile` to scale the loss of float16
         for what in ("input_shape", "output_shape"):
             if getattr(student, what) != getattr(teacher, what):
                 raise ValueError(
-                    f"A teacher takes the same images and has the same classes. Received: {what} "
-                    f"{getattr(teacher, what)}, the student's {getattr(student, what)}"
+                    f"The teacher's {what} must be the student's, {getattr(student, what)}. "
+                    f"Received: {getattr(teacher, what)}"
                 )
         teacher.trainable = False
-        for variable in teacher.weights:  # a layer that was made frozen, as in a copy, passes over its parts' own
+        for variable in teacher.weights:  # a layer cloned as frozen does not freeze its sublayers
             variable.trainable = False
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
@@ -74,7 +83,7 @@ class Distiller(keras.Model):
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def from_teacher(self, images, logits):
-        """Returns the mean of `d` over a batch."""
+        """Returns the mean of `d` over the batch."""
         target = ops.stop_gradient(self.teacher(images, training=False))
         if self.kind == "hard":
             return ops.mean(keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True))
@@ -82,3 +91,21 @@ class Distiller(keras.Model):
         wanted = ops.softmax(target / t, axis=-1)
         divergence = ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
         return t**2 * ops.mean(divergence)
+
+
+def teacher_of(recipe, given, model, place):
+    """Returns the model to distill from, or `None`."""
+    if not recipe.optim.distill:
+        if given is not None or recipe.optim.teacher is not None:
+            raise ValueError("A teacher needs optim.distill='soft' or 'hard'. Received: optim.distill=None")
+        return None
+    if given is None and recipe.optim.teacher is None:
+        raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
+    if given is not None and place.even:  # it was built on one device
+        given, weights = keras.models.clone_model(given), given.get_weights()
+        given.set_weights(weights)
+    if given is not None:
+        return given
+    if recipe.optim.teacher.endswith(".keras"):
+        return keras.models.load_model(recipe.optim.teacher)
+    return from_pretrained(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))

@@ -1,4 +1,4 @@
-"""What of a model is trained: from a block on, the head alone, or low-rank updates."""
+"""Fine-tuning: frozen blocks, linear probes and LoRA."""
 
 import keras
 
@@ -8,27 +8,27 @@ from keras_vit.keras_private import calls_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
 from keras_vit.training import devices, state
 
-ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # behind the blocks, and no head
+ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 
 
-def freeze(model, upto):
-    """Freezes the lower layers of a model and thaws all others, whatever was frozen before.
+def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
+    """Freezes the lower layers of a model and unfreezes all others.
 
-    A frozen batch normalisation keeps its statistics too. Compile the model after it: Keras trains what was trainable
-    when it was compiled.
+    Frozen batch normalisation keeps its statistics too. Compile the model afterwards: Keras trains the layers that were
+    trainable at that time.
 
     Args:
-        model: A model of `keras_vit.vit`, or one with such a model nested in it. The layers behind a nested ViT are
-            then the head, where they have weights; those that lead to it are frozen with its patches.
-        upto: `None` to train everything. A number of blocks that are frozen, with everything before them; 0 for what
-            comes before the first block alone. `"all"` for a linear probe, which trains the head alone.
+        model: A model of `keras_vit.vit`, or one with such a model nested in it. Then the layers with weights after the
+            nested ViT are the head, and the layers before it are frozen with its patches.
+        upto: `None` to train everything; the number of blocks to freeze, with everything before them (0 freezes only
+            what comes before the first block); `"all"` for a linear probe, which trains the head only.
 
     Returns:
         The model.
 
     Raises:
-        ValueError: For more blocks than the model has, a model without a head to probe, or one with LoRA, which
-            decides itself what is trained.
+        ValueError: For more blocks than the model has, a linear probe of a model without a head, or a model with
+            LoRA, which decides itself which layers are trained.
 
     Example:
 
@@ -37,7 +37,7 @@ def freeze(model, upto):
     """
     check_freeze(model, upto)
     below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
-    for layer in sublayers(model):  # each one: TensorFlow ignores `trainable = True` where it is True already
+    for layer in sublayers(model):  # each one: Keras ignores `trainable = True` on a layer that has it already
         layer.trainable = False
         layer.trainable = True
     for layer in below:
@@ -49,23 +49,23 @@ def check_freeze(model, upto, rank=None):
     """Raises ValueError where `freeze(model, upto)`, or `add_lora(model, rank)` after it, would; changes nothing."""
     depth = len(_blocks(model))
     if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):
-        raise ValueError(f"`upto` is None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
+        raise ValueError(f"`upto` must be None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
     if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
         raise ValueError(
-            f"{model.name!r} has LoRA, which trains its updates and the head alone. Call `merge_lora` first, "
+            f"{model.name!r} has LoRA, which trains its own weights and the head only. Call `merge_lora` first, "
             "or `freeze` before `add_lora`."
         )
     if upto == "all" and not _head(model):
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
     if rank is not None and upto in ("all", depth):
-        raise ValueError(f"LoRA trains blocks, and {upto!r} freezes them all. Received: freeze={upto!r}, lora={rank}")
+        raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={upto!r}, lora={rank}")
 
 
-def add_lora(model, rank):
-    """Adds low-rank updates to the query, key and value of every block, and trains them and the head alone.
+def add_lora(model: keras.Model, rank: int) -> keras.Model:
+    """Adds LoRA to the query, key and value of every block; only LoRA and the head are trained.
 
-    Hu et al. 2022 (arXiv:2106.09685), by Keras's `enable_lora` on the fused projection. They start at zero: the model's
-    answers do not change. Blocks that `freeze` froze stay frozen, updates included.
+    Hu et al. 2022 (arXiv:2106.09685), by Keras's `enable_lora` on the fused projection. The updates start at zero, so
+    the model's predictions do not change. Frozen blocks stay frozen, their LoRA included.
 
     Args:
         model: As in `freeze`.
@@ -75,15 +75,15 @@ def add_lora(model, rank):
         The model.
 
     Raises:
-        ValueError: For a rank that is not positive, or a model that has them already, or whose blocks are all frozen.
+        ValueError: For a rank that is not positive, a model that has LoRA already, or one with all blocks frozen.
     """
     checks.positive(rank=rank)
     layers = [block.attention.qkv for block in _blocks(model)]
     if any(dense.lora_enabled for dense in layers):
-        raise ValueError(f"{model.name!r} has low-rank updates already; see `merge_lora`.")
+        raise ValueError(f"{model.name!r} has LoRA already. Call `merge_lora` first.")
     if not any(dense.trainable for dense in layers):
         raise ValueError(
-            f"Every block of {model.name!r} is frozen, and LoRA would not be trained: freeze(model, None)."
+            f"LoRA needs a block that is not frozen; see freeze(model, None). Received: {model.name!r}, all frozen"
         )
     added = set()
     for dense in layers:
@@ -95,21 +95,21 @@ def add_lora(model, rank):
     return model
 
 
-def merge_lora(model):
-    """Returns a copy without low-rank updates that computes the same: they are added to the kernels.
+def merge_lora(model: keras.Model) -> keras.Model:
+    """Returns a copy of a model with LoRA merged into the kernels; it computes the same.
 
     Args:
-        model: A model, with low-rank updates or without; it is left as it is.
+        model: A model with LoRA, or without; it is not changed.
 
     Returns:
-        A model that was never compiled; what `freeze` froze is frozen in it too.
+        A model that is not compiled. Frozen layers are frozen in it too.
     """
     checks.model(model)
     return plain_copy(model, merged_values(model))
 
 
 def merged_values(model):
-    """Returns a model's weights as arrays, in their order: LoRA's updates are added to the kernels, and left out."""
+    """Returns a model's weights as arrays, in their order, with LoRA merged into the kernels."""
     layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
     merged = {id(kernel_without_lora(layer)): layer.kernel for layer in layers}
     updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
@@ -117,7 +117,7 @@ def merged_values(model):
 
 
 def plain_copy(model, values):
-    """Returns a copy of a model with these weights, as `merged_values` gives them; it belongs to this process alone."""
+    """Returns a copy of a model with the weights from `merged_values`; it belongs to this process alone."""
     with devices.apart():
         copy = type(model).from_config(model.get_config())
         for variable, value in zip(copy.weights, values, strict=True):
@@ -125,21 +125,12 @@ def plain_copy(model, values):
     return copy
 
 
-def rematerialised(depth=200):
-    """Returns a scope in which a model is built whose blocks are computed again in the backward pass.
-
-    Between blocks only their inputs are kept: less memory for a third more computation (Chen et al. 2016,
-    arXiv:1604.06174).
-    """
-    return keras.RematScope(mode="list_of_layers", layer_names=[f"block_{i}" for i in range(depth)])
-
-
 def _blocks(model):
     return [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
 
 
 def _around(model):
-    """Returns the layers outside a model's ViT: those that lead to it, and the rest."""
+    """Returns the layers outside a model's ViT: those before it, and the rest."""
     try:
         steps = calls(model)
     except ValueError:  # a subclass has no graph
@@ -151,7 +142,7 @@ def _around(model):
 
 
 def _head(model):
-    """Returns the layers that a linear probe trains: those with weights behind a nested ViT, else behind its blocks."""
+    """Returns the layers that a linear probe trains: those with weights after a nested ViT, else after its blocks."""
     behind = [layer for layer in _around(model)[1] if layer.weights]
     layers = backbone(model).layers
     last = max(i for i, layer in enumerate(layers) if isinstance(layer, TransformerBlock))
@@ -159,13 +150,13 @@ def _head(model):
 
 
 def _others(model):
-    """Returns all layers but the head."""
+    """Returns all layers except the head."""
     head = {id(layer) for layer in _head(model)}
     return [layer for layer in [*_around(model)[0], *backbone(model).layers] if id(layer) not in head]
 
 
 def _leading(model, upto):
-    """Returns the layers before a block, or before what follows the last one."""
+    """Returns the layers before block `upto`, counted from 0."""
     call = calls_of(_blocks(model)[max(upto - 1, 0)])[0]
     inside = leading_to(call.outputs if upto else call.input_tensors)
     return [*_around(model)[0], *_layers_of(inside)]

@@ -6,14 +6,14 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ClassLoss(keras.losses.Loss):
-    """Cross-entropy of logits and labels that sum to one, by soft-max or by a sigmoid for each class.
+    """Cross-entropy between labels and logits, by a softmax or by one sigmoid per class.
 
-    The sigmoid form sums over classes, as big_vision's (Beyer et al. 2020, arXiv:2006.07159, section 5).
+    The sigmoid form sums over classes, as in big_vision (Beyer et al. 2020, arXiv:2006.07159, section 5).
 
     Args:
         kind: `"softmax"` or `"sigmoid"`.
-        label_smoothing: Share of each label that is spread over all classes.
-        class_weights: A weight for each class, by which an image's loss is multiplied; `None` for 1.
+        label_smoothing: Share of each label that is spread evenly over all classes.
+        class_weights: Factor on the loss of an image, one per class; `None` for 1.
 
     Call arguments:
         y_true: `(batch, classes)`, rows that sum to one.

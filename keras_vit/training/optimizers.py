@@ -1,4 +1,4 @@
-"""Optimizers and schedules as recipes name them."""
+"""Optimizers and learning-rate schedules of recipes."""
 
 import math
 import re
@@ -11,21 +11,21 @@ from keras_vit.keras_private import OptimizerHooks
 
 
 def make(optim, variables, steps):
-    """Returns the optimizer that a recipe asks for, for a model's trainable variables; not yet built.
+    """Returns the optimizer of a recipe for a model's trainable variables, not yet built.
 
-    Weight decay is on kernels only: not on biases, norms, tokens, positions, or layer scale.
+    Weight decay applies to kernels only: not to biases, norms, tokens, positions or layer scale.
 
     Args:
         optim: A `keras_vit.config.Optim`.
         variables: The trainable variables.
-        steps: Batches an epoch.
+        steps: Batches per epoch.
 
     Raises:
-        ValueError: If nothing is left to train.
+        ValueError: If there are no trainable variables.
     """
     if not variables:
-        raise ValueError("Nothing is left to train: every layer is frozen.")
-    an_epoch = steps / optim.accumulate  # changes of the weights
+        raise ValueError("At least one layer must be trainable. Received: a model with every layer frozen")
+    an_epoch = steps / optim.accumulate  # updates
     schedule = Schedule(
         optim.schedule,
         optim.learning_rate,
@@ -36,12 +36,12 @@ def make(optim, variables, steps):
         every=optim.accumulate,
     )
     settings = dict(
-        name="optimizer",  # the same in every process, for snapshots
+        name="optimizer",  # the same in every process, for the training state
         weight_decay=optim.weight_decay,
         layer_decay=1.0 if optim.layer_decay is None else optim.layer_decay,
         global_clipnorm=optim.clip_norm,
         use_ema=optim.ema is not None,
-        ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after each batch
+        ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after every batch
         gradient_accumulation_steps=optim.accumulate if optim.accumulate > 1 else None,
     )
     if optim.optimizer == "sgd":
@@ -55,17 +55,17 @@ def make(optim, variables, steps):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear warm-up from 0, a decay, and if asked a linear cool-down to 0; as big_vision has them.
+    """Linear warm-up from 0, a decay, and optionally a linear cool-down to 0, as in big_vision.
 
     Args:
         kind: `"cosine"` or `"linear"`, which end at 0; `"rsqrt"`, which divides by
             `sqrt(1 + (step - warmup) / timescale)`; or `"constant"`.
         peak: Highest learning rate.
-        steps: All steps.
+        steps: Steps of the whole run.
         warmup: Steps of the warm-up.
-        timescale: Of `"rsqrt"`, in steps.
+        timescale: Timescale of `"rsqrt"`, in steps.
         cooldown: Steps of the cool-down.
-        every: Calls that make one step: Keras counts batches, also where it accumulates their gradients.
+        every: Batches per step. Keras counts batches even when it accumulates their gradients.
     """
 
     def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
@@ -97,16 +97,16 @@ DECAYS = {
 
 
 def layer_factors(paths, decay):
-    """Returns what the learning rate of each variable is multiplied by, in layer-wise decay.
+    """Returns the factor on the learning rate of each variable, for layer-wise decay.
 
-    1 for all that is listed after the last block: the last norm, the head, layers of your own. `decay` for the last
-    block, and so on down; the stem, patches, positions and all that is listed before the first block are one step below
-    it. What is listed between two blocks counts with the lower one. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in
-    MAE's and timm's fine-tuning.
+    The factor is 1 after the last block (final norm, head, your own layers), `decay` in the last block, `decay**2` in
+    the one below, and so on. Stem, patches, positions and everything else before the first block form one more layer.
+    Variables between two blocks count with the lower one. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in MAE's and
+    timm's fine-tuning.
 
     Args:
-        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: names
-            alone do not say where a stem of another library, or a head of your own, is.
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: the order
+            places layers with other names, such as the stem of another library or your own head.
         decay: Number in (0, 1].
     """
     blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))
@@ -125,13 +125,13 @@ def layer_factors(paths, decay):
     return [decay ** (depth + 1 - level) for level in levels]
 
 
-BLOCK = re.compile(r"(.*?)/attention/qkv/")  # whatever the block is called
+BLOCK = re.compile(r"(.*?)/attention/qkv/")  # a block of any name
 NAMED = re.compile(r"((?:.*?/)?block_\d+)/")
 BELOW = re.compile(r"(?:images|rescale|stem|patches|encoder|norm_pre)/")
 
 
 class LayerDecay(OptimizerHooks):
-    """Layer-wise decay of the learning rate, and so of weight decay."""
+    """Layer-wise decay of the learning rate, and with it of weight decay."""
 
     def __init__(self, *args, layer_decay=1.0, **kwargs):
         super().__init__(*args, **kwargs)
@@ -157,7 +157,7 @@ class AdamW(LayerDecay, keras.optimizers.AdamW):
     """Keras's AdamW, with layer-wise learning-rate decay; see `layer_factors`.
 
     Args:
-        layer_decay: Factor from a block to the one below it, in (0, 1].
+        layer_decay: Factor on the learning rate from a block to the one below it, in (0, 1].
         **kwargs: As in `keras.optimizers.AdamW`.
     """
 
@@ -167,7 +167,7 @@ class SGD(LayerDecay, keras.optimizers.SGD):
     """Keras's SGD, with layer-wise learning-rate decay; see `layer_factors`.
 
     Args:
-        layer_decay: Factor from a block to the one below it, in (0, 1].
+        layer_decay: Factor on the learning rate from a block to the one below it, in (0, 1].
         **kwargs: As in `keras.optimizers.SGD`.
     """
 

@@ -1,4 +1,4 @@
-"""The directory of a run: what lies in it, whose it is, and reading it back."""
+"""The directory of a run: which files it has, which run owns it, and how to read it."""
 
 import contextlib
 import json
@@ -17,23 +17,27 @@ RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machi
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LOCK = ".lock"
 ABSENT = object()
-CONTENTS = ("train_contents", "validation_contents")  # what `data.json` of older runs does not have
+CONTENTS = ("train_contents", "validation_contents")  # missing in `data.json` of older runs
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
-IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # what makes two runs the same
+IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # options that identify a run
 
 
 def is_run(folder):
-    """Returns whether a directory holds a run."""
+    """Returns whether a directory contains a run."""
     return (pathlib.Path(folder) / RECIPE).is_file()
 
 
 @contextlib.contextmanager
 def claimed(folder, recipe, data, class_names, *, writes=True):
-    """A block in which a directory is this process's own; arguments as in `claim`, and whether this process writes.
+    """A block in which a lock file keeps other processes out of a run directory.
+
+    Args:
+        folder, recipe, data, class_names: As in `claim`.
+        writes: Whether this process writes the files of the run. Others take no lock.
 
     Raises:
-        ValueError: As `claim`, and if another process trains in it.
-        OSError: If it cannot be made or written to.
+        ValueError: As `claim`, and if another process is training in the directory.
+        OSError: If the directory cannot be created or written to.
     """
     folder = pathlib.Path(folder)
     check_labels(class_names)
@@ -50,7 +54,7 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
             f"Another process is training in {str(folder)!r}. Wait for it, or choose another directory."
         ) from None
     except OSError as error:
-        raise OSError(f"{str(folder)!r} is no directory that can be written to: {error.strerror}.") from None
+        raise OSError(f"{str(folder)!r} must be a writable directory. Received: {error.strerror}") from None
     try:
         claim(folder, recipe, data, class_names)
         yield
@@ -59,32 +63,35 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
 
 
 def claim(folder, recipe, data, class_names):
-    """Writes what the run is into its directory, or raises ValueError if another run, or something else, is there.
+    """Writes a run's recipe, data and labels into its directory.
 
-    The recipe comes first: with it, and without a state, a directory is one that may be claimed anew.
+    The recipe is written first: a directory with a recipe but no training state may be claimed again.
 
     Args:
-        folder: The directory; made if it is not there.
+        folder: The directory; created if missing.
         recipe: The `Recipe`.
-        data: Dictionary that tells the run's data from any other.
+        data: Dictionary that identifies the data.
         class_names: Names of the classes, in order.
+
+    Raises:
+        ValueError: If the directory contains another run, a run on other data, or other files.
     """
     folder = pathlib.Path(folder)
     check_labels(class_names)
     values = _plain(recipe)
     if is_run(folder) and state.exists(folder):
         _same_run(folder, values, data)
-        _write(folder / RECIPE, values)  # what is no part of the run's identity may differ
+        _write(folder / RECIPE, values)  # options outside of `IDENTITY` may differ
         write_labels(folder / LABELS, class_names)
-        _write(folder / DATA, _read(folder / DATA) | data)  # with what earlier versions did not note
+        _write(folder / DATA, _read(folder / DATA) | data)  # with keys that earlier versions did not write
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
     finished = [name for name in (MODEL, SAVED_MODEL, TFLITE) if (folder / name).exists()]
     if finished:
         raise ValueError(
-            f"{str(folder)!r} holds {', '.join(finished)} of a run whose states are gone. "
-            "Choose another directory, or remove them."
+            f"{str(folder)!r} contains {', '.join(finished)} but no training state to resume from. "
+            "Choose another directory or delete it."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / RECIPE, values)
@@ -100,12 +107,12 @@ def _refuse_foreign(folder):
     begun = {f"{files.UNFINISHED}{name}" for name in (RECIPE, LABELS, DATA, MACHINE)}
     begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
-        raise ValueError(f"{str(folder)!r} is not empty and holds no run. Choose another directory.")
+        raise ValueError(f"{str(folder)!r} is not empty and contains no run. Choose another directory.")
 
 
 def _same_run(folder, recipe, data):
-    """Raises ValueError, with the settings that differ, unless a directory holds this run."""
-    default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer settings
+    """Raises ValueError, with the options that differ, unless a directory contains this run."""
+    default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer options
     only = lambda values: {k: v for k, v in values.items() if k in IDENTITY}  # noqa: E731
     there, here = (_dotted(only(default)) | _dotted(only(values)) for values in (_read(folder / RECIPE), recipe))
     different = _different(there, here)
@@ -116,7 +123,7 @@ def _same_run(folder, recipe, data):
             "and another directory (--workdir)."
         )
         raise ValueError(
-            f"{str(folder)!r} holds the run of another recipe. Choose another directory, or remove that one. "
+            f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
         )
     there = _read(folder / DATA)
@@ -125,13 +132,13 @@ def _same_run(folder, recipe, data):
     different = _different(_dotted(there), _dotted(here))
     if different:
         raise ValueError(
-            f"{str(folder)!r} holds a run on other data. Choose another directory, or remove that one. "
+            f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}"
         )
 
 
 def _different(there, here):
-    """Returns what to say of each dotted setting in which two dictionaries differ."""
+    """Returns a phrase for each dotted key in which two dictionaries differ."""
     both = {key: [values.get(key, ABSENT) for values in (there, here)] for key in {**there, **here}}
     return {k: f"{k}: {_short(old)} there, {_short(new)} here" for k, (old, new) in both.items() if old != new}
 
@@ -142,7 +149,7 @@ def _short(value):
 
 
 def _dotted(values, prefix=""):
-    """Returns nested dictionaries as one, from dotted names to values."""
+    """Returns nested dictionaries as one, from dotted keys to values."""
     found = {}
     for key, value in values.items():
         found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
@@ -157,12 +164,12 @@ def load(folder, file):
     """Returns the model, the `Recipe`, the class names and the data's dictionary of a run.
 
     Raises:
-        FileNotFoundError: If the run has not come to its end.
+        FileNotFoundError: If the run is not finished.
         ValueError: If a file is damaged.
     """
     folder = pathlib.Path(folder)
     if not (folder / file).exists():
-        raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet: call fit again, and it goes on.")
+        raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet. Call `fit` again to resume it.")
     recipe, data = _recipe(folder / RECIPE), _read(folder / DATA)
     if not (folder / LABELS).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
@@ -170,8 +177,8 @@ def load(folder, file):
     model = read_model(folder / file)
     if file in (MODEL, BEST) and len(names) != model.output_shape[-1]:
         raise ValueError(
-            f"{str(folder / LABELS)!r} is damaged: it names {len(names)} classes, of a model with "
-            f"{model.output_shape[-1]}. The same call of fit writes it anew."
+            f"{str(folder / LABELS)!r} is damaged: it must name the {model.output_shape[-1]} classes of the model. "
+            f"Received: {len(names)}. The same call of `fit` rewrites it."
         )
     return model, recipe, names, data
 
@@ -180,19 +187,19 @@ def read_model(path):
     """Returns the model in a `.keras` file.
 
     Raises:
-        ValueError: If the file is damaged, or no Keras model.
+        ValueError: If the file is damaged, or not a Keras model.
     """
     try:
         if not zipfile.is_zipfile(path):
-            raise ValueError("no zip archive")
-        return keras.models.load_model(path, compile=False)  # whatever it was compiled with
+            raise ValueError("not a zip archive")
+        return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
-        said = str(error).strip() or type(error).__name__
-        raise ValueError(f"{str(path)!r} is damaged, or no Keras model: {said.splitlines()[0]}") from None
+        reason = str(error).strip() or type(error).__name__
+        raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason.splitlines()[0]}") from None
 
 
 def trained_on(folder):
-    """Returns what the run was last trained on, as `machine.describe` tells it, or an empty dictionary."""
+    """Returns the machine that last trained the run, as `machine.describe` does, or an empty dictionary."""
     path = pathlib.Path(folder) / MACHINE
     return _read(path) if path.exists() else {}
 
@@ -203,13 +210,13 @@ def _write(path, values):
 
 
 def _read(path):
-    """Returns the dictionary in a file of JSON."""
+    """Returns the dictionary in a JSON file."""
     try:
         values = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is damaged: {error}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"{str(path)!r} is damaged: it holds {type(values).__name__}, no dictionary")
+        raise ValueError(f"{str(path)!r} is damaged: it must contain a dictionary. Received: {type(values).__name__}")
     return values
 
 

@@ -1,8 +1,8 @@
-"""The whole state of a training run on disk: every number that the next step depends on.
+"""The training state on disk: every number that the next step depends on.
 
-A snapshot is one safetensors file, `state-STEP-HASH.safetensors`, with arrays by variable and notes as JSON. It is
-written under another name, forced to the disk and renamed; its name holds the start of its SHA-256, so that a damaged
-one is known; the last two are kept.
+A training state is one safetensors file, `state-STEP-HASH.safetensors`, with an array per variable and notes as JSON.
+It is written under another name, forced to the disk and renamed. Its name contains the start of its SHA-256, which
+tells a damaged one. The last two are kept.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ from keras_vit import files
 
 KEPT = 2
 VISIBLE_SECONDS = 60  # in which a new file is seen by all machines that share a directory
-_OWN_NUMBER = re.compile(r"(?<=seed_generator)_\d+")  # which Keras counts up from model to model
+_OWN_NUMBER = re.compile(r"(?<=seed_generator)_\d+")  # Keras numbers them over all models of a process
 _NAME = re.compile(r"state-(\d{10})-([0-9a-f]{16})\.safetensors")
 
 
 def save(folder, step, arrays, notes):
-    """Writes a snapshot and removes all but the newest two.
+    """Writes a training state and removes all but the newest two.
 
     Args:
         folder: Directory of the run.
-        step: Number of training steps done; the order of snapshots.
+        step: Number of training steps done, by which training states are ordered.
         arrays: Dictionary from names to arrays; see `values`.
         notes: Dictionary for JSON.
 
@@ -40,7 +40,7 @@ def save(folder, step, arrays, notes):
         The path.
 
     Raises:
-        OSError: If it cannot be written, for a full disk say; the snapshots before it are as they were.
+        OSError: If it cannot be written, such as on a full disk. Earlier training states are left untouched.
     """
     folder = pathlib.Path(folder)
     temporary = folder / ".part-state"
@@ -52,38 +52,40 @@ def save(folder, step, arrays, notes):
         newest = next(iter(_all(folder)), None)
         free = shutil.disk_usage(folder).free / 1e6 if folder.is_dir() else 0
         raise OSError(
-            f"The state after step {step} could not be written to {str(folder)!r}, where {free:,.0f} MB are free "
-            f"({error}). {f'The last good one is {newest.name}.' if newest else 'There is none before it.'}"
+            f"The training state after step {step} could not be written to {str(folder)!r}, which has {free:,.0f} MB "
+            f"free ({error}). {f'The last good one is {newest.name}.' if newest else 'There is no earlier one.'}"
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
-    later = [p for p in _all(folder) if p != path and int(_NAME.fullmatch(p.name)[1]) >= step]  # damaged, or in vain
+    later = [
+        p for p in _all(folder) if p != path and int(_NAME.fullmatch(p.name)[1]) >= step
+    ]  # damaged, or to be retrained
     for old in later + [p for p in _all(folder) if p not in later][KEPT:]:
         old.unlink(missing_ok=True)
     return path
 
 
 def newest(folder):
-    """Returns `(arrays, notes, path)` of the newest undamaged snapshot, or `None` where there is none at all.
+    """Returns `(arrays, notes, path)` of the newest undamaged training state, or `None` if there is no state at all.
 
-    Damaged ones are warned of, and passed over.
+    Warns of each damaged one that it skips.
 
     Raises:
-        ValueError: If there are snapshots, and all are damaged.
+        ValueError: If all training states are damaged.
     """
     found = _all(folder)
     for path in found:
         try:
             if _digest(path) != _NAME.fullmatch(path.name)[2]:
-                raise ValueError("its SHA-256 is not that of its name")
+                raise ValueError("its SHA-256 differs from the one in its name")
             with safetensors.safe_open(path, "np") as file:
                 return {k: file.get_tensor(k) for k in file.keys()}, json.loads(file.metadata()["keras_vit"]), path  # noqa: SIM118
         except (OSError, ValueError, safetensors.SafetensorError) as error:
-            warnings.warn(f"{str(path)!r} is damaged ({error}); the one before it is taken.", stacklevel=2)
+            warnings.warn(f"{str(path)!r} is damaged ({error}); using the one before it.", stacklevel=2)
     if found:
         raise ValueError(
-            f"Every state in {str(folder)!r} is damaged: {', '.join(path.name for path in found)}. "
-            "Remove them to start from the beginning, or choose another directory."
+            f"Every training state in {str(folder)!r} is damaged: {', '.join(path.name for path in found)}. "
+            "Delete them to start over, or choose another directory."
         )
     return None
 
@@ -108,26 +110,28 @@ def newest_for_all(folder, place):
 
 
 def exists(folder):
-    """Returns whether a directory holds a snapshot, damaged or not."""
+    """Returns whether a directory contains a training state, damaged or not."""
     return bool(_all(folder))
 
 
 def assign(variables, arrays):
-    """Gives variables the values of a snapshot.
+    """Assigns the arrays of a training state to variables.
 
     Raises:
-        ValueError: If their names or shapes differ.
+        ValueError: If names or shapes differ.
     """
     different = sorted(set(variables) ^ set(arrays))
     different += [k for k in set(variables) & set(arrays) if tuple(variables[k].shape) != arrays[k].shape]
     if different:
-        raise ValueError(f"The state is of another model or optimizer. Different: {', '.join(different[:5])}")
+        raise ValueError(
+            f"The training state does not fit this model and optimizer. Different: {', '.join(different[:5])}"
+        )
     for name, variable in variables.items():
         variable.assign(arrays[name])
 
 
 def named(**groups):
-    """Returns one dictionary of all variables, each under its group, its number in it and its path."""
+    """Returns one dictionary of all variables, with keys made of group, index in the group and path."""
     return {
         f"{group}/{i}/{_OWN_NUMBER.sub('', variable.path)}": variable
         for group, variables in groups.items()
@@ -136,17 +140,17 @@ def named(**groups):
 
 
 def values(variables):
-    """Returns the values of a dictionary of variables; those that are spread over processes are gathered by all."""
+    """Returns a dictionary of variables as arrays. All processes must call it where variables are sharded over them."""
     return {name: to_numpy(variable.value) for name, variable in variables.items()}
 
 
 def to_numpy(value):
-    """Returns a tensor as an array; if it is spread over processes, all of them have to call this."""
+    """Returns a tensor as an array. All processes must call it if the tensor is sharded over them."""
     if not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated:
         from jax.experimental import multihost_utils
 
         return np.asarray(multihost_utils.process_allgather(value, tiled=True), order="C")
-    if hasattr(value, "values"):  # one for each of TensorFlow's devices, of which NumPy cannot read those of counters
+    if hasattr(value, "values"):  # one per TensorFlow device; NumPy cannot read those of counters
         value = keras.ops.copy(value)
     return np.asarray(keras.ops.convert_to_numpy(value), order="C")
 

@@ -1,14 +1,17 @@
 """What the tests of checkpoints share: the golden files, and other files made from them."""
 
+import functools
 import importlib.util
 import json
 import pathlib
+import re
 
 import keras
 import numpy as np
 import safetensors.numpy
 
-from keras_vit import vit
+from keras_vit import from_checkpoint, vit
+from keras_vit.checkpoints.read import open_checkpoint
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
@@ -24,9 +27,32 @@ def benchmark(name):
     return module
 
 
+def unexpected(calls):
+    """Calls each function that must raise a ValueError; returns the calls that raise none, or another message.
+
+    Args:
+        calls: Pairs of a function and the pattern of its message; messages must have one line.
+    """
+    wrong = []
+    for function, pattern in calls:
+        try:
+            function()
+        except ValueError as error:
+            if not re.search(pattern, str(error)) or "\n" in str(error) or len(str(error)) > 1500:
+                wrong.append(f"{pattern!r}: {error}")
+        else:
+            wrong.append(f"{pattern!r}: no error")
+    return wrong
+
+
 def filled(**options):
-    """Returns a model of images of 32 x 48 whose every weight is random."""
-    model, rng = vit(**{**SMALL, "image_size": (32, 48), "gelu": "exact", **options}), np.random.default_rng(0)
+    """Returns a model of images of 32 x 48 with random weights."""
+    return randomised(vit(**{**SMALL, "image_size": (32, 48), "gelu": "exact", **options}))
+
+
+def randomised(model):
+    """Fills every weight of a model with random numbers."""
+    rng = np.random.default_rng(0)
     for variable in model.weights:
         scale = 1 if variable.path.endswith("gamma") else 0
         variable.assign(scale + 0.2 * rng.normal(size=variable.shape))
@@ -37,15 +63,27 @@ def file_of(case):
     return next((GOLDEN / case).glob("checkpoint.*"))
 
 
+@functools.cache
+def original(case):
+    """Returns the model of a golden file, for all tests: none may change it."""
+    return from_checkpoint(file_of(case), **heads_of(case))
+
+
 def heads_of(case):
-    """Returns what a golden file does not show and its width, which nobody published, does not tell."""
-    said = json.loads((GOLDEN / case / "case.json").read_text())
-    return {"num_heads": int(said["arguments"]["num_heads"])} if said["source"] == "timm" else {}
+    """Returns the number of heads if the golden file does not show it: no model of its width is published."""
+    stated = json.loads((GOLDEN / case / "case.json").read_text())
+    return {"num_heads": int(stated["arguments"]["num_heads"])} if stated["source"] == "timm" else {}
 
 
 def arrays_of(case):
     path = file_of(case)
     return dict(np.load(path)) if path.suffix == ".npz" else safetensors.numpy.load_file(path)
+
+
+def everything(path):
+    """Reads a whole checkpoint."""
+    with open_checkpoint(path) as checkpoint:
+        return {name: checkpoint.read(name) for name in checkpoint.shapes}
 
 
 def write(path, arrays):

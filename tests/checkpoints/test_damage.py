@@ -1,13 +1,25 @@
-"""Files that are not what they should be: one sentence, and the model is as it was."""
+"""Damaged and wrong files: one clear error, and the model is untouched."""
 
 import json
+import re
+from functools import partial
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
 from keras_vit import from_checkpoint, load_weights, vit
-from tests.checkpoints.helpers import GOLDEN, SMALL, arrays_of, assert_same_weights, file_of, heads_of, weights, write
+from tests.checkpoints.helpers import (
+    GOLDEN,
+    SMALL,
+    arrays_of,
+    assert_same_weights,
+    file_of,
+    heads_of,
+    unexpected,
+    weights,
+    write,
+)
 
 pytestmark = pytest.mark.backend
 
@@ -25,7 +37,7 @@ WRONG = {
     "transposed": (lambda a: damaged(a, "blocks.0.mlp.fc1.weight", lambda v: v.T), r"fc1.weight is \(24, 48\), not"),
     "NaN": (lambda a: damaged(a, "blocks.1.norm1.weight", lambda v: v * np.nan), "not finite in blocks.1.norm1.weight"),
     "infinity": (lambda a: damaged(a, "pos_embed", lambda v: v + np.inf), "not finite in pos_embed"),
-    "integers": (lambda a: damaged(a, "norm.bias", lambda v: v.astype("int32")), "norm.bias holds I32"),
+    "integers": (lambda a: damaged(a, "norm.bias", lambda v: v.astype("int32")), "norm.bias contains I32"),
     "a block more": (
         lambda a: {**a, **{k.replace("blocks.1", "blocks.2"): v for k, v in a.items() if "blocks.1" in k}},
         r"not in the model: blocks.2.attn.proj.bias, .* \(12 in all\)",
@@ -36,24 +48,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_a_wrong_file_changes_nothing(kind, tmp_path):
-    change, said = WRONG[kind]
-    path = write(tmp_path / "file.safetensors", change(arrays_of(TIMM)))
-    model = vit(**SMALL, gelu="exact")
+def test_a_wrong_file_changes_nothing(tmp_path):
+    model, arrays, calls = vit(**SMALL, gelu="exact"), arrays_of(TIMM), []
+    for kind, (change, pattern) in WRONG.items():
+        path = write(tmp_path / f"{kind}.safetensors", change(arrays))
+        calls.append((partial(load_weights, model, path), pattern))
     before = weights(model)
-    with pytest.raises(ValueError, match=said) as raised:
-        load_weights(model, path)
-    assert "\n" not in str(raised.value) and len(str(raised.value)) < 1500
+    assert not unexpected(calls)
     assert_same_weights(weights(model), before)
 
 
-@pytest.mark.parametrize("case", [GOOGLE, HUB, "timm_deit3", "google_r_ti", "timm_vit_avg_reg_ls"])
-def test_another_architecture_changes_nothing(case):
+def test_another_architecture_changes_nothing():
     model = vit(**SMALL, pooling="map", gelu="exact")
     before = weights(model)
-    with pytest.raises(ValueError, match="does not fit the model"):
-        load_weights(model, file_of(case))
+    cases = [GOOGLE, HUB, "timm_deit3", "google_r_ti", "timm_vit_avg_reg_ls"]
+    assert not unexpected((partial(load_weights, model, file_of(case)), "does not match the model") for case in cases)
     assert_same_weights(weights(model), before)
 
 
@@ -71,12 +80,15 @@ MUTATIONS = (
 
 
 @pytest.mark.parametrize("case", [GOOGLE, TIMM, HUB, "timm_vit_avg_reg_ls", "google_r_ti", "hf_deit_teacher"])
-def test_mutated_tensors_are_refused_in_a_sentence(case, tmp_path):
+def test_mutated_tensors_are_refused_with_one_line(case, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / file_of(case).name
     if case.startswith("hf"):
         (tmp_path / "config.json").write_text((GOLDEN / case / "config.json").read_text())
+    block = r"(blocks\.|encoderblock_|layer\.)1\b"  # one block is enough
+    original = {name: array for name, array in arrays_of(case).items() if not re.search(block, name)}
+    messages = []
     for _ in range(25):
-        arrays = arrays_of(case)
+        arrays = dict(original)
         for _ in range(rng.integers(1, 4)):
             name = list(arrays)[rng.integers(len(arrays))]
             changed = MUTATIONS[rng.integers(len(MUTATIONS))](arrays.pop(name))
@@ -86,35 +98,37 @@ def test_mutated_tensors_are_refused_in_a_sentence(case, tmp_path):
         try:
             model = from_checkpoint(path, **heads_of(case))
         except ValueError as error:
-            said = str(error)
+            messages.append(str(error))
             continue
         assert all(np.isfinite(array).all() for array in weights(model).values())
-    assert "\n" not in said
+    assert len(messages) > 15 and not any("\n" in message for message in messages)
 
 
-@pytest.mark.parametrize(
-    "config, said",
-    [
-        (dict(num_attention_heads="three"), "num_heads='three'"),
-        (dict(num_attention_heads=0), "num_heads=0"),
-        (dict(layer_norm_eps=-1), "epsilon=-1"),
-        (dict(image_size="big"), "image_size='big'"),
-        (dict(image_size=[48, 48]), "10 positions with 1 tokens before the patches make a grid of 6 x 6"),
-        (dict(hidden_act=["gelu"]), "beside its weights"),
-    ],
-)
-def test_configurations_that_lie(config, said, tmp_path):
+def test_configurations_that_lie(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of(HUB))
     good = json.loads((GOLDEN / HUB / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(good | config))
-    with pytest.raises(ValueError, match=said):
+
+    def load(config):
+        (tmp_path / "config.json").write_text(json.dumps(good | config))
         from_checkpoint(tmp_path)
+
+    assert not unexpected(
+        (partial(load, config), pattern)
+        for config, pattern in [
+            (dict(num_attention_heads="three"), "num_heads='three'"),
+            (dict(num_attention_heads=0), "num_heads=0"),
+            (dict(layer_norm_eps=-1), "epsilon=-1"),
+            (dict(image_size="big"), "image_size='big'"),
+            (dict(image_size=[48, 48]), "10 positions with 1 prefix tokens make no grid of 6 x 6"),
+            (dict(hidden_act=["gelu"]), "does not describe a model of huggingface"),
+        ]
+    )
 
 
 def test_configurations_of_another_kind(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of(TIMM))
     (tmp_path / "config.json").write_text(json.dumps({"model_args": [1], "architecture": 3}))
-    with pytest.raises(ValueError, match="beside its weights.*none of timm's"):
+    with pytest.raises(ValueError, match="configuration of .* does not describe a model of timm"):
         from_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match="config.json' cannot be read"):
@@ -128,21 +142,22 @@ def giant(arrays):
 
 
 def deep(arrays):
-    return arrays | {f"blocks.{i}.a": np.zeros(0, "float32") for i in range(2, 20_000)}
+    return arrays | {f"blocks.{i}.a": np.zeros(0, "float32") for i in range(2, 1002)}
 
 
-@pytest.mark.parametrize("change, said", [(giant, "does not fit"), (deep, "at most 1000 blocks")])
-def test_small_files_that_ask_for_much(change, said, tmp_path):
-    path = write(tmp_path / "file.safetensors", change(arrays_of(TIMM)))
-    with pytest.raises(ValueError, match=said):
-        from_checkpoint(path, num_heads=1)
+def test_small_files_that_ask_for_much(tmp_path):
+    for change, pattern in [(giant, "does not match the model"), (deep, "at most 1000 blocks")]:
+        path = write(tmp_path / "file.safetensors", change(arrays_of(TIMM)))
+        with pytest.raises(ValueError, match=pattern):
+            from_checkpoint(path, num_heads=1)
 
 
-@pytest.mark.parametrize("note", ["[1]", '"x"', '{"arguments": [1]}', "{"])
-def test_notes_that_are_none(note, tmp_path):
-    safetensors.numpy.save_file(arrays_of(TIMM), tmp_path / "file.safetensors", {"keras_vit": note})
-    with pytest.raises(ValueError, match=r"file.safetensors' cannot be read"):
-        from_checkpoint(tmp_path / "file.safetensors")
+def test_notes_that_are_damaged(tmp_path):
+    calls = []
+    for i, note in enumerate(["[1]", '"x"', '{"arguments": [1]}', "{"]):
+        safetensors.numpy.save_file(arrays_of(TIMM), tmp_path / f"{i}.safetensors", {"keras_vit": note})
+        calls.append((partial(from_checkpoint, tmp_path / f"{i}.safetensors"), f"{i}.safetensors' cannot be read"))
+    assert not unexpected(calls)
 
 
 def test_notes_say_only_what_tensors_do_not(tmp_path):
@@ -154,17 +169,15 @@ def test_notes_say_only_what_tensors_do_not(tmp_path):
     assert from_checkpoint(path, gelu="exact").get_layer("encoder").width == 24
 
 
-@pytest.mark.parametrize("mean", [[0.5, "a", 0.5], [0.5, None, 0.5], float("nan")])
-def test_means_that_are_no_numbers(mean, tmp_path):
+def test_means_that_are_not_numbers(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of(TIMM))
-    (tmp_path / "config.json").write_text(json.dumps({"pretrained_cfg": {"mean": mean}}))
     model = vit(**SMALL, gelu="exact")
     before = weights(model)
-    with pytest.raises(ValueError, match="are numbers"):
-        load_weights(model, tmp_path)
+    for mean in [[0.5, "a", 0.5], [0.5, None, 0.5], float("nan")]:
+        (tmp_path / "config.json").write_text(json.dumps({"pretrained_cfg": {"mean": mean}}))
+        load, build = partial(load_weights, model, tmp_path), partial(from_checkpoint, tmp_path, num_heads=3)
+        assert not unexpected([(load, "must be finite numbers"), (build, "must be finite numbers")])
     assert_same_weights(weights(model), before)
-    with pytest.raises(ValueError, match="are numbers"):
-        from_checkpoint(tmp_path, num_heads=3)
 
 
 def test_weights_that_are_there_twice(tmp_path):

@@ -52,7 +52,7 @@ def test_stems():
 def test_what_is_missing_is_named():
     shapes = shapes_of("google_vit")
     del shapes["embedding/kernel"]
-    with pytest.raises(ValueError, match="'embedding/kernel', with 4 axes"):
+    with pytest.raises(ValueError, match="'embedding/kernel' with 4 axes"):
         google.architecture(shapes, types.SimpleNamespace(shapes=shapes))
 
 

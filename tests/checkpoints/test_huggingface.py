@@ -47,11 +47,11 @@ def test_the_processor_s_configuration():
 
 
 @pytest.mark.parametrize(
-    "config, said",
+    "config, pattern",
     [(dict(hidden_size=32), "hidden_size 32, and the weights have 24"), (dict(hidden_act="relu"), "'relu'")],
 )
-def test_configurations_that_lie(config, said):
-    with pytest.raises(ValueError, match=said):
+def test_configurations_that_lie(config, pattern):
+    with pytest.raises(ValueError, match=pattern):
         read("hf_vit", config)
 
 
@@ -59,7 +59,7 @@ def test_images_that_are_not_normalised():
     arguments, *_ = read("hf_vit", processor={"do_normalize": False})
     assert (arguments["mean"], arguments["std"]) == (0, 1)
     for other in ({"do_rescale": False}, {"rescale_factor": 1.0}):
-        with pytest.raises(ValueError, match="divide pixels by 255"):
+        with pytest.raises(ValueError, match="must divide pixels by 255"):
             read("hf_vit", processor=other)
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints.load import FORMATS, Options, recognise
-from keras_vit.checkpoints.match import matching, plan
+from keras_vit.checkpoints.describe import FORMATS, recognise
+from keras_vit.checkpoints.match import Options, matching, plan
 from keras_vit.checkpoints.read import open_checkpoint
 from tests.checkpoints.helpers import file_of
 
@@ -44,6 +44,6 @@ def test_a_vector_may_have_axes_of_one():
 
 def test_heads_are_a_shape_in_google_s_files():
     model = vit(None, image_size=24, patch_size=8, width=24, depth=2, num_heads=4, mlp_dim=48, num_classes=7)
-    said = r"\(24, 3, 8\), not \(24, 4, 6\)"
-    with open_checkpoint(file_of("google_vit")) as checkpoint, pytest.raises(ValueError, match=said):
+    pattern = r"\(24, 3, 8\), not \(24, 4, 6\)"
+    with open_checkpoint(file_of("google_vit")) as checkpoint, pytest.raises(ValueError, match=pattern):
         plan(model, checkpoint, *recognise(checkpoint), Options())

@@ -1,9 +1,12 @@
 import re
+from functools import partial
 
 import pytest
 
 import keras_vit
 from keras_vit.checkpoints.published import Published, list_checkpoints, published
+from keras_vit.keras_private import shapes_only
+from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
 
@@ -40,14 +43,23 @@ def test_families_are_there():
     assert hybrids == {"R+Ti/16", "R26+S/32", "R50+B/16", "R50+L/32"}
 
 
-@pytest.mark.parametrize("variant", sorted({split(row)[0] for row in ROWS}))
-def test_variants_build(variant):
-    model = keras_vit.vit(variant, depth=1, image_size=2 * stride(variant), num_classes=3)
-    assert model.output_shape == (None, 3)
+def test_variants_build():
+    for variant in sorted({split(row)[0] for row in ROWS}):
+        model = shapes_only(partial(keras_vit.vit, variant, depth=1, image_size=2 * stride(variant), num_classes=3))
+        assert model.output_shape == (None, 3), variant
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_rows(row):
+def test_rows():
+    wrong = []
+    for row in ROWS:
+        try:
+            check_row(row)
+        except AssertionError as error:
+            wrong.append(f"{row.name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def check_row(row):
     variant, weights = split(row)
     assert published(row.name) is row and isinstance(row, Published)
     assert re.fullmatch(r"https://\S+\.(npz|pth)|hf://[\w-]+/[\w.-]+", row.source)
@@ -92,18 +104,17 @@ def test_known_rows():
     assert published("S/32-augreg-i21k").num_classes == 21843 and published("S/32-augreg-i21k").top1 is None
 
 
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [
-        ("B/16-augreg-i21k-i1k-385", "Did you mean 'B/16-augreg-i21k-i1k-384'"),
-        ("b/16-augreg-i21k-i1k-384", "Did you mean 'B/16-augreg-i21k-i1k-384'"),
-        ("B/61-augreg-i21k-i1k-384", "Did you mean 'B/16'"),
-        (None, "Known: Ti/16, "),
-    ],
-)
-def test_unknown_names_are_refused(name, suggestion):
-    with pytest.raises(ValueError, match=f"Received: {re.escape(repr(name))}. {re.escape(suggestion)}"):
-        published(name)
+def test_unknown_names_are_refused():
+    suggestions = {
+        "B/16-augreg-i21k-i1k-385": "Did you mean 'B/16-augreg-i21k-i1k-384'",
+        "b/16-augreg-i21k-i1k-384": "Did you mean 'B/16-augreg-i21k-i1k-384'",
+        "B/61-augreg-i21k-i1k-384": "Did you mean 'B/16'",
+        None: "Known: Ti/16, ",
+    }
+    assert not unexpected(
+        (partial(published, name), f"Received: {re.escape(repr(name))}. {re.escape(suggestion)}")
+        for name, suggestion in suggestions.items()
+    )
 
 
 def test_words():

@@ -73,11 +73,11 @@ def test_the_configuration_goes_before_the_rules():
 
 
 def test_other_hybrids():
-    with pytest.raises(ValueError, match="those with group norm are read"):
+    with pytest.raises(ValueError, match="hybrids with group norm can be loaded"):
         read(shapes_of("timm_vit") | {"patch_embed.backbone.conv1.0.weight": (3, 3)})
 
 
-def test_words():
-    assert timm.words(dict(stem=None, final_norm="after"))["norm"] == "fc_norm"
-    assert timm.words(dict(stem=ResNetStem(()), final_norm="before"))["root"] == "patch_embed.backbone"
-    assert timm.words(dict(stem=ResNetStem((1,)), final_norm="before"))["root"] == "patch_embed.backbone.stem"
+def test_placeholders():
+    assert timm.placeholders(dict(stem=None, final_norm="after"))["norm"] == "fc_norm"
+    assert timm.placeholders(dict(stem=ResNetStem(()), final_norm="before"))["root"] == "patch_embed.backbone"
+    assert timm.placeholders(dict(stem=ResNetStem((1,)), final_norm="before"))["root"] == "patch_embed.backbone.stem"

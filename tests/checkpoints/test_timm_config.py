@@ -1,60 +1,55 @@
 import csv
 import pathlib
+from functools import partial
 
 import pytest
 
 from keras_vit import vit
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.arguments import arguments_of
+from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
 
 
-def test_nothing_said():
-    arguments, evaluation, told = timm_config.read({})
-    assert arguments == told == {} and evaluation["crop_pct"] == 0.9 and evaluation["resize"] == "crop"
+def test_an_empty_configuration():
+    arguments, evaluation, origins = timm_config.read({})
+    assert arguments == origins == {} and evaluation["crop_pct"] == 0.9 and evaluation["resize"] == "crop"
 
 
-@pytest.mark.parametrize(
-    "name, gelu",
-    [
-        ("vit_base_patch16_224", "exact"),
-        ("vit_base_patch32_clip_quickgelu_224", "quick"),
-        ("vit_base_patch16_siglip_224", "exact"),
-        ("vit_so400m_patch16_siglip_256", "tanh"),
-    ],
-)
-def test_gelu_by_architecture(name, gelu):
-    assert timm_config.read({"architecture": name})[0]["gelu"] == gelu
+def test_gelu_by_architecture():
+    gelus = {
+        "vit_base_patch16_224": "exact",
+        "vit_base_patch32_clip_quickgelu_224": "quick",
+        "vit_base_patch16_siglip_224": "exact",
+        "vit_so400m_patch16_siglip_256": "tanh",
+    }
+    assert {name: timm_config.read({"architecture": name})[0]["gelu"] for name in gelus} == gelus
 
 
-@pytest.mark.parametrize(
-    "name, heads", [("vit_giantopt_patch16_siglip_256", 16), ("vit_base_patch16_gap_224", 16), ("test_vit", 2)]
-)
-def test_heads_by_architecture(name, heads):
-    arguments, _, told = timm_config.read({"architecture": name})
-    assert arguments["num_heads"] == heads and told["num_heads"] == "config.json"
+def test_heads_by_architecture():
+    for name, heads in {"vit_giantopt_patch16_siglip_256": 16, "vit_base_patch16_gap_224": 16, "test_vit": 2}.items():
+        arguments, _, origins = timm_config.read({"architecture": name})
+        assert arguments["num_heads"] == heads and origins["num_heads"] == "config.json", name
 
 
-def test_pooling_is_said_in_either_place():
+def test_pooling_is_read_in_either_place():
     assert timm_config.read({"global_pool": "avg"})[0]["pooling"] == "gap"
     assert timm_config.read({"global_pool": "avg", "model_args": {"global_pool": ""}})[0]["pooling"] == "none"
 
 
-@pytest.mark.parametrize(
-    "config, said",
-    [
-        ({"architecture": "vit_base_patch16_rpn_224"}, "architecture='vit_base_patch16_rpn_224'"),
-        ({"model_args": {"act_layer": "relu"}}, "act_layer='relu'"),
-        ({"model_args": {"act_layer": "silu"}}, "act_layer='silu'"),
-        ({"global_pool": "avgmax"}, "global_pool='avgmax'"),
-        ({"model_args": {"pool_include_prefix": True}}, "pool_include_prefix=True"),
-        ({"model_args": {"norm_layer": "rmsnorm"}}, "norm_layer='rmsnorm'"),
-    ],
-)
-def test_models_that_are_not_read(config, said):
-    with pytest.raises(ValueError, match=said):
-        timm_config.read(config)
+def test_models_that_cannot_be_loaded():
+    assert not unexpected(
+        (partial(timm_config.read, config), pattern)
+        for config, pattern in [
+            ({"architecture": "vit_base_patch16_rpn_224"}, "architecture='vit_base_patch16_rpn_224'"),
+            ({"model_args": {"act_layer": "relu"}}, "act_layer='relu'"),
+            ({"model_args": {"act_layer": "silu"}}, "act_layer='silu'"),
+            ({"global_pool": "avgmax"}, "global_pool='avgmax'"),
+            ({"model_args": {"pool_include_prefix": True}}, "pool_include_prefix=True"),
+            ({"model_args": {"norm_layer": "rmsnorm"}}, "norm_layer='rmsnorm'"),
+        ]
+    )
 
 
 def test_gated_models_have_silu():
@@ -70,9 +65,9 @@ def test_what_is_written_is_read():
     assert {k: read[k] for k in expected} == expected and evaluation["resize"] == "direct"
 
 
-@pytest.mark.parametrize("mlp_dim, width", [(4304, 1152), (3072, 768), (7, 3), (100, 192)])
-def test_ratios_give_the_width_back(mlp_dim, width):
-    assert int(width * timm_config._ratio(mlp_dim, width)) == mlp_dim
+def test_ratios_give_the_width_back():
+    for mlp_dim, width in [(4304, 1152), (3072, 768), (7, 3), (100, 192)]:
+        assert int(width * timm_config._ratio(mlp_dim, width)) == mlp_dim
 
 
 def test_every_published_architecture_is_read_or_refused():

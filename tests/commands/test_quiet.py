@@ -1,4 +1,4 @@
-"""What stays off the screen, and what does not, each in a process of its own."""
+"""Messages that stay off the screen, and messages that do not, in processes of their own."""
 
 import os
 import subprocess
@@ -59,14 +59,8 @@ def test_the_user_s_own_level_stands():
     assert len(done.stderr.splitlines()) == 2 and done.stdout == "0\n"
 
 
-def test_a_command_is_quiet():
+def test_a_command_is_quiet_and_a_recipe_of_your_own_finds_every_name(tmp_path):
     pytest.importorskip("tensorflow")
-    done = run("-m", "keras_vit", "export", "mnist", "--to", os.devnull)  # which is there
-    assert done.returncode == 2
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["Exporting", "error:"]
-
-
-def test_a_recipe_of_your_own_finds_every_name(tmp_path):
     recipe = tmp_path / "mine.py"
     recipe.write_text(
         "import keras_vit\nfrom keras_vit import Recipe, Optim\nfrom keras_vit.config import Data\n"

@@ -16,9 +16,9 @@ def test_list_and_show(capsys):
     assert "optim.epochs = 7" in shown and "model.depth = 2" in shown and "parameters" in shown
 
 
-def test_wrong_settings_are_told_before_any_is_shown(capsys):
+def test_wrong_settings_are_an_error_before_any_is_shown(capsys):
     run("show", "digits", "model.depth=0", status=2)
-    assert capsys.readouterr() == ("", "error: `depth` is a positive integer. Received: depth=0\n")
+    assert capsys.readouterr() == ("", "error: `depth` must be a positive integer. Received: depth=0\n")
 
 
 def test_copy(tmp_path, capsys):

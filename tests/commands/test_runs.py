@@ -40,22 +40,24 @@ def test_a_bad_image_among_others_is_left_out_and_counted(run, pictures, capsys)
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 3
     first, last = err.splitlines()
-    assert first.startswith(f"left out: '{pictures / 'deep' / 'bad.png'}' is no image of a kind that is read: ")
+    assert first.startswith(f"left out: '{pictures / 'deep' / 'bad.png'}' is not a PNG, JPEG, BMP, GIF or WebP image")
     assert last == "error: 1 of 4 images cannot be read."
 
 
 def test_a_bad_image_alone_is_an_error(run, pictures, capsys):
     (pictures / "bad.png").write_text("no image")
     command("predict", str(run), str(pictures / "bad.png"), status=2)
-    assert re.fullmatch(r"error: '.*bad.png' is no image of a kind that is read: .*\n", capsys.readouterr().err)
+    assert re.fullmatch(r"error: '.*bad.png' is not a PNG, JPEG, .*\n", capsys.readouterr().err)
 
 
 def test_steps_are_told_apart_from_what_is_found(run, tmp_path, capsys):
     command("evaluate", str(run))
     out, err = capsys.readouterr()
+    (tmp_path / "model.tflite").write_text("old")
     assert err == f"Measuring {run / 'model.keras'}, and what was exported of it ...\n" and len(out.splitlines()) == 2
-    command("export", str(run), "--to", str(tmp_path / "exports"))
+    command("export", str(run), "--to", str(tmp_path), "--overwrite")
     assert capsys.readouterr().err.startswith(f"Exporting {run / 'model.keras'} as SavedModel, TFLite ...\n")
+    assert (tmp_path / "model.tflite").stat().st_size > 10_000 and (tmp_path / "saved_model").is_dir()
 
 
 def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatch):
@@ -63,7 +65,7 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
     keras_vit.from_recipe("digits", {"model.depth": 1}).save("mine.keras")
     command("predict", "mine.keras", str(pictures / "b.png"))
     command("explain", "mine.keras", str(pictures / "b.png"))
-    with pytest.warns(UserWarning, match="the same for every image"):
+    with pytest.warns(UserWarning, match="the same output for every image"):
         command("export", "mine.keras")
     assert (tmp_path / "mine" / "attention.png").exists()
     assert (tmp_path / "mine" / "model.tflite").exists()
@@ -74,22 +76,22 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         ("evaluate runs/nothing", "There is no run 'runs/nothing'. Did you mean 'runs/nothin'?"),
         ("predict runs/nothing x.png", "There is no run 'runs/nothing'. Did you mean 'runs/nothin'?"),
         ("explain none/such", "There is no run 'none/such'."),
         ("demo mine.keras", "There is no file 'mine.keras'."),
-        ("export runs", "'runs' holds no run: it has no recipe.json."),
+        ("export runs", "'runs' is not a run directory: it has no recipe.json."),
         ("predict mnist x.png none.png", "There is no file 'x.png'."),
     ],
 )
-def test_what_is_not_there_is_named_before_any_work(words, said, tmp_path, monkeypatch, capsys):
+def test_what_is_not_there_is_named_before_any_work(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "nothin").mkdir(parents=True)
     (tmp_path / "runs" / "nothin" / "recipe.json").write_text("{}")
     command(*words.split(), status=2)
-    assert capsys.readouterr().err == f"error: {said}\n"
+    assert capsys.readouterr().err == f"error: {message}\n"
 
 
 def test_a_name_that_is_no_utf_8_is_printed(tmp_path, capsys):

@@ -23,25 +23,23 @@ def test_tour_then_each_command_on_the_run(tmp_path, capsys):
     run("predict", str(workdir), str(tmp_path / "pictures" / "attention.png"), "--top", "2")
     assert re.search(r"attention.png: \d [\d.]+%, \d [\d.]+%", capsys.readouterr().out)
     run("export", str(workdir), status=2)
-    run("export", str(workdir), "--overwrite")
-    run("export", str(workdir), "--to", str(tmp_path / "elsewhere"))
 
 
 def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
     run("fit", "--help", status=0, leaves=True)
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "It is a program: run only those that you trust." in told
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "It is a program: run only those that you trust." in text
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         ("no/mine.py", "There is no file 'no/mine.py'."),
         ("mine.py", "There is no file 'mine.py'."),
         ("somewhere/", "There is no file 'somewhere/'."),
-        (".", "A recipe is a name or a Python file. Received: '.'"),
+        (".", "A recipe must be a name or a Python file. Received: '.'"),
     ],
 )
-def test_what_is_no_recipe_is_named(words, said, capsys):
+def test_what_is_no_recipe_is_named(words, message, capsys):
     run("fit", words, status=2)
-    assert capsys.readouterr().err == f"error: {said}\n"
+    assert capsys.readouterr().err == f"error: {message}\n"

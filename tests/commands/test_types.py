@@ -35,12 +35,12 @@ def test_words_become_values():
 def test_help_says_defaults_that_there_are(capsys):
     with pytest.raises(SystemExit):
         tyro.cli(take, args=["--help"])
-    told = capsys.readouterr().out
-    assert "--to DIR" in told and "(default: 7)" in told and "[IMAGE ...]" in told and "A folder." in told
-    assert "None" not in told and "False" not in told and told.count("default") == 1
+    text = capsys.readouterr().out
+    assert "--to DIR" in text and "(default: 7)" in text and "[IMAGE ...]" in text and "A folder." in text
+    assert "None" not in text and "False" not in text and text.count("default") == 1
 
 
 def test_whole_numbers():
     assert whole("-12") == -12
-    with pytest.raises(ValueError, match=r"a whole number is needed. Received: '1.5'"):
+    with pytest.raises(ValueError, match=r"must be a whole number. Received: '1.5'"):
         whole("1.5")

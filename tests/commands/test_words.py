@@ -70,7 +70,7 @@ def test_a_word_after_two_dashes_is_no_option():
         ("fit", "RECIPE is missing. For help: python -m keras_vit fit --help"),
         ("fit digits --workdir", "Missing value for argument '--workdir'."),
         ("fit digits --tensorboard=yes", "--tensorboard takes no value. Received: '--tensorboard=yes'"),
-        ("fit digits --save-steps x", "--save-steps: a whole number is needed. Received: 'x'"),
+        ("fit digits --save-steps x", "--save-steps: must be a whole number. Received: 'x'"),
         ("export a --quantize int9", "Invalid choice 'int9' for argument '--quantize'. Expected one of ('int8', 'dyn"),
         ("export a --quantize int8 int9", "Too many words: int9. Did you mean 'int8'?"),
         ("stop now", "Too many words: now. For help: python -m keras_vit stop --help"),
@@ -81,7 +81,7 @@ def test_wrong_words_are_one_sentence(words, sentence):
     assert text.startswith(sentence) and "\n" not in text and "│" not in text
 
 
-def test_what_tyro_says_otherwise_is_said_too():
+def test_other_messages_of_tyro_are_one_sentence_too():
     assert sentence("something else\nwent wrong") == "Something else went wrong."
 
 
@@ -91,24 +91,39 @@ def test_what_tyro_says_otherwise_is_said_too():
 def test_help(words, lines, capsys):
     with pytest.raises(SystemExit) as left:
         call(COMMANDS, words, "About.")
-    told = capsys.readouterr().out
-    assert not left.value.code and all(line in told for line in lines)
+    text = capsys.readouterr().out
+    assert not left.value.code and all(line in text for line in lines)
 
 
-@pytest.mark.parametrize("words", ["--help", "fit --help", "fitt", "fit digits --workdirr x", "fit", ""])
-def test_help_and_mistyped_words_wait_for_no_keras(words):
+def test_help_and_mistyped_words_wait_for_no_keras():
     script = (
         "import runpy, sys\n"
-        f"sys.argv = ['-m', *{words.split()!r}]; sys.orig_argv = ['python', '-m', 'keras_vit', *sys.argv[1:]]\n"
-        "try:\n"
-        "    runpy.run_module('keras_vit', run_name='__main__', alter_sys=True)\n"
-        "except SystemExit:\n"
-        "    pass\n"
-        "assert 'keras_vit' in sys.modules and 'tyro' in sys.modules\n"
-        "assert not {'keras', 'tensorflow', 'jax', 'matplotlib', 'sklearn'} & set(sys.modules)\n"
+        "for words in ('--help', 'fit --help', 'fitt', 'fit digits --workdirr x', 'fit', ''):\n"
+        "    sys.argv = ['-m', *words.split()]; sys.orig_argv = ['python', '-m', 'keras_vit', *sys.argv[1:]]\n"
+        "    try:\n"
+        "        runpy.run_module('keras_vit', run_name='__main__', alter_sys=True)\n"
+        "    except SystemExit:\n"
+        "        pass\n"
+        "    assert 'keras_vit' in sys.modules and 'tyro' in sys.modules\n"
+        "    heavy = {'keras', 'tensorflow', 'jax', 'matplotlib', 'sklearn'} & set(sys.modules)\n"
+        "    assert not heavy, f'{words!r} imports {heavy}'\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.count("usage: ") == 2 and done.stderr.count("error: ") == 4
+
+
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        ("fit digits --epochs 3", "Write optim.epochs=3."),
+        ("fit digits --batch-size=8", "Write data.batch_size=8."),
+        ("fit digits --depth", "Write model.depth=VALUE."),
+        ("export runs/a --epochs 3", "Known: --quantize, --help."),
+    ],
+)
+def test_an_option_named_like_a_setting_of_a_recipe_is_shown_as_a_change(words, hint):
+    assert said(*words.split()).endswith(f". {hint}")
 
 
 def test_words_are_arranged_for_tyro():

@@ -10,7 +10,7 @@ from PIL import Image
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data  # noqa: E402
-from keras_vit.data import crops  # noqa: E402
+from keras_vit.data import crops, decoding  # noqa: E402
 
 RNG = np.random.default_rng(0)
 WAVES = np.sin(np.add.outer(np.arange(90) / 9, np.arange(120) / 14))[..., None] * [60, 40, 90] + [120, 90, 130]
@@ -36,14 +36,14 @@ def boxes(crop, size=(90, 120, 3), count=400, **settings):
     settings = Augment(crop=crop, **settings)
     numbers = tf.constant(np.random.default_rng(1).random((count, 4)), "float32")
 
-    def one(numbers):
+    def ends(numbers):
         if crop == "inception":
-            cut = crops._inception(tf.constant(PLACES), 3, settings.crop_area, numbers)
+            cut = crops._inception_crop(tf.constant(PLACES), 3, settings.crop_area, numbers)
         else:
             cut = crops.training_image(tf.constant(PLACES), size, Data(), settings, numbers)
         return tf.concat([cut[0, 0, :2], cut[-1, -1, :2]], 0)
 
-    found = tf.data.Dataset.from_tensor_slices(numbers).map(one).batch(count).get_single_element().numpy()
+    found = tf.data.Dataset.from_tensor_slices(numbers).map(ends).batch(count).get_single_element().numpy()
     return found.astype("float64")
 
 
@@ -104,8 +104,8 @@ def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling
         pixels = whole if channels == 3 else tf.image.rgb_to_grayscale(whole)
         for numbers in RNG.random((5, 4)):
             numbers = tf.constant(numbers, "float32")
-            cut = crops._inception(jpeg, channels, 0.05, numbers).numpy().astype(int)
-            reference = crops._inception(pixels, channels, 0.05, numbers).numpy().astype(int)
+            cut = crops._inception_crop(jpeg, channels, 0.05, numbers).numpy().astype(int)
+            reference = crops._inception_crop(pixels, channels, 0.05, numbers).numpy().astype(int)
             assert cut.shape == reference.shape
             difference = np.abs(cut - reference)
             assert difference.mean() < 0.6 and difference[2:-2, 2:-2].max(initial=0) <= 4  # colour at the box's edge
@@ -169,6 +169,6 @@ def test_real_photographs_are_cut_as_the_whole_ones_would_be():
         jpeg, numbers = tf.io.read_file(str(path)), tf.constant(RNG.random(4), "float32")
         cut, reference = (
             crops.training_image(item, (64, 64, 3), Data(), INCEPTION, numbers).numpy()
-            for item in (jpeg, crops.decode(jpeg, 3))
+            for item in (jpeg, decoding.decode(jpeg, 3))
         )
         assert np.abs(cut - reference).mean() < 0.5 and np.abs(cut - reference)[2:-2, 2:-2].max() < 4

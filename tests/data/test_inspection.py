@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import crops, inspection, sources  # noqa: E402
+from keras_vit.data import decoding, inspection, sources  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
@@ -25,8 +25,8 @@ def source(tmp_path):
 
 
 def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
-    path, decoded, decode = tmp_path / "a.png", [], crops.decode
-    monkeypatch.setattr(crops, "decode", lambda *given: decoded.append(1) or decode(*given))
+    path, decoded, decode = tmp_path / "a.png", [], decoding.decode
+    monkeypatch.setattr(decoding, "decode", lambda *args: decoded.append(1) or decode(*args))
     path.write_bytes(DATA)
     first = inspection.inspect(path)
     assert first[0] is None and first == inspection.inspect(str(path)) and len(decoded) == 1
@@ -38,15 +38,15 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     assert inspection.inspect(path)[0]
 
 
-def test_faults_are_told_without_the_name(tmp_path):
+def test_faults_do_not_repeat_the_name(tmp_path):
     (tmp_path / "empty.png").touch()
     assert inspection.inspect(tmp_path / "empty.png")[0] == "empty file"
     assert inspection.inspect(tmp_path / "none.png")[0] == "No such file or directory"
-    for name, (data, said) in picturefiles.REFUSED.items():
+    for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        assert said.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
+        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
     for path in picturefiles.irregular(tmp_path):
-        assert inspection.inspect(path)[0] == "is no regular file"
+        assert inspection.inspect(path)[0] == "is not a regular file"
 
 
 def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
@@ -74,21 +74,24 @@ def test_a_folder_s_hashes_are_those_of_its_files(tmp_path):
         assert found.digests.tobytes() == b"".join(expected) and len(expected) > 1
 
 
-def test_what_went_bad_is_named(source, tmp_path):
+def test_what_went_bad_is_refused(source, tmp_path):
     (tmp_path / "2.png").write_bytes(DATA[:-30])
-    said = r"2.png' was an image when it was checked, and is none now: "
-    with pytest.raises(ValueError, match=said) as told, inspection.named(source):
+    message = r"2.png' was readable when it was checked, and now is not: "
+    with pytest.raises(ValueError, match=message) as raised, inspection.named(source):
         raise tf.errors.InvalidArgumentError(None, None, "a trace\nof many lines")
-    assert "\n" not in str(told.value) and told.value.__suppress_context__
+    assert "\n" not in str(raised.value) and raised.value.__suppress_context__
     (tmp_path / "2.png").unlink()
-    with pytest.raises(ValueError, match=r"2.png' was .* now: No such file or directory\.$"), inspection.named(source):
+    with (
+        pytest.raises(ValueError, match=r"2.png' was .* now is not: No such file or directory\.$"),
+        inspection.named(source),
+    ):
         raise tf.errors.NotFoundError(None, None, "no file")
 
 
 def test_other_errors_are_left_alone(source):
     error = tf.errors.ResourceExhaustedError(None, None, "no memory")
-    with pytest.raises(tf.errors.ResourceExhaustedError) as told, inspection.named(source):
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised, inspection.named(source):
         raise error
-    assert told.value is error
+    assert raised.value is error
     with pytest.raises(KeyError), inspection.named(source):
         raise KeyError

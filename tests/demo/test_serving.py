@@ -15,12 +15,12 @@ from tests.demo.pages import kept, upload
 def test_the_port_is_named_before_any_work():
     with serving.listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(OSError, match=rf"^Port {port} of 127.0.0.1 is taken. Choose another port\.$"):
+        with pytest.raises(OSError, match=rf"^Port {port} of 127.0.0.1 is already in use. Choose another port\.$"):
             serving.listening("127.0.0.1", port)
     for host, port, sentence in (
         ("127.0.0.1", 80_000, "from 0 to 65535. Received: port=80000"),
-        ("", 0, "`host` is an address or a name"),
-        ("no host", 0, "not possible to listen on port 0 of 'no host': "),
+        ("", 0, "`host` must be an address or a host name"),
+        ("no host", 0, "Cannot listen on port 0 of 'no host': "),
     ):
         with pytest.raises((ValueError, OSError), match=sentence):
             serving.listening(host, port)
@@ -28,7 +28,7 @@ def test_the_port_is_named_before_any_work():
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_is_ended_in_order(number, capsys, monkeypatch):
+def test_a_signal_stops_it_cleanly(number, capsys, monkeypatch):
     gradio = pytest.importorskip("gradio", reason="gradio is not installed")
     if number != signal.SIGINT:
 
@@ -60,7 +60,7 @@ def test_it_is_ended_in_order(number, capsys, monkeypatch):
     thread.start()
     launch("mnist", port=port)
     thread.join()
-    assert "".join(told[:-2]) == f"http://127.0.0.1:{port} (Ctrl-C ends it)\n" and told[-2] == 200
+    assert "".join(told[:-2]) == f"http://127.0.0.1:{port} (stop with Ctrl-C)\n" and told[-2] == 200
     assert told[-1] >= 1 and not os.path.exists(folders[0])
     assert capsys.readouterr() == ("", "")
     assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]

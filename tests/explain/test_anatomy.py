@@ -91,7 +91,7 @@ def test_a_pool_of_all_tokens_reads_all():
     np.testing.assert_allclose(anatomy.reading(model, IMAGES), np.full((3, 7), 1 / 7))
 
 
-def test_what_lies_between_two_tensors_is_computed_and_leaves_no_trace():
+def test_between_two_tensors_is_computed_and_adds_no_nodes():
     model = tiny(distilled=True)
     middle, nodes = model.get_layer("block_1").output, [len(layer._inbound_nodes) for layer in model.layers]
     (value,) = anatomy.run(model, [middle], IMAGES)

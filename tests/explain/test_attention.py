@@ -90,12 +90,12 @@ def test_distance_of_a_head_that_looks_at_its_own_place_is_none():
 
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="multiply by 255"):
-        attention_maps(tiny(), IMAGES / 255.0)
+        attention_maps(shared("token"), IMAGES / 255.0)
     with pytest.raises(ValueError, match=r"shape=\(3, 8, 12, 3\)"):
-        attention_maps(tiny(), IMAGES.transpose(0, 2, 1, 3))
+        attention_maps(shared("token"), IMAGES.transpose(0, 2, 1, 3))
     with pytest.raises(ValueError, match=r"grid of 3 x 2, from 0\. Received: \(3, 0\)"):
-        attention_from(tiny(), IMAGES, (3, 0))
+        attention_from(shared("token"), IMAGES, (3, 0))
     with pytest.raises(ValueError, match="fusion='median'"):
-        attention_rollout(tiny(), IMAGES, fusion="median")
+        attention_rollout(shared("token"), IMAGES, fusion="median")
     with pytest.raises(ValueError, match=r"discard=1\.5"):
-        attention_rollout(tiny(), IMAGES, discard=1.5)
+        attention_rollout(shared("token"), IMAGES, discard=1.5)

@@ -7,6 +7,7 @@ import pytest
 from keras_vit import attention_relevance, from_recipe, vit
 from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
+from keras_vit.training.remat import rematerialised
 from tests.explain.models import IMAGES, KINDS, shared
 
 
@@ -51,13 +52,13 @@ def test_shapes_and_classes(kind):
 
 def test_an_image_does_not_change_anothers():
     model = shared("gap")
-    images = np.concatenate([IMAGES] * 4)  # more than are looked at together
+    images = np.concatenate([IMAGES] * 4)  # more than are computed together
     together = attention_relevance(model, images, 3)
     np.testing.assert_allclose(together[7], attention_relevance(model, images[7:8], 3)[0], rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.backend
-def test_several_may_look_at_once():
+def test_several_threads_at_once():
     model = shared("token")
     expected = attention_relevance(model, IMAGES, 1)
     with ThreadPoolExecutor(3) as pool:
@@ -66,8 +67,8 @@ def test_several_may_look_at_once():
         np.testing.assert_allclose(found.result(), expected, rtol=1e-5)
 
 
-def test_blocks_that_are_computed_twice():
-    with keras.RematScope("list_of_layers", layer_names=["block_0"]):
+def test_blocks_with_gradient_checkpointing():
+    with rematerialised():
         model = one_block()
     plain = one_block()
     plain.set_weights(model.get_weights())
@@ -77,15 +78,15 @@ def test_blocks_that_are_computed_twice():
 def test_relevance_points_at_the_digit():
     from sklearn.datasets import load_digits
 
-    rng, digits = np.random.default_rng(0), load_digits()
-    images = np.zeros((100, 28, 28, 1))
+    rng, digits, count = np.random.default_rng(0), load_digits(), 64
+    images = np.zeros((count, 28, 28, 1))
     for image, digit in zip(images, digits.images):
         row, column = rng.integers(0, 13, 2)
         image[row : row + 16, column : column + 16, 0] = np.kron(digit, np.ones((2, 2))) * 255 / 16
     model = from_recipe("mnist", pretrained=True)
     found = attention_relevance(model, images)
-    on_digit = images.reshape(100, 7, 4, 7, 4).max((2, 4)) > 60
-    points = np.eye(49)[found.reshape(100, 49).argmax(1)].reshape(100, 7, 7)
+    on_digit = images.reshape(count, 7, 4, 7, 4).max((2, 4)) > 60
+    points = np.eye(49)[found.reshape(count, 49).argmax(1)].reshape(count, 7, 7)
     assert (points * on_digit).sum((1, 2)).mean() >= 0.95  # by chance 0.27
     assert (found * on_digit).sum() / found.sum() > 2 * on_digit.mean()
 
@@ -98,7 +99,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="multiply by 255"):
         attention_relevance(shared("token"), IMAGES / 255)
     for pooling in ("none", "gap"):
-        with pytest.raises(ValueError, match=r"one logit a class\. Received: .*ends in 'pool'"):
+        with pytest.raises(ValueError, match=r"one logit for each class\. Received: .*ends in 'pool'"):
             attention_relevance(vit("mu/4", image_size=(12, 8), num_classes=0, depth=1, pooling=pooling), IMAGES)
 
 

@@ -6,6 +6,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import vit
 from keras_vit.export import forms
+from keras_vit.keras_private import sublayers
+from tests.export.small import shaken, tiny
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
 
@@ -14,7 +16,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float3
 def test_float32_keeps_the_weights(policy):
     model = vit("mu/4", image_size=8, num_classes=3, dtype=policy)
     copy = forms.float32(model)
-    assert {layer.dtype_policy.name for layer in copy._flatten_layers(include_self=False)} == {"float32"}
+    assert {layer.dtype_policy.name for layer in sublayers(copy, include_self=False)} == {"float32"}
     for a, b in zip(copy.weights, model.weights):
         assert a.path == b.path
         np.testing.assert_array_equal(a.numpy(), np.asarray(keras.ops.cast(b, "float32")))
@@ -24,15 +26,7 @@ def test_float32_keeps_the_weights(policy):
 def test_models_in_models_become_float32():
     inner = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_bfloat16")
     copy = forms.float32(keras.Sequential([keras.Input((8, 8, 3)), inner, keras.layers.Softmax()]))
-    assert {layer.compute_dtype for layer in copy._flatten_layers(include_self=False)} == {"float32"}
-
-
-def shaken(**options):
-    """A model no weight of which is one or zero."""
-    model, rng = vit("mu/4", image_size=(12, 8), num_classes=4, **options), np.random.default_rng(1)
-    for variable in model.trainable_variables:
-        variable.assign(np.asarray(variable) + rng.normal(size=variable.shape) * 0.2)
-    return model
+    assert {layer.compute_dtype for layer in sublayers(copy, include_self=False)} == {"float32"}
 
 
 @pytest.mark.parametrize("fold", [True, False])
@@ -46,20 +40,28 @@ def shaken(**options):
         dict(pooling="last", gelu="quick"),
     ],
 )
-def test_a_twin_computes_the_same_and_the_model_stays(options, fold):
-    model = shaken(**options)
+def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):
+    model = shaken(tiny(**options))
     before, expected = model.get_weights(), np.asarray(model(IMAGES))
-    found = np.asarray(forms.twin(model, fold=fold, erf=True)(IMAGES))
+    found = np.asarray(forms.export_copy(model, fold=fold, erf=True)(IMAGES))
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.ptp(expected))
     assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights()))
 
 
 def test_scales_are_folded():
-    block = forms.twin(shaken()).get_layer("block_0")
+    block = forms.export_copy(shaken(tiny())).get_layer("block_0")
     assert (np.asarray(block.norm1.gamma) == 1).all() and not np.asarray(block.norm2.beta).any()
-    assert block.attention.scale == 1
-    block = forms.twin(shaken(), fold=False).get_layer("block_0")
+    assert block.attention.scale == 1 and not block.norm1.scaled and not block.norm2.shifted
+    block = forms.export_copy(shaken(tiny()), fold=False).get_layer("block_0")
     assert (np.asarray(block.norm1.gamma) != 1).all() and np.asarray(block.norm2.beta).any()
+
+
+def test_every_norm_takes_its_form_and_weights_keep_their_places():
+    model = shaken(tiny(pooling="map", qk_norm=True))
+    copy = forms.export_copy(model)
+    norms = [layer for layer in sublayers(copy) if isinstance(layer, keras.layers.LayerNormalization)]
+    assert len(norms) == 6 and all(type(norm) is forms.ExportNorm for norm in norms)
+    assert [weight.path for weight in copy.weights] == [weight.path for weight in model.weights]
 
 
 def test_operations_and_adapted_layers_are_copied_and_subclasses_left_alone():
@@ -72,7 +74,7 @@ def test_operations_and_adapted_layers_are_copied_and_subclasses_left_alone():
     inputs = keras.Input((12, 8, 3))
     x = keras.ops.relu(normalization(inputs))[:, 0]
     model = keras.Model(inputs, keras.layers.Flatten()(Twice()(x) + keras.layers.LayerNormalization()(x)))
-    copy = forms.twin(model)
+    copy = forms.export_copy(model)
     assert copy is not model
     np.testing.assert_allclose(np.asarray(copy(IMAGES)), np.asarray(model(IMAGES)), atol=1e-4)
 
@@ -86,8 +88,8 @@ class Own(keras.Model):
         return self.inner(images)
 
 
-def test_what_cannot_be_cloned_is_taken_as_it_is_or_named():
+def test_what_cannot_be_cloned_is_exported_itself_or_is_an_error():
     model = Own("float32")
-    assert forms.twin(model) is model
-    with pytest.raises(ValueError, match=r"mixed_bfloat16 .*cannot be cloned"):
-        forms.twin(Own("mixed_bfloat16"))
+    assert forms.export_copy(model) is model
+    with pytest.raises(ValueError, match=r"cannot clone 'own.*', which is under mixed_bfloat16"):
+        forms.export_copy(Own("mixed_bfloat16"))

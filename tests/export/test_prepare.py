@@ -1,19 +1,20 @@
+import errno
 import os
 
 import keras
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 
-from keras_vit import vit
-from keras_vit.export import prepare
-from keras_vit.keras_private import shapes_only
+from keras_vit import from_recipe, vit  # noqa: E402
+from keras_vit.export import prepare  # noqa: E402
+from keras_vit.keras_private import shapes_only  # noqa: E402
 
 
-def half_write(path):
+def half_write(path, error):
     with prepare.destination(path, True) as temporary:
         temporary.write_text("half")
-        raise OSError("disk full")
+        raise error
 
 
 def test_an_existing_path_is_kept(tmp_path):
@@ -21,12 +22,28 @@ def test_an_existing_path_is_kept(tmp_path):
     path.write_text("old")
     with pytest.raises(FileExistsError, match="exists"), prepare.destination(path, False):
         pass
-    with pytest.raises(OSError, match="disk"):
-        half_write(path)
+    with pytest.raises(OSError, match="broken"):
+        half_write(path, OSError("broken"))
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     with prepare.destination(path, True) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x"),
+        tf.errors.ResourceExhaustedError(None, None, "x; No space left on device\n\t [[node]] [Op:Save]"),
+    ],
+    ids=["of Python", "of TensorFlow"],
+)
+def test_a_full_disk_is_one_sentence_and_leaves_no_new_folder(error, tmp_path):
+    (tmp_path / "mine").mkdir()
+    for folder in ("mine", "new/newer"):
+        with pytest.raises(OSError, match=r"^'.*file' could not be written: the disk is full. Nothing was kept.$"):
+            half_write(tmp_path / folder / "file", error)
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
 
 
 def test_what_a_killed_export_left_goes_after_a_day_and_a_running_one_stays(tmp_path):
@@ -57,27 +74,30 @@ def test_a_path_that_cannot_be_written_is_named(tmp_path):
         pass
 
 
-def test_another_backend_is_told(monkeypatch):
+def test_another_backend_is_an_error(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow.*'jax'"):
         prepare.need_tensorflow_backend("A SavedModel")
 
 
 @pytest.mark.parametrize(
-    "model, said",
+    "model, message",
     [
         (keras.layers.Dense(3), "Received: Dense"),
-        (keras.Sequential([keras.Input((None, None, 3)), keras.layers.GlobalAveragePooling2D()]), "a known size"),
-        (keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(2, 3)]), "one vector of logits.*6, 6, 2"),
+        (
+            keras.Sequential([keras.Input((None, None, 3)), keras.layers.GlobalAveragePooling2D()]),
+            "take images of a known size",
+        ),
+        (keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(2, 3)]), "return one vector of logits.*6, 6, 2"),
     ],
 )
-def test_what_is_no_classifier_of_images_is_named(model, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_model_that_is_no_classifier_of_images_is_an_error(model, message):
+    with pytest.raises(ValueError, match=message):
         prepare.check_model(model)
 
 
 def test_a_model_that_is_too_large_is_named_before_it_is_built():
-    with pytest.raises(ValueError, match=r"less than 2 GB. Received: 'vit_H_14', 2\.5 GB"):
+    with pytest.raises(ValueError, match=r"less than 2 GB in this format. Received: 'vit_H_14', 2\.5 GB"):
         prepare.check_model(shapes_only(lambda: vit("H/14", num_classes=10)))
 
 
@@ -85,5 +105,23 @@ def test_labels_are_counted():
     model = vit("mu/4", image_size=8, num_classes=3)
     prepare.check_labels(model, ["a", "b", "c"])
     for labels in (["a"], "abc"):
-        with pytest.raises(ValueError, match="names of the 3 classes"):
+        with pytest.raises(ValueError, match="must be a list of 3 class names"):
             prepare.check_labels(model, labels)
+
+
+def test_labels_default_to_the_model_s_metadata():
+    assert prepare.facts(from_recipe("mnist", pretrained=True), None)["labels"] == list("0123456789")
+
+
+def test_all_missing_converters_are_in_one_error(monkeypatch):
+    monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None if "ai_edge" in name else name)
+    prepare.need(["dynamic", "float16"], onnx=True)
+    with pytest.raises(
+        ImportError, match=r"^'int8' needs ai_edge_quantizer: pip install ai-edge-quantizer. Nothing was written.$"
+    ):
+        prepare.need(["dynamic", "int8"])
+    monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        ImportError, match="'int8' needs ai_edge_quantizer; 'onnx' needs tf2onnx, onnx, onnxruntime: pip"
+    ):
+        prepare.need(["dynamic", "int8"], onnx=True)

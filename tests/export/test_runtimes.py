@@ -3,9 +3,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import export_tflite
 from keras_vit.export import runtimes
-from tests.export.test_saved_model import tiny
+from keras_vit.keras_private import tflite_operators
 
 
 def op(name, inputs, outputs):
@@ -19,20 +18,20 @@ def test_what_a_delegate_took_over_is_found_by_its_ends():
     assert runtimes._outside(operators, [op("DELEGATE", [0, 9], [5])]) == []
 
 
-def test_some_operators_run_alone(tmp_path):
-    export_tflite(tiny(), tmp_path / "m.tflite")
-    operators = [o["op_name"] for o in runtimes.opened(tmp_path / "m.tflite", 1)._get_ops_details()]
+def test_some_operators_run_alone(exported):
+    path = exported[1]
+    operators = [o["op_name"] for o in tflite_operators(runtimes.opened(path, 1))]
     keep = [i for i, name in enumerate(operators) if name == "SOFTMAX"]
-    part = runtimes._part(tmp_path / "m.tflite", keep)
-    given, made = part.get_input_details(), part.get_output_details()
-    assert len(given) == len(made) == len(keep) > 0
-    part.set_tensor(given[0]["index"], np.zeros(given[0]["shape"], "float32"))
+    part = runtimes._part(path, keep)
+    inputs, outputs = part.get_input_details(), part.get_output_details()
+    assert len(inputs) == len(outputs) == len(keep) > 0
+    part.set_tensor(inputs[0]["index"], np.zeros(inputs[0]["shape"], "float32"))
     part.invoke()
-    np.testing.assert_allclose(part.get_tensor(made[0]["index"]).sum(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(part.get_tensor(outputs[0]["index"]).sum(-1), 1, rtol=1e-5)
 
 
-def test_a_profile_tells_time_and_memory(tmp_path):
-    report = export_tflite(tiny(), tmp_path / "m.tflite")
+def test_a_profile_has_time_and_memory(exported):
+    report = exported[2]
     assert set(report.ms) == {"1", "2"} and all(ms > 0 for ms in report.ms.values())
     assert report.partitions == 1 and report.outside == {} and report.outside_time == 0
     assert report.memory_mb is None or 0 < report.memory_mb < 50

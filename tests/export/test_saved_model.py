@@ -8,41 +8,39 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-import keras_vit  # noqa: E402
-from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
+from keras_vit import export_saved_model, preprocess  # noqa: E402
+from tests.export.small import IMAGES, tiny  # noqa: E402
 
-IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
+SCRIPT = """
+import sys
+import numpy as np, tensorflow as tf
+images, *folders = sys.argv[1:]
+x = tf.constant(np.load(images))
+for folder in folders:
+    loaded = tf.saved_model.load(folder)
+    one, all = loaded.serve(x[:1])["logits"], loaded.serve(x)["logits"]
+    np.save(folder + ".npy", np.concatenate([one, all]))
+assert "keras_vit" not in sys.modules
+"""
 
 
-def tiny(**options):
-    model = vit("mu/4", image_size=(12, 8), num_classes=4, **options)
-    model.get_layer("head").kernel.assign(np.random.default_rng(1).normal(size=model.get_layer("head").kernel.shape))
-    return model
-
-
-@pytest.mark.parametrize(
-    "options", [dict(), dict(dtype="mixed_bfloat16"), dict(distilled=True, registers=2, gelu="exact")]
-)
-def test_runs_without_keras_vit_and_agrees(options, tmp_path):
-    model = tiny(**options)
-    report = export_saved_model(model, tmp_path / "saved", images=IMAGES)
-    assert report.path == str(tmp_path / "saved") and report.agreement == 1 and report.bytes > 10_000
+def test_runs_without_keras_vit_and_agrees(tmp_path):
+    rows = [dict(dtype="mixed_bfloat16"), dict(distilled=True, registers=2, gelu="exact")]
+    models = {tmp_path / f"saved{i}": tiny(**options) for i, options in enumerate(rows)}
+    for path, model in models.items():
+        report = export_saved_model(model, path, images=IMAGES)
+        assert report.path == str(path) and report.agreement == 1 and report.bytes > 10_000
     np.save(tmp_path / "images.npy", IMAGES.astype("float32"))
-    script = (
-        "import sys, numpy as np, tensorflow as tf\n"
-        f"loaded = tf.saved_model.load({str(tmp_path / 'saved')!r})\n"
-        f"x = tf.constant(np.load({str(tmp_path / 'images.npy')!r}))\n"
-        "assert 'keras_vit' not in sys.modules\n"
-        "one, all = loaded.serve(x[:1])['logits'], loaded.serve(x)['logits']\n"
-        f"np.save({str(tmp_path / 'logits.npy')!r}, np.concatenate([one, all]))"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
-    expected = model.predict(IMAGES, verbose=0)
-    tolerance = 0.05 if "dtype" in options else 1e-4  # the export is float32: bfloat16 keeps 8 bits
-    np.testing.assert_allclose(np.load(tmp_path / "logits.npy")[1:], expected, atol=tolerance * np.abs(expected).max())
+    subprocess.run([sys.executable, "-c", SCRIPT, tmp_path / "images.npy", *models], check=True, cwd=tmp_path)
+    for (path, model), options in zip(models.items(), rows):
+        expected = model.predict(IMAGES, verbose=0)
+        found = np.load(f"{path}.npy")
+        tolerance = 0.05 if "dtype" in options else 1e-4  # the export is float32: bfloat16 keeps 8 bits
+        np.testing.assert_allclose(found[1:], expected, atol=tolerance * np.abs(expected).max())
+        np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
-def test_bad_input_is_named_and_writes_nothing(tmp_path):
+def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="multiply by 255"):
         export_saved_model(tiny(), tmp_path / "saved", images=IMAGES / 255)
     (tmp_path / "there").mkdir()
@@ -71,10 +69,3 @@ def test_files_are_taken_as_they_are(rule, tmp_path):
     np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=0.03)  # Pillow rounds to bytes
     facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
     assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == rule
-
-
-def test_class_names_travel_into_the_export(tmp_path):
-    model = keras_vit.from_recipe("mnist", pretrained=True)
-    export_saved_model(model, tmp_path / "mnist")
-    told = json.loads((tmp_path / "mnist" / "assets.extra" / "keras_vit.json").read_text())
-    assert told["labels"] == list("0123456789")

@@ -13,9 +13,7 @@ MASK = RNG.random((2, 5, 5)) < 0.7
 MASK |= np.eye(5, dtype=bool)
 
 
-@pytest.mark.parametrize(
-    "options", [dict(), dict(qkv_bias=False, qk_norm=True), dict(dropout=0.1, attention_dropout=0.1)]
-)
+@pytest.mark.parametrize("options", [dict(qkv_bias=False, qk_norm=True), dict(dropout=0.1, attention_dropout=0.1)])
 def test_layer(options, tmp_path):
     run_layer_test(
         lambda dtype: MultiHeadSelfAttention(3, **options, dtype=dtype),
@@ -69,14 +67,24 @@ def test_softmax_is_float32_under_mixed_precision():
     assert keras.backend.standardize_dtype(tokens.dtype) == "float16"
 
 
-def test_symbolic_scores_have_their_shape():
-    tokens, scores = MultiHeadSelfAttention(3)(keras.KerasTensor((None, 5, 12)), return_attention_scores=True)
-    assert tokens.shape == (None, 5, 12) and scores.shape == (None, 3, 5, 5)
+def test_bias_is_added_to_the_scores():
+    layer, bias = MultiHeadSelfAttention(3), RNG.normal(size=(2, 3, 5, 5)).astype("float32")
+    plain, scores = layer(TOKENS, return_attention_scores=True)
+    biased, sums = layer(TOKENS, return_attention_scores=True, scores_bias=bias)
+    np.testing.assert_allclose(np.asarray(sums), np.asarray(scores) + bias, atol=1e-6)
+    values = np.asarray(layer.qkv(TOKENS))[..., 24:].reshape(2, 5, 3, 4)
+    added = np.einsum("bhts,bshd->bthd", bias, values).reshape(2, 5, 12) @ np.asarray(layer.proj.kernel)
+    np.testing.assert_allclose(np.asarray(biased), np.asarray(plain) + added, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(layer(TOKENS, scores_bias=bias)), np.asarray(biased), atol=1e-6)
 
 
-def test_masks_may_be_symbolic_and_positional():
-    mask = keras.KerasTensor((None, 5, 5), dtype="bool")
-    assert MultiHeadSelfAttention(3)(keras.KerasTensor((None, 5, 12)), mask).shape == (None, 5, 12)
+def test_symbolic_tokens_scores_masks_and_biases():
+    x, mask, bias = keras.KerasTensor((None, 5, 12)), keras.KerasTensor((None, 5, 5), "bool"), (None, 3, 5, 5)
+    tokens, scores = MultiHeadSelfAttention(3)(
+        x, mask, scores_bias=keras.KerasTensor(bias), return_attention_scores=True
+    )
+    assert tokens.shape == (None, 5, 12) and scores.shape == bias
+    assert MultiHeadSelfAttention(3)(x, mask).shape == (None, 5, 12)
 
 
 def test_attention_dropout_only_in_training():

@@ -36,8 +36,7 @@ def before_activation(layer, x):
     return x @ np.asarray(layer.fc1.kernel) + np.asarray(layer.fc1.bias)
 
 
-def test_gated(tmp_path):
-    run_layer_test(lambda dtype: MLP(16, swiglu=True, dtype=dtype), (2, 5, 8), (2, 5, 8), ["fc1", "fc2"], tmp_path)
+def test_gated():  # in the harness as a part of `TransformerBlock`
     layer = MLP(16, swiglu=True)
     x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
     layer(x)

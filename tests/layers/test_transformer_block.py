@@ -14,9 +14,11 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
 @pytest.mark.parametrize(
     "options, parts",
     [
-        (dict(), PARTS),
         (dict(norm_first=False, gelu="exact"), PARTS),
-        (dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True), [*PARTS, "scale1", "scale2", "path1"]),
+        (
+            dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True, swiglu=True),
+            [*PARTS, "scale1", "scale2", "path1"],
+        ),
     ],
 )
 def test_layer(options, parts, tmp_path):
@@ -39,8 +41,12 @@ def test_is_two_residual_branches(norm_first):
     np.testing.assert_allclose(np.asarray(found), np.asarray(x), atol=1e-5)
 
 
-def test_masks_and_scores_reach_the_attention():
+def test_masks_scores_and_their_bias_reach_the_attention():
     block = TransformerBlock(3, 24)
+    bias = np.random.default_rng(1).normal(size=(2, 3, 5, 5)).astype("float32")
+    block.build(TOKENS.shape)
+    x = TOKENS + block.attention(block.norm1(TOKENS), scores_bias=bias)
+    np.testing.assert_allclose(block(TOKENS, scores_bias=bias), x + block.mlp(block.norm2(x)), atol=1e-5)
     tokens, scores = block(TOKENS, use_causal_mask=True, return_attention_scores=True)
     np.testing.assert_array_equal(np.triu(np.asarray(scores)[0, 0], 1), np.zeros((5, 5)))
     changed = TOKENS.copy()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit import attention_relevance, plot_attention, plots
 from keras_vit.explain import attention_from
 from tests.explain.models import IMAGES, shared
@@ -18,18 +19,30 @@ def test_attention_shows_each_image_and_its_map(method, tmp_path):
     figure.savefig(tmp_path / "attention.png")
 
 
+def test_titles_are_the_classes_that_the_model_carries():
+    model = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=3)
+    model.get_layer("rescale").metadata = {"labels": ["cat", "dog", "$x_$"]}
+    predictions = np.asarray(model(IMAGES)).argmax(-1)
+    drawn = [axis for axis in plot_attention(model, IMAGES).figure.axes if axis.images][::2]
+    assert [axis.get_title("left") for axis in drawn] == [["cat", "dog", r"\$x_\$"][i] for i in predictions]
+    titles = [text.get_title("left") for text in plots.plot_worst(model, IMAGES, (predictions + 1) % 3).axes]
+    assert sum(", predicted " in title for title in titles) == 3 and not any(
+        title[0] == "0" for title in titles if title
+    )
+
+
 def test_worst_shows_the_mistakes_alone(tmp_path):
     model = shared("token")
-    answers = np.asarray(model(IMAGES)).argmax(-1)
-    labels = np.where([True, False, True], answers, (answers + 1) % 5)
+    predictions = np.asarray(model(IMAGES)).argmax(-1)
+    labels = np.where([True, False, True], predictions, (predictions + 1) % 5)
     names = ["zero", "one", "two", "three", "four"]
     figure = plots.plot_worst(model, IMAGES, labels, names)
     shown, over = (axis for axis in figure.axes if axis.images)
-    assert shown.get_title("left").startswith(f"{names[labels[1]]}, called {names[answers[1]]} (")
+    assert shown.get_title("left").startswith(f"{names[labels[1]]}, predicted {names[predictions[1]]} (")
     np.testing.assert_allclose(shown.images[0].get_array(), IMAGES[1] / 255, atol=1e-6)
     np.testing.assert_allclose(over.images[1].get_array(), attention_relevance(model, IMAGES)[1], rtol=1e-4)
     figure.savefig(tmp_path / "worst.png")
-    assert "No mistake in 3 images" in plots.plot_worst(model, IMAGES, answers).texts[0].get_text()
+    assert "No mistake in 3 images" in plots.plot_worst(model, IMAGES, predictions).texts[0].get_text()
 
 
 def test_heads_have_a_tile_each(tmp_path):

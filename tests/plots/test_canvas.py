@@ -1,5 +1,8 @@
+import pickle
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from keras_vit.plots import canvas
 
@@ -30,9 +33,11 @@ def test_an_image_and_its_map_cover_the_same_pixels():
 
 def test_names_and_counts():
     assert canvas.names(None, 3) == ["0", "1", "2"] and canvas.names(("a", "b"), 2) == ["a", "b"]
-    with pytest.raises(ValueError, match="3 classes have as many names. Received: 2 class_names"):
+    with pytest.raises(ValueError, match="must name each of 3 classes. Received: 2 class_names"):
         canvas.names(("a", "b"), 3)
-    with pytest.raises(ValueError, match="Received: 2 images and 1 titles"):
+    with pytest.raises(
+        ValueError, match="`titles` must have one entry for each image. Received: 2 images and 1 titles"
+    ):
         canvas.images(np.zeros((2, 4, 4, 1)), titles=["a"])
 
 
@@ -53,6 +58,14 @@ def test_a_notebook_shows_a_figure_without_pyplot():
     figure, _ = canvas.tiles(1, 1, (4, 4))
     shown, _ = formatters.DisplayFormatter().format(figure, include=["image/png"])
     assert shown["image/png"].startswith(b"\x89PNG")
+
+
+def test_a_figure_is_matplotlibs_and_can_be_pickled(tmp_path):
+    figure, (axis,) = canvas.tiles(1, 1, (4, 4))
+    axis.set_title("kept")
+    again = pickle.loads(pickle.dumps(figure))
+    assert isinstance(figure, Figure) and type(again) is Figure and again.axes[0].get_title() == "kept"
+    again.savefig(tmp_path / "again.png")
 
 
 def test_dollars_are_drawn_and_no_formula():

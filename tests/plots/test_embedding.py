@@ -12,6 +12,7 @@ def test_each_class_has_its_own_look(classes, tmp_path):
     points, labels = RNG.normal(size=(60, 2)), np.arange(60) % classes
     figure = plots.plot_embedding(points, labels, [f"class {i}" for i in range(classes)], IMAGES)
     groups = figure.axes[0].collections
+    assert groups[1].get_gid() == "class_1"
     assert len(groups) == classes
     np.testing.assert_allclose(groups[1].get_offsets(), points[labels == 1].astype("float32"))
     looks = {(tuple(g.get_facecolor()[0]), g.get_paths()[0].vertices.tobytes()) for g in groups[:48]}
@@ -32,7 +33,7 @@ def test_neighbours_stand_beside_their_image(tmp_path):
     titles = [str(i) for i in range(60)]
     figure = plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
     drawn = [axis for axis in figure.axes if axis.images]
-    assert [axis.get_title() for axis in drawn] == ["image", "5", "7", "9", "image", "1", "0", "3"]
+    assert [axis.get_title() for axis in drawn] == ["query", "5", "7", "9", "query", "1", "0", "3"]
     np.testing.assert_allclose(drawn[2].images[0].get_array(), IMAGES[7] / 255, atol=1e-6)
     figure.savefig(tmp_path / "neighbours.png")
 

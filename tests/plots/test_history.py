@@ -25,7 +25,7 @@ def test_runs_are_compared_with_their_rate_and_pace(tmp_path):
     assert texts == ["first training", "first validation", "second training"]
     np.testing.assert_array_equal(rate.lines[0].get_ydata(), [1e-3, 5e-4])
     assert [text.get_text() for text in rate.get_legend().get_texts()] == ["first"]
-    assert pace.get_ylabel() == "images a second" and len(pace.lines) == 1
+    assert pace.get_ylabel() == "images per second" and len(pace.lines) == 1
     figure.savefig(tmp_path / "curves.png")
 
 
@@ -54,5 +54,5 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"`\.history`"):
         plot_history([1.0, 2.0])
     for empty in ({}, {"loss": []}, {"first": {"accuracy": [1.0]}}):
-        with pytest.raises(ValueError, match="has a `loss`"):
+        with pytest.raises(ValueError, match="must have a `loss`"):
             plot_history(empty)

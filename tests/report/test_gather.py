@@ -30,7 +30,7 @@ def test_shipped_weights_and_a_part_of_the_split(monkeypatch, tmp_path):
     facts = gather("mnist", (images, np.arange(9)), most=6)
     assert len(facts.labels) == 6 and not facts.whole and facts.shipped and not facts.history
     np.testing.assert_array_equal(facts.shown, images[:6])
-    assert facts.split == "the images given"
+    assert facts.split == "images from arrays"
 
 
 def test_a_run_on_arrays_needs_them(run, tmp_path):

@@ -6,8 +6,7 @@ import numpy as np
 from keras_vit import config, vit
 from keras_vit.data.sources import Source
 from keras_vit.training.devices import Place
-from keras_vit.training.loop import run_epochs
-from keras_vit.training.run import Run
+from keras_vit.training.loop import Run, run_epochs
 
 RNG = np.random.default_rng(0)
 SOURCE = Source(

@@ -1,4 +1,3 @@
-import contextlib
 import pathlib
 import re
 
@@ -117,7 +116,7 @@ def test_lora_says_itself_what_is_trained():
         finetuning.freeze(made, None)
     assert trained(finetuning.freeze(finetuning.merge_lora(made), 2)) == {"block_2", "norm", "head"}
     probe = finetuning.freeze(model(), "all")
-    with pytest.raises(ValueError, match="Every block .* is frozen"):
+    with pytest.raises(ValueError, match="LoRA needs a block that is not frozen"):
         finetuning.add_lora(probe, 2)
     assert not probe.get_layer("block_0").attention.qkv.lora_enabled
 
@@ -168,25 +167,10 @@ def test_low_rank_updates_start_at_zero_train_alone_and_merge():
     learned = keras.ops.convert_to_numpy(made(IMAGES))
     assert np.abs(learned - plain).max() > 1e-3
     np.testing.assert_allclose(keras.ops.convert_to_numpy(merged(IMAGES)), learned, atol=1e-5)
-    with pytest.raises(ValueError, match="low-rank updates already"):
+    with pytest.raises(ValueError, match="LoRA already"):
         finetuning.add_lora(made, 2)
     with pytest.raises(ValueError, match="Received: rank=0"):
         finetuning.add_lora(model(), 0)
-
-
-def test_blocks_computed_again_give_the_same_gradients():
-    """With every kind of random draw on: the second pass must draw what the first did."""
-    ends = []
-    for scope in (contextlib.nullcontext(), finetuning.rematerialised()):
-        with scope:
-            made = model(stochastic_depth=0.5, dropout=0.2, attention_dropout=0.1)
-        made.compile(keras.optimizers.SGD(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-                     jit_compile=True)  # fmt: skip
-        losses = [float(made.train_on_batch(IMAGES, LABELS)) for _ in range(2)]
-        ends.append((losses, [keras.ops.convert_to_numpy(v) for v in made.variables]))
-    assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-6)
-    for a, b in zip(ends[0][1], ends[1][1]):
-        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 def test_a_head_of_one_s_own_in_a_flat_model_is_the_head():

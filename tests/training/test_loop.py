@@ -6,8 +6,9 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config
 from keras_vit.training import state
-from keras_vit.training.devices import ALONE
+from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.evaluation import measure_model
+from keras_vit.training.loop import Run
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
 
 
@@ -109,3 +110,18 @@ def test_float16_scales_its_loss_and_resumes(tmp_path):
     _, found = fit(tmp_path / "two", recipe, tiny(dtype="mixed_float16"))
     assert what_counts(found) == what_counts(history)
     assert any("dynamic_scale" in name for name in state.newest(tmp_path / "one")[0])
+
+
+def test_a_run_gives_the_rest_of_its_batches(tmp_path):
+    run = Run(RECIPE, tiny(), SOURCE, SOURCE, tmp_path, epoch=1, step=2)
+    assert run.steps == 5 and run.training_batches().cardinality() == 2 * 5 - 2
+    assert run.progress == {"epoch": 1, "step": 2, "history": [], "best": -1.0}
+
+
+@pytest.mark.parametrize("even, parts", [(False, 2), (True, 3)])
+def test_validation_sees_each_image_once(tmp_path, even, parts):
+    run = Run(RECIPE, tiny(), SOURCE, SOURCE.take(slice(0, 12)), tmp_path, place=Place(even=even))
+    batches = [[part.numpy() for part in batch] for batch in run.validation_batches()]
+    assert [len(batch) for batch in batches] == [parts] * 2
+    counted = [int((batch[2] > 0).sum()) if even else len(batch[0]) for batch in batches]
+    assert counted == [8, 4]

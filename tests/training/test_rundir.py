@@ -143,7 +143,7 @@ def test_killed_between_any_two_writes_the_directory_is_claimed_anew(tmp_path, m
 
 def test_what_an_earlier_version_left_when_it_was_killed_is_claimed(tmp_path):
     (tmp_path / rundir.LABELS).write_text("of mine\n")
-    with pytest.raises(ValueError, match="not empty and holds no run"):
+    with pytest.raises(ValueError, match="not empty and contains no run"):
         claimed(tmp_path)
     assert (tmp_path / rundir.LABELS).read_text() == "of mine\n"
     (tmp_path / rundir.LOCK).touch()
@@ -154,7 +154,7 @@ def test_what_an_earlier_version_left_when_it_was_killed_is_claimed(tmp_path):
 @pytest.mark.parametrize("name", ["a\nb", "a\r", "\n"])
 def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, name):
     for start in (rundir.claim, lambda *inputs: rundir.claimed(*inputs).__enter__()):
-        with pytest.raises(ValueError, match="A class name is one line.* Received: "):
+        with pytest.raises(ValueError, match="A class name must be one line.* Received: "):
             start(tmp_path / "run", RECIPE, DATA, ("a", name))
     assert not (tmp_path / "run").exists()
 
@@ -162,16 +162,16 @@ def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, nam
 @pytest.mark.parametrize(
     "file, text, said",
     [
-        (rundir.RECIPE, "[]", "it holds list, no dictionary"),
+        (rundir.RECIPE, "[]", "must contain a dictionary. Received: list"),
         (rundir.RECIPE, '{"name": "x"}', "or of another version: .*'model'"),
         (rundir.RECIPE, '{"name": "x", "model": {}, "colour": 3}', "or of another version: .*'colour'"),
         (rundir.RECIPE, '{"name": "x", "model": {}, "optim": {"speed": 3}}', "or of another version: .*'speed'"),
         (rundir.RECIPE, '{"name": "x", "model": {}, "optim": 3}', "or of another version"),
         (rundir.RECIPE, '{"name": 3, "model": {}}', "or of another version: Recipe.name"),
-        (rundir.DATA, "3", "it holds int, no dictionary"),
+        (rundir.DATA, "3", "must contain a dictionary. Received: int"),
         (rundir.DATA, "", "Expecting value"),
-        (rundir.LABELS, "a\n", "it names 1 classes, of a model with 2"),
-        (rundir.LABELS, "a\nb\nc\n", "it names 3 classes, of a model with 2"),
+        (rundir.LABELS, "a\n", "must name the 2 classes of the model. Received: 1"),
+        (rundir.LABELS, "a\nb\nc\n", "must name the 2 classes of the model. Received: 3"),
     ],
 )
 def test_files_of_something_else_are_named(run, file, text, said):
@@ -186,7 +186,7 @@ def test_files_of_something_else_are_named(run, file, text, said):
 @pytest.mark.parametrize("file", [rundir.RECIPE, rundir.DATA])
 def test_a_run_with_a_file_of_something_else_is_not_resumed(run, file):
     (run / file).write_text("[]")
-    with pytest.raises(ValueError, match=f"{file}' is damaged: it holds list"):
+    with pytest.raises(ValueError, match=f"{file}' is damaged: it must contain a dictionary. Received: list"):
         rundir.claim(run, RECIPE, DATA, ("a", "b"))
 
 
@@ -217,7 +217,7 @@ def test_a_model_whose_states_are_gone_is_not_taken_for_a_new_run_s(run):
     (run / rundir.BEST).rename(run / rundir.MODEL)
     for file in run.glob("state-*"):
         file.unlink()
-    with pytest.raises(ValueError, match=r"model\.keras of a run whose states are gone"):
+    with pytest.raises(ValueError, match=r"model\.keras but no training state to resume from"):
         rundir.claim(run, config.override(RECIPE, {"seed": 3}), DATA, ("a", "b"))
     assert (run / rundir.MODEL).exists()
 
@@ -234,7 +234,7 @@ def test_damaged_files_are_named(run, file):
 def test_what_is_no_run_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     assert not rundir.is_run(tmp_path)
-    with pytest.raises(ValueError, match="not empty and holds no run"):
+    with pytest.raises(ValueError, match="not empty and contains no run"):
         rundir.claim(tmp_path, RECIPE, DATA, ("a", "b"))
     with pytest.raises(FileNotFoundError, match="no model.keras yet"):
         rundir.load(tmp_path, rundir.MODEL)
@@ -264,5 +264,5 @@ def test_a_process_that_does_not_write_leaves_no_trace(tmp_path):
 def test_what_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     inside = rundir.claimed(tmp_path / "file" / "inside", RECIPE, DATA, ("a", "b"))
-    with pytest.raises(OSError, match="inside' is no directory that can be written to: Not a directory"):
+    with pytest.raises(OSError, match="inside' must be a writable directory. Received: Not a directory"):
         inside.__enter__()

@@ -54,7 +54,9 @@ def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path):
         damaged.append(bytes(flipped))
     for content in damaged:
         path.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"state-0000000002-\w+.safetensors' is damaged \(.*\); the one before it"):
+        with pytest.warns(
+            UserWarning, match=r"state-0000000002-\w+.safetensors' is damaged \(.*\); using the one before it"
+        ):
             assert state.newest(tmp_path)[1] == NOTES
 
 
@@ -67,7 +69,7 @@ def test_a_run_goes_on_from_the_one_before_a_damaged_one(tmp_path):
 
 def test_all_damaged_is_said(tmp_path):
     state.save(tmp_path, 1, ARRAYS, NOTES).write_bytes(b"x")
-    said = "Every state in .* is damaged: state-0000000001"
+    said = "Every training state in .* is damaged: state-0000000001"
     with pytest.warns(UserWarning, match="is damaged"), pytest.raises(ValueError, match=said):
         state.newest(tmp_path)
 
@@ -80,7 +82,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_last_state(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, limits[1]))
     try:
         with pytest.raises(
-            OSError, match=r"state after step 2 could not be written.*MB are free.*last good one is state-"
+            OSError, match=r"training state after step 2 could not be written.*MB free.*last good one is state-"
         ):
             state.save(tmp_path, 2, big, NOTES)
     finally:
@@ -91,7 +93,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_last_state(tmp_path):
 
 def test_a_folder_that_is_gone_is_one_sentence(tmp_path):
     with pytest.raises(
-        OSError, match="state after step 2 could not be written to '.*nowhere'.*There is none before it"
+        OSError, match="state after step 2 could not be written to '.*nowhere'.*There is no earlier one"
     ):
         state.save(tmp_path / "nowhere", 2, ARRAYS, NOTES)
 
@@ -101,5 +103,5 @@ def test_variables_of_another_model_are_refused():
     state.assign(variables, {"model/0/kernel": ARRAYS["model/0/kernel"]})
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(variables["model/0/kernel"]), ARRAYS["model/0/kernel"])
     for arrays in ({"model/0/kernel": np.zeros((3, 2))}, {"model/0/other": np.zeros((2, 3))}, {}):
-        with pytest.raises(ValueError, match="another model or optimizer. Different: model/0/"):
+        with pytest.raises(ValueError, match="does not fit this model and optimizer. Different: model/0/"):
             state.assign(variables, arrays)

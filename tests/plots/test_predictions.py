@@ -14,7 +14,7 @@ def test_confusion_counts_images_and_colours_shares(tmp_path):
     np.testing.assert_allclose(axis.images[0].get_array(), [[2 / 3, 0, 1 / 3], [0, 1, 0], [0, 1, 0]])
     assert [text.get_text() for text in axis.texts] == list("201010010")
     assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b", "c"]
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("answer", "truth")
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("predicted class", "true class")
     figure.savefig(tmp_path / "confusion.png")
 
 
@@ -24,7 +24,7 @@ def test_confusion_of_many_classes_stays_readable(tmp_path):
     figure.savefig(tmp_path / "confusion.png")
 
 
-def test_classes_of_least_recall_come_first(tmp_path):
+def test_lowest_recall_comes_first(tmp_path):
     labels, answers = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0])
     measures = per_class(labels, np.eye(3)[answers])
     axis = plots.plot_per_class(measures, ["a", "b", "c"]).axes[0]
@@ -44,7 +44,7 @@ def test_calibration_shows_bins_and_the_error(tmp_path):
     figure.savefig(tmp_path / "calibration.png")
 
 
-def test_roc_tells_the_partial_area(tmp_path):
+def test_roc_shows_the_partial_area(tmp_path):
     labels = RNG.integers(0, 2, 300)
     logits = np.stack([-labels + RNG.normal(size=300), labels + RNG.normal(size=300)], 1)
     figure = plots.plot_roc(labels, logits)
@@ -59,7 +59,7 @@ def test_roc_tells_the_partial_area(tmp_path):
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="2 images and 3 labels"):
         plots.plot_confusion([0, 1, 2], [0, 1])
-    with pytest.raises(ValueError, match="3 classes have as many names"):
+    with pytest.raises(ValueError, match="must name each of 3 classes. Received: 1 class_names"):
         plots.plot_per_class(per_class([0, 1], np.eye(3)[:2]), ["a"])
     with pytest.raises(ValueError, match=r"2 labels, logits of shape \(2, 3\)"):
         plots.plot_roc([0, 1], np.eye(3)[:2])

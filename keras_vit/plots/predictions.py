@@ -1,18 +1,28 @@
-"""Pictures of where a model is right, how sure it is, and what it gets wrong."""
+"""Figures of predictions: which are right, how confident they are, and which classes are confused."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.explain import Calibration
 from keras_vit.explain.answers import confusion
 from keras_vit.metrics import SENSITIVITY, partial_auc
 from keras_vit.plots import canvas
 
-WRITTEN = 20  # classes up to which each cell has its number
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WRITTEN = 20  # up to this number of classes each cell shows its count
 TICKS = 50  # names on an axis, at most
+INK = "#111111"  # black on a light cell: the report turns pure black into the page's text colour
 
 
-def plot_confusion(labels, predictions, class_names=None):
-    """Draws how often each class is answered for each.
+def plot_confusion(
+    labels: Sequence[int], predictions: Sequence[int], class_names: Sequence[str] | None = None
+) -> "Figure":
+    """Draws a confusion matrix.
 
     Args:
         labels: Class indices, `(batch,)`.
@@ -20,10 +30,10 @@ def plot_confusion(labels, predictions, class_names=None):
         class_names: A text for each class, or `None`.
 
     Returns:
-        A `matplotlib.figure.Figure`; colours are shares of the true class's images, numbers are images.
+        A `matplotlib.figure.Figure`. Colours are shares of the true class's images, numbers are images.
 
     Raises:
-        ValueError: If there is not one prediction for each label, or a class without a name.
+        ValueError: If the numbers of labels and predictions, or of classes and names, differ.
     """
     count = int(np.max([*labels, *predictions], initial=0)) + 1 if class_names is None else len(class_names)
     texts = canvas.names(class_names, count)
@@ -36,29 +46,31 @@ def plot_confusion(labels, predictions, class_names=None):
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if count <= WRITTEN:
         for (row, column), images in np.ndenumerate(matrix):
-            colour = "white" if shares[row, column] > 0.5 else "black" if images else "#aaaaaa"
+            colour = "white" if shares[row, column] > 0.5 else INK if images else "#aaaaaa"
             axis.text(column, row, images, ha="center", va="center", fontsize=7, color=colour)
     shown = np.arange(0, count, -(-count // TICKS))
-    axis.set(xticks=shown, yticks=shown, xlabel="answer", ylabel="truth")
+    axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
     axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
     axis.set_yticklabels([texts[i] for i in shown], fontsize=8)
     figure.colorbar(drawn, shrink=0.8, label="share of the true class")
     return figure
 
 
-def plot_per_class(measures, class_names=None, most=40):
-    """Draws precision and recall of each class, the least recall first.
+def plot_per_class(
+    measures: dict[str, np.ndarray], class_names: Sequence[str] | None = None, most: int = 40
+) -> "Figure":
+    """Draws precision and recall of each class, lowest recall first.
 
     Args:
         measures: What `keras_vit.explain.per_class` returns.
         class_names: A text for each class, or `None`.
-        most: How many classes, of least recall, are drawn.
+        most: Number of classes to draw, those with the lowest recall.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: For another number of names.
+        ValueError: If the numbers of classes and names differ.
     """
     recall, precision = measures["recall"], measures["precision"]
     texts = canvas.names(class_names, len(recall))
@@ -75,13 +87,13 @@ def plot_per_class(measures, class_names=None, most=40):
     axis.invert_yaxis()
     axis.grid(alpha=0.3)
     if len(order) < len(recall):
-        axis.set_title(f"the {len(order)} of {len(recall)} classes with the least recall", fontsize=9)
+        axis.set_title(f"the {len(order)} of {len(recall)} classes with the lowest recall", fontsize=9)
     axis.legend(frameon=False, fontsize=8)
     return figure
 
 
-def plot_calibration(calibration):
-    """Draws how often a model is right when it is so sure, and how often it is so sure.
+def plot_calibration(calibration: Calibration) -> "Figure":
+    """Draws a reliability diagram: accuracy by confidence, and the number of images in each bin.
 
     Args:
         calibration: What `keras_vit.explain.calibration` returns.
@@ -93,48 +105,52 @@ def plot_calibration(calibration):
     middles = (np.arange(bins) + 0.5) / bins
     figure = canvas.figure(4.2, 4.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    upper.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="as sure as right")
-    upper.bar(middles, np.nan_to_num(calibration.accuracy), 0.9 / bins, color=canvas.COLOURS[5], label="right")
-    upper.plot(calibration.confidence, calibration.accuracy, "o", color=canvas.COLOURS[0], markersize=4, label="a bin")
+    upper.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="perfectly calibrated")
+    upper.bar(middles, np.nan_to_num(calibration.accuracy), 0.9 / bins, color=canvas.COLOURS[5], label="accuracy")
+    upper.plot(
+        calibration.confidence, calibration.accuracy, "o", color=canvas.COLOURS[0], markersize=4, label="mean of a bin"
+    )
     upper.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
     upper.set_title(f"Expected calibration error {calibration.error:.2%}", fontsize=10)
     upper.legend(frameon=False, fontsize=8, loc="upper left")
     lower.bar(middles, calibration.count, 0.9 / bins, color="#888888")
-    lower.set(xlabel="probability of the answer", ylabel="images", yscale="log", ylim=(0.5, None))
+    lower.set(xlabel="confidence", ylabel="images", yscale="log", ylim=(0.5, None))
     return figure
 
 
-def plot_roc(labels, logits):
-    """Draws sensitivity against false alarms for two classes, and the area where sensitivity is above 80 %.
+def plot_roc(labels: Sequence[int], logits: np.ndarray) -> "Figure":
+    """Draws the ROC curve of two classes, and the partial area where sensitivity is above 80 %.
 
-    The metric of the ISIC 2024 challenge, `partial_auc` in a recipe's `metrics`; the second class is the one to be
-    found.
+    This area is the metric of the ISIC 2024 challenge, `partial_auc` in a recipe's `metrics`. The second class is the
+    positive one.
 
     Args:
-        labels: 0 or 1 for each image, `(batch,)`, of both kinds.
+        labels: 0 or 1 for each image, `(batch,)`; both must occur.
         logits: Array, `(batch, 2)`.
 
     Returns:
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: For another number of classes.
+        ValueError: If there are not two classes.
     """
     from sklearn.metrics import roc_curve
 
     labels, logits = np.asarray(labels), np.asarray(logits, "float64")
     if logits.shape != (len(labels), 2):
-        raise ValueError(f"Each label has two logits. Received: {len(labels)} labels, logits of shape {logits.shape}")
+        raise ValueError(
+            f"`logits` must have the shape (batch, 2). Received: {len(labels)} labels, logits of shape {logits.shape}"
+        )
     area = partial_auc(logits, labels)
     false, true, _ = roc_curve(labels, logits[:, 1] - logits[:, 0])
     figure = canvas.figure(4.2, 4)
     axis = figure.subplots()
-    axis.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="by chance")
+    axis.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="chance")
     axis.plot(false, true, color=canvas.COLOURS[0], label="model")
     every = np.linspace(0, 1, 501)
     part = np.maximum(np.interp(every, false, true), SENSITIVITY)
     axis.fill_between(every, SENSITIVITY, part, color=canvas.COLOURS[5], alpha=0.5, lw=0)
-    axis.set(xlabel="false positives, share of the others", ylabel="true positives (sensitivity)", aspect="equal")
+    axis.set(xlabel="false positive rate", ylabel="true positive rate (sensitivity)", aspect="equal")
     axis.set_title(f"Area above {SENSITIVITY:.0%} sensitivity: {area:.3f} of {1 - SENSITIVITY:.1f}", fontsize=10)
     axis.grid(alpha=0.3)
     axis.legend(frameon=False, fontsize=8, loc="lower right")

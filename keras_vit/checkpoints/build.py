@@ -1,0 +1,84 @@
+"""Builds the model that a checkpoint describes, with the caller's changes."""
+
+import keras
+
+from keras_vit import checks
+from keras_vit.checkpoints import adapt, tables
+from keras_vit.checkpoints.inputs import POSITION
+from keras_vit.checkpoints.match import matching
+from keras_vit.models import vit
+from keras_vit.variants import SIZES, VARIANTS
+
+
+def build(arguments):
+    """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
+    stem = arguments["stem"]
+    return vit(None, **{**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem})
+
+
+def model_arguments(description, checkpoint, grid, overrides):
+    """Returns all of `vit`'s arguments: what the checkpoint says, completed, with the caller's overrides.
+
+    Args:
+        description: Its `Description`.
+        checkpoint: An open `Checkpoint`.
+        grid: `(rows, columns)` of the source's patches, if the caller passed it.
+        overrides: Arguments of `vit` that the caller passed.
+
+    Raises:
+        ValueError: If an argument is neither in the checkpoint nor passed.
+    """
+    stated, origins = description.arguments, description.origins
+    arguments = {**stated, **overrides}
+    for name, why in origins.items():
+        if isinstance(why, tables.Missing) and name not in overrides:
+            raise ValueError(f"{why} Received: {str(checkpoint.path)!r}")
+    stem = None if stated.get("stem") is None else _new_stem(stated["stem"], arguments)
+    arguments.update({} if "stem" in overrides else {"stem": stem})
+    for name in {"mean", "std"} - set(overrides):
+        arguments[name] = adapt.statistics(stated[name], arguments["channels"])
+    grid = grid or description.grid
+    table = next(matching(description.form, POSITION, {})).theirs[0]
+    if stated.get("position", "learned") == "learned" and table in description.names:
+        count = tables.need({table: checkpoint.shape(description.names[table])}, table, 3)[1]
+        registers = stated.get("registers", 0)
+        prefix = int(stated.get("class_token", True)) + int(stated.get("distilled", False)) + registers
+        sizes = {"image_size": arguments.get("image_size"), "channels": arguments["channels"], "stem": stem}
+        likely = tables.grid({**stated, **sizes}) if "image_size" in overrides else None
+        cover, grid = adapt.covered(count, prefix, registers, grid, likely, stated.get("class_position"))
+        if arguments.get("class_position") is None:
+            arguments["class_position"] = cover == prefix
+    if grid and "image_size" not in overrides and (stem is None or "image_size" not in stated):
+        # timm leaves the edge of an image out if patches do not divide its size.
+        arguments["image_size"] = tuple(side * step for side, step in zip(grid, tables.stride(stated)))
+    arguments.setdefault("name", _variant_name(arguments))
+    return {k: v for k, v in arguments.items() if v is not None or k != "class_position"}
+
+
+def full_size(stated, arguments):
+    """Returns the size that a source resizes images to if their last rows and columns make no patch, as `full_size`.
+
+    timm resizes to 384 pixels for patches of 14, and the model sees 378. Returns `{}` if patches divide the size.
+    """
+    if "image_size" not in stated:
+        return {}
+    full, seen = (checks.pair("image_size", each["image_size"]) for each in (stated, arguments))
+    cut = full != seen and all(0 <= f - s < step for f, s, step in zip(full, seen, tables.stride(arguments)))
+    return {"full_size": list(full)} if cut else {}
+
+
+def _variant_name(arguments):
+    """Returns the name that `vit` gives a model of a published size, else `None`."""
+    sizes = [arguments[name] for name in SIZES]
+    row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
+    step = set(checks.pair("patch_size", arguments["patch_size"]))
+    return f"vit_{row}_{min(step)}" if row and arguments["stem"] is None and len(step) == 1 else None
+
+
+def _new_stem(stem, arguments):
+    """Returns a copy of a stem, without its weights, for a model with these arguments."""
+    if isinstance(stem, keras.Model):
+        shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
+        return keras.models.clone_model(stem, input_tensors=keras.Input(shape))
+    dtype = {"dtype": arguments["dtype"]} if "dtype" in arguments else {}
+    return type(stem).from_config({**stem.get_config(), **dtype})

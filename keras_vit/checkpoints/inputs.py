@@ -1,0 +1,105 @@
+"""Fits weights to a model's image size, patch size and channels: the first kernel, the patches', the positions."""
+
+import numpy as np
+
+from keras_vit.checkpoints import adapt
+from keras_vit.checkpoints.tables import grid
+from keras_vit.resampling import resize_patches
+
+TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
+POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
+
+
+def stem_kernel_path(arguments):
+    """Returns the path of the stem's first kernel, which reads the images' channels; `None` without a stem."""
+    weights = [] if arguments["stem"] is None else arguments["stem"].weights
+    return next((weight.path for weight in weights if len(weight.shape) == 4), None)
+
+
+def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position):
+    """Replaces the steps of a plan that depend on the model's input; see `match.plan` for the arguments."""
+    root = stem_kernel_path(arguments)
+    if root in steps:
+        shape = next(tuple(v.shape) for v in model.weights if v.path == root)
+        steps[root] = _stem_kernel(steps[root], shape, checkpoint)
+    steps[PROJECTION] = _projection(steps[PROJECTION], model, arguments, checkpoint, form, options)
+    if POSITION in steps:
+        method, source_grid = options.resample or form.resample, options.grid or source_grid
+        _position(steps, model, arguments, checkpoint, method, source_grid, class_position)
+
+
+def dummy(shape):
+    """Returns an array of a shape that takes no memory."""
+    return np.broadcast_to(np.float32(0), tuple(shape))
+
+
+def _kernel_shape(step, checkpoint):
+    """Returns a convolution's shape as (height, width, channels, out)."""
+    shape = checkpoint.shape(step.places[0])
+    if len(shape) != 4:
+        raise ValueError(f"{step.places[0]} of {str(checkpoint.path)!r} must have 4 axes. Received: shape={shape}")
+    return step.form.read([dummy(shape)], None)[0].shape
+
+
+def _stem_kernel(step, wanted, checkpoint):
+    shape = _kernel_shape(step, checkpoint)
+    if shape[:2] + shape[3:] != wanted[:2] + wanted[3:]:
+        raise ValueError(f"The stem's first kernel is {shape} in {str(checkpoint.path)!r}, not {wanted}.")
+    adapt.channels(dummy(shape), wanted[2])  # raises if they cannot be adapted
+    return step._replace(read=lambda: [adapt.channels(step.read()[0], wanted[2])])
+
+
+def _projection(step, model, arguments, checkpoint, form, options):
+    """Resizes the patches' kernel to the model's channels and patch size, and flattens it."""
+    *patch, channels, width = _kernel_shape(step, checkpoint)
+    patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
+    wanted_channels = model.get_layer("patches").input.shape[-1]
+    if width != arguments["width"] or (stem is not None and channels != wanted_channels):
+        raise ValueError(
+            f"{str(checkpoint.path)!r} projects {channels} channels to {width}, "
+            f"and the model {wanted_channels} to {arguments['width']}."
+        )
+    if patch != wanted and options.patches == "require":
+        raise ValueError(
+            f"{str(checkpoint.path)!r} has patches of {patch[0]} x {patch[1]} pixels, and the model of "
+            f"{wanted[0]} x {wanted[1]}. Pass patches='resize' to resample the kernels."
+        )
+    adapt.channels(dummy((1, 1, channels, 1)), wanted_channels)  # raises if they cannot be adapted
+    method = form.resample_patches if options.patches == "resize" else options.patches
+
+    def read():
+        kernel = adapt.channels(step.read()[0], wanted_channels)
+        kernel = kernel if patch == wanted else resize_patches(kernel, wanted, method)
+        return [kernel.reshape(-1, width)]  # (patch height * width * channels, width)
+
+    return step._replace(read=read)
+
+
+def _position(steps, model, arguments, checkpoint, method, source_grid, class_position):
+    """Resamples positions to the model's grid.
+
+    Positions of prefix tokens stay in the table if the model's table covers them, else are added to the tokens.
+    """
+    step, encoder = steps[POSITION], model.get_layer("encoder")
+    shape, prefix, target = checkpoint.shape(step.places[0]), encoder.num_prefix, grid(arguments)
+    if len(shape) != 3 or shape[0] != 1 or shape[2] != encoder.width:
+        raise ValueError(
+            f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."
+        )
+    cover, source = adapt.covered(shape[1], prefix, encoder.registers, source_grid, target, class_position)
+
+    def parts():
+        return adapt.table(step.read()[0], prefix, cover, source, target, method)
+
+    if encoder.class_position:
+        steps[POSITION] = step._replace(read=lambda: [np.concatenate(parts(), axis=1)])
+        return
+    steps[POSITION] = step._replace(read=lambda: [parts()[1]])
+    start = 0
+    for path in (path for path in TOKENS if path in steps and cover):
+        token, count = steps[path], checkpoint.shape(steps[path].places[0])[1]
+        steps[path] = token._replace(
+            places=token.places + step.places,
+            read=lambda token=token, at=slice(start, start + count): [token.read()[0] + parts()[0][:, at]],
+        )
+        start += count

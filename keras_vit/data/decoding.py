@@ -1,0 +1,51 @@
+"""Decoding of image files inside tf.data; `keras_vit.images` finds the same pixels without TensorFlow."""
+
+import tensorflow as tf
+
+
+def decode(item, channels):
+    """Decodes a JPEG, PNG, BMP, GIF (first frame) or WebP (first frame).
+
+    Palettes and CMYK become colours. Alpha is dropped. Of 16 bits the upper eight are kept. EXIF rotation is not
+    applied.
+
+    Args:
+        item: A scalar string, an encoded image; or pixels, which are returned as they are.
+        channels: 1 (grey) or 3 (colour).
+
+    Returns:
+        uint8 tensor, `(height, width, channels)`.
+    """
+    if item.dtype != tf.string:
+        return item
+    head = tf.strings.substr(tf.strings.join([tf.strings.substr(item, 0, 32), b"\0" * 32]), 0, 32)
+    is_webp = (tf.strings.substr(head, 0, 4) == b"RIFF") & (tf.strings.substr(head, 8, 4) == b"WEBP")
+    image = tf.cond(is_webp, lambda: _decode_webp(item, head), lambda: _decode_first_frame(item, 3))
+    image.set_shape((None, None, 3))
+    return tf.image.rgb_to_grayscale(image) if channels == 1 else image
+
+
+def error_reason(error):
+    """Returns the first line of a TensorFlow error, without the names of operations."""
+    return str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines()[0]
+
+
+def _decode_first_frame(item, channels):
+    return tf.io.decode_image(item, channels=channels, expand_animations=False)
+
+
+def _decode_webp(item, head):
+    """Decodes a WebP. TensorFlow needs four channels for alpha, and reads only animations marked as having alpha."""
+    flags, kind = tf.cast(tf.io.decode_raw(head, "uint8"), "int32"), tf.strings.substr(head, 12, 4)
+    extended, lossless = kind == b"VP8X", kind == b"VP8L"
+    alpha = (extended & (flags[20] & 0x10 > 0)) | (lossless & (flags[24] & 0x10 > 0))
+
+    def decode_animation():
+        flag = tf.gather([bytes([number]) for number in range(256)], flags[20] | 0x10)
+        rest = tf.strings.substr(item, 21, tf.strings.length(item) - 21)
+        return _decode_first_frame(tf.strings.join([tf.strings.substr(item, 0, 20), flag, rest]), 4)[..., :3]
+
+    def decode_still():
+        return tf.cond(alpha, lambda: _decode_first_frame(item, 4)[..., :3], lambda: _decode_first_frame(item, 3))
+
+    return tf.cond(extended & (flags[20] & 2 > 0), decode_animation, decode_still)

@@ -1,0 +1,34 @@
+"""Image files outside a data set, as evaluation sees them."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit.config import Data
+from keras_vit.data import crops
+from keras_vit.data.decoding import error_reason
+from keras_vit.images import encoded
+
+
+def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
+    """Returns image files as evaluation sees them.
+
+    Args:
+        paths: Paths of image files.
+        size: `(height, width, channels)`.
+        data: A `keras_vit.config.Data`, which determines how images are resized.
+
+    Returns:
+        float32 array, `(files, height, width, channels)`, 0..255.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If a file cannot be read as an image.
+    """
+    images = []
+    for path in paths:
+        item = tf.constant(encoded(path))
+        try:
+            images.append(crops.evaluation_image(item, size, data).numpy())
+        except tf.errors.OpError as error:
+            raise ValueError(f"{str(path)!r} cannot be read as an image: {error_reason(error)}") from None
+    return np.stack(images)

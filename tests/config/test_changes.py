@@ -1,0 +1,63 @@
+import pytest
+
+from keras_vit import config
+from keras_vit.config import Optim, Recipe, Weights
+
+pytestmark = pytest.mark.backend
+
+RECIPE = Recipe(name="x", model={"width": 8, "image_size": (4, 6)}, weights=Weights("a.keras", "0" * 64))
+
+
+def test_override_changes_one_value_and_leaves_the_rest():
+    changed = config.override(RECIPE, {"optim.learning_rate": 1, "model.depth": 2, "seed": 5, "data.limit": None})
+    assert (changed.optim.learning_rate, changed.model["depth"], changed.model["width"], changed.seed) == (1, 2, 8, 5)
+    assert changed.augment == RECIPE.augment and RECIPE.optim.learning_rate == 1e-3
+
+
+@pytest.mark.parametrize(
+    "changes, error, said",
+    [
+        ({"optim.epoch": 3}, ValueError, "'optim.epoch'. Did you mean 'optim.epochs'"),
+        ({"epochs": 3}, ValueError, "'epochs'. Did you mean 'optim.epochs'"),
+        ({"optim": 3}, ValueError, "'optim'"),
+        ({"reached.minutes": 3}, ValueError, "'reached.minutes'"),
+        ({"optim.epochs": 3.5}, TypeError, "Optim.epochs must be int. Received: 3.5"),
+        ({"optim.epochs": True}, TypeError, "Received: True"),
+        ({"optim.epochs": "three"}, TypeError, "Received: 'three'"),
+        ({"optim.epochs": 0}, ValueError, "Optim.epochs must be at least 1.*Received: 0"),
+        ({"optim.clip_norm": "big"}, TypeError, "Received: 'big'"),
+        ({"optim.learning_rate": float("nan")}, ValueError, "Received: nan"),
+        ({"augment.flip": 1}, TypeError, "Augment.flip must be bool. Received: 1"),
+        ({"augment.erase": 1.0}, ValueError, "below 1"),
+        ({"data.bad_images": "ignore"}, TypeError, "Received: 'ignore'"),
+        ({"seed": "a"}, TypeError, "Recipe.seed must be int"),
+    ],
+)
+def test_bad_changes_are_named(changes, error, said):
+    with pytest.raises(error, match=said):
+        config.override(RECIPE, changes)
+
+
+def test_parse_reads_python_values():
+    words = [
+        "optim.epochs=3",
+        "optim.learning_rate=1e-3",
+        "augment.flip=true",
+        "model.image_size=(28, 28)",
+        "data.limit=None",
+    ]
+    words += ["data.train=train[:90%]", "data.source=folder:/a=b"]
+    assert list(config.parse(words).values()) == [3, 1e-3, True, (28, 28), None, "train[:90%]", "folder:/a=b"]
+    with pytest.raises(ValueError, match="Received: 'epochs'"):
+        config.parse(["epochs"])
+
+
+def test_smoke_is_two_steps():
+    smoke = config.smoke(RECIPE)
+    assert smoke.data.limit // smoke.data.batch_size == 2 and smoke.optim.epochs == 1
+
+
+def test_smoke_needs_no_weights_and_one_block():
+    short = config.smoke(Recipe(name="x", model={"weights": "a.npz", "depth": 12}, optim=Optim(accumulate=8)))
+    assert short.model["weights"] is None and short.model["depth"] == 1
+    assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)

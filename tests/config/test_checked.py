@@ -1,0 +1,50 @@
+import pytest
+
+import keras_vit
+from keras_vit import config
+from keras_vit.config import Augment, Optim, Recipe, Weights
+
+pytestmark = pytest.mark.backend
+
+RECIPE = Recipe(name="x", model={"width": 8, "image_size": (4, 6)}, weights=Weights("a.keras", "0" * 64))
+
+
+@pytest.mark.parametrize("kind, name, low, high", [
+    (Augment, "crop_area", 1e-3, 1), (Optim, "layer_decay", 1e-3, 1), (Augment, "magnitude", 0, 30),
+])  # fmt: skip
+def test_ranges_hold_their_ends(kind, name, low, high):
+    for value in (float(low), float(high)):
+        assert getattr(kind(**{name: value}), name) == value
+    with pytest.raises(ValueError, match=f"must be at least {low} and at most {high}. Received"):
+        kind(**{name: high + 1e-4})
+
+
+def test_a_recipe_is_shown_a_line_a_setting():
+    recipe = config.Recipe(
+        name="x",
+        model={"variant": "Ti/4", "image_size": (4, 4)},
+        data=config.Data(source="digits", batch_size=8),
+        optim=config.Optim(learning_rate=3e-4, layer_decay=0.75),
+        metrics=("balanced_accuracy",),
+    )
+    assert (
+        repr(recipe)
+        == """Recipe(
+    name='x',
+    model={
+        'variant': 'Ti/4',
+        'image_size': (4, 4),
+    },
+    data=Data(
+        batch_size=8,
+    ),
+    optim=Optim(
+        learning_rate=0.0003,
+        layer_decay=0.75,
+    ),
+    metrics=('balanced_accuracy',),
+)"""
+    )
+    for name in keras_vit.list_recipes():
+        known = keras_vit.load_recipe(name)
+        assert eval(repr(known), vars(config)) == known
