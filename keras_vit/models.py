@@ -71,7 +71,7 @@ def vit(
     checks.rate(stochastic_depth=stochastic_depth)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
     if pooling == "token" and not class_token:
-        raise ValueError("pooling='token' needs the class token. Received: class_token=False")
+        raise ValueError(f"pooling='token' needs the class token. Received: class_token={class_token!r}")
     if distilled and (pooling != "token" or final_norm == "after"):
         raise ValueError(
             "A distilled model needs pooling='token' and the final norm before it. "

@@ -116,9 +116,10 @@ def _as_change(option, value):
     from keras_vit.commands.quiet import quiet
 
     with quiet():  # imports Keras
-        from keras_vit import config, vit
+        from keras_vit import config
+        from keras_vit.pretrained import DEFAULTS
 
-    recipe = config.Recipe(name="any", model=dict.fromkeys(inspect.signature(vit).parameters))
+    recipe = config.Recipe(name="any", model=dict.fromkeys(DEFAULTS))
     last = option.lstrip("-").replace("-", "_")
     changes = [f"{name}={value or 'VALUE'}" for name in config.names(recipe) if name.rpartition(".")[2] == last]
     return f"Write {' or '.join(changes)}." if changes else None
