@@ -35,7 +35,7 @@ def test_evaluate_export_and_evaluate_again(run):
 
 
 def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
-    with pytest.warns(UserWarning, match="rough: 8"):  # all that this run trained on
+    with pytest.warns(UserWarning, match="is rough. Received: 8"):  # all that this run trained on
         reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True)
     assert [pathlib.Path(r.path).name for r in reports] == [
         "saved_model", "model.tflite", "model-dynamic.tflite", "model-int8.tflite", "model.onnx"

@@ -110,7 +110,7 @@ def test_other_data_is_refused(run, tmp_path):
     with pytest.raises(ValueError, match="a run on other data"):
         runs.fit(small(), run, train=arrays, validation=arrays, verbose=0)
     runs.fit(small(), tmp_path / "arrays", train=arrays, validation=arrays, verbose=0)
-    with pytest.raises(ValueError, match="made on arrays"):
+    with pytest.raises(ValueError, match="trained on arrays"):
         results.evaluate(tmp_path / "arrays")
     assert 0 <= results.evaluate(tmp_path / "arrays", arrays=arrays).popitem()[1]["accuracy"] <= 1
     with pytest.raises(ValueError, match="must be a pair .*Received: ndarray"):

@@ -112,7 +112,7 @@ def test_as_weights_of_a_variant_and_of_a_stem(convolutions, tmp_path):
     small = vit("mu/4", image_size=24, num_classes=6)
     small.save(tmp_path / "small.keras")
     assert_same_weights(weights(keras_vit.vit("mu/4", weights=tmp_path / "small.keras")), weights(small))
-    with pytest.raises(ValueError, match="not of a mu/8"):
+    with pytest.raises(ValueError, match="must belong to mu/8"):
         keras_vit.vit("mu/8", weights=tmp_path / "small.keras")
 
 

@@ -72,7 +72,7 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
     capsys.readouterr()
     for words in (["evaluate"], ["report"], ["explain"], ["export", "--quantize", "int8", "--overwrite"]):
         command(words[0], "mine.keras", *words[1:], status=2)
-        assert "Pass that directory, or " in capsys.readouterr().err
+        assert "Pass a run directory, or " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

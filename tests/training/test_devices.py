@@ -108,9 +108,11 @@ def test_on_jax_weights_are_split_and_so_is_what_the_optimizer_holds(on_jax):
 @needs_jax
 def test_on_jax_what_cannot_be_shared_evenly_is_refused(on_jax):
     said = on_jax[0]["said"]
-    assert said["batch"].endswith("evenly among 4 copies of the model. Received: data.batch_size=18")
-    assert said["parts"].endswith("the 4 devices, 4 in each process, evenly. Received: model_parallel=3")
-    assert said["width"].startswith("block_0/mlp/fc1/kernel of shape (16, 31) cannot be split evenly")
+    assert (
+        said["batch"] == "data.batch_size must be a multiple of 4, the number of replicas. Received: data.batch_size=18"
+    )
+    assert said["parts"].endswith("must divide 4, the number of devices (4 per process). Received: model_parallel=3")
+    assert "mlp_dim: block_0/mlp/fc1/kernel has the shape (16, 31)" in said["width"]
 
 
 @needs_jax
@@ -120,8 +122,8 @@ def test_two_processes_lose_one_go_on_are_stopped_and_end_as_one_device_does(on_
     assert second.returncode == -signal.SIGKILL
     assert first.returncode == 1  # in the end: nothing waits for the lost one
     last = errors.strip().splitlines()[-1]
-    assert last.startswith("RuntimeError: Of the 2 processes that train together one was lost (")
-    assert last.endswith("The same command, started again for all of them, goes on from the last state that was saved.")
+    assert last.startswith("RuntimeError: One of the 2 processes was lost (")
+    assert last.endswith("Start the same command again for all of them to resume from the last training state.")
     assert state.newest(tmp_path / "pair")[1]["step"] == 2
 
     found = []
@@ -139,22 +141,26 @@ def test_on_tensorflow_two_devices_train_as_one_does(tmp_path):
     assert found["backend"] == "tensorflow" and found["answers"] == [3, 10]
     assert same(tmp_path / "data", tmp_path / "one")
     for name in ("accumulate", "distill"):
-        assert "on KERAS_BACKEND=jax" in found["said"][name] and "2 devices" in found["said"][name]
+        assert "need" in found["said"][name] and "2 devices" in found["said"][name]
     assert "with dtype=mixed_bfloat16 or float32. Received: mixed_float16, 2 devices" in found["said"]["float16"]
-    assert "evenly among 2 copies" in found["said"]["batch"]
+    assert "a multiple of 2, the number of replicas" in found["said"]["batch"]
 
 
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="what TensorFlow refuses")
 @pytest.mark.parametrize(
     "changes, environment, match",
     [
-        ({"distribute": "model", "model_parallel": 2}, {}, "split on KERAS_BACKEND=jax.*distribute=model"),
+        (
+            {"distribute": "model", "model_parallel": 2},
+            {},
+            "distribute=model needs KERAS_BACKEND=jax. Received: KERAS_BACKEND=tensorflow",
+        ),
         (
             {"distribute": "data"},
             {"TF_CONFIG": '{"cluster": {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}}'},
-            "processes train on KERAS_BACKEND=jax.*2 workers",
+            "Several processes need KERAS_BACKEND=jax.*2 workers",
         ),
-        ({"distribute": "data"}, {"TPU_NAME": "local"}, "TPUs train on KERAS_BACKEND=jax"),
+        ({"distribute": "data"}, {"TPU_NAME": "local"}, "TPUs need KERAS_BACKEND=jax"),
     ],
 )
 def test_what_tensorflow_does_not_do_right_names_jax(changes, environment, match, monkeypatch):
@@ -170,7 +176,9 @@ def test_what_makes_no_sense_is_refused_and_one_device_just_trains(monkeypatch):
     if not tf.config.list_physical_devices("GPU"):
         assert devices.start(config.override(processes.RECIPE, {"distribute": "data"})) is devices.ALONE
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    with pytest.raises(ValueError, match="KERAS_BACKEND=jax. Received: distribute=data on torch"):
+    with pytest.raises(
+        ValueError, match="KERAS_BACKEND=jax or tensorflow. Received: distribute=data, KERAS_BACKEND=torch"
+    ):
         devices.start(config.override(processes.RECIPE, {"distribute": "data"}))
 
 
@@ -205,7 +213,7 @@ def test_processes_that_used_jax_before_they_met_are_told_so(monkeypatch):
 
     monkeypatch.setenv("KERAS_DISTRIBUTION_NUM_PROCESSES", "2")
     monkeypatch.setattr(keras.distribution, "initialize", initialize)
-    with pytest.raises(RuntimeError, match="find each other before JAX is used"):
+    with pytest.raises(RuntimeError, match="must be connected before JAX is used"):
         devices._join(types.SimpleNamespace(distributed=types.SimpleNamespace(is_initialized=lambda: False)))
 
 
