@@ -107,7 +107,10 @@ NO_SUCH_MODEL = [
         {"google": "no name for block_0/scale1/gamma", "huggingface": "no name for block_0/scale1"},
     ),
     (dict(registers=2), {"google": "no name for encoder/register_tokens", "huggingface": "no model with registers=2"}),
-    (dict(swiglu=True), {"google": "no model with mlp_dim=48, swiglu=True", "huggingface": "no model with mlp_dim=48, swiglu=True"}),
+    (
+        dict(swiglu=True),
+        {"google": "no model with mlp_dim=48, swiglu=True", "huggingface": "no model with mlp_dim=48, swiglu=True"},
+    ),
     (dict(pooling="gap", final_norm="after"), {"google": "no model with final_norm='after'"}),
     (dict(position=None), {"google": "no model with position=None"}),
     (dict(representation_size=8), {"timm": "no name for pre_logits"}),

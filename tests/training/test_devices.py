@@ -142,7 +142,10 @@ def test_on_tensorflow_two_devices_train_as_one_does(tmp_path):
     assert same(tmp_path / "data", tmp_path / "one")
     for name in ("accumulate", "distill"):
         assert "need" in found["said"][name] and "2 devices" in found["said"][name]
-    assert "with dtype=mixed_bfloat16 or float32. Received: mixed_float16, 2 devices" in found["said"]["float16"]
+    assert (
+        "need dtype=mixed_bfloat16 or float32 on TensorFlow. Received: mixed_float16, 2 devices"
+        in found["said"]["float16"]
+    )
     assert "a multiple of 2, the number of replicas" in found["said"]["batch"]
 
 
