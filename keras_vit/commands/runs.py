@@ -9,7 +9,7 @@ Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
 def measure(run: Run, *, split: Text = None) -> None:
-    """Measure a trained model, and what was exported beside it, on the test split.
+    """Evaluate a trained model and its exports on the test split.
 
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.

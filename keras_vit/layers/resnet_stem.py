@@ -114,7 +114,7 @@ class ResNetStem(keras.layers.Layer):
 
 
 class _Bottleneck(keras.layers.Layer):
-    """1 x 1, 3 x 3 and 1 x 1 convolution beside a shortcut; ReLU after the sum."""
+    """1 x 1, 3 x 3 and 1 x 1 convolutions, a shortcut around them, and a ReLU after the sum."""
 
     def __init__(self, filters, stride, conv, norm, **kwargs):
         super().__init__(**kwargs)

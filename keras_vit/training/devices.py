@@ -171,9 +171,9 @@ class _Split(keras.distribution.ModelParallel):
 
 def _join(jax):
     """Connects this process to its group, if the variables of `keras.distribution` or Slurm define one."""
-    told = any(name.startswith("KERAS_DISTRIBUTION_") for name in os.environ)
+    by_keras = any(name.startswith("KERAS_DISTRIBUTION_") for name in os.environ)
     by_slurm = all(name in os.environ for name in SLURM) and int(os.environ["SLURM_NTASKS"]) > 1
-    if jax.distributed.is_initialized() or not (told or by_slurm):
+    if jax.distributed.is_initialized() or not (by_keras or by_slurm):
         return
     try:
         keras.distribution.initialize()

@@ -115,6 +115,7 @@ def test_on_jax_what_cannot_be_shared_evenly_is_refused(on_jax):
     assert "mlp_dim: block_0/mlp/fc1/kernel has the shape (16, 31)" in said["width"]
 
 
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 @needs_jax
 def test_two_processes_lose_one_go_on_are_stopped_and_end_as_one_device_does(on_jax, tmp_path):
     _, folder = on_jax
