@@ -19,8 +19,14 @@ from keras_vit.labels import labels_beside
 from keras_vit.pretrained import DEFAULTS, vit
 from keras_vit.training.remat import rematerialised
 
-_HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")  # leave the trained function as it is
-_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # to which trained weights are adapted
+_HARMLESS = (
+    "dtype",
+    "name",
+    "dropout",
+    "attention_dropout",
+    "stochastic_depth",
+)  # may differ: the same function
+_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # may differ: weights are adapted
 
 
 def list_recipes() -> list[str]:
@@ -96,7 +102,7 @@ def check_recipe(recipe):
     try:
         json.dumps(recipe.model)
     except TypeError:
-        raise ValueError(f"A recipe's `model` must contain values for JSON only. Received: {recipe.model}") from None
+        raise ValueError(f"A recipe's `model` must contain only JSON values. Received: {recipe.model}") from None
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
@@ -106,7 +112,9 @@ def check_recipe(recipe):
     image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
         if pixels is not None and pixels < min(image):
-            raise ValueError(f"{name} must be at least {min(image)}, the pixels that are cut out. Received: {pixels}")
+            raise ValueError(
+                f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
+            )
     if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
         raise ValueError(
             "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
@@ -145,7 +153,7 @@ def from_recipe(
     recipe = config.override(name, changes or {}) if isinstance(name, config.Recipe) else load_recipe(name, changes)
     arguments = dict(check_recipe(recipe).model)
     arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
-    arguments.setdefault("channels", 3)  # whatever the number of the weights'
+    arguments.setdefault("channels", 3)  # even if `weights` were trained with another number
     path = weights_path(recipe, _ADAPTED) if pretrained else None
     if path:
         arguments.pop("weights", None)

@@ -1,6 +1,6 @@
 """Every private attribute of Keras, TensorFlow and LiteRT that this package needs, one function each.
 
-`setup` bounds the versions of these libraries by those that the tests of this file were run with.
+`pyproject.toml` bounds the versions of these libraries by those that the tests of this file were run with.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -134,7 +134,7 @@ def vit(
     if num_classes:
         outputs = _head(num_classes, "head")(pooled)  # (batch, classes)
     if num_classes and distilled:
-        second = TokenPool("first", num_prefix=1, name="pool_distilled", dtype=dtype)(x)  # the token after the class's
+        second = TokenPool("first", num_prefix=1, name="pool_distilled", dtype=dtype)(x)  # the distillation token
         both = [outputs, _head(num_classes, "head_distilled")(second)]
         outputs = keras.layers.Average(name="logits", dtype="float32")(both)
 

@@ -1,4 +1,4 @@
-"""Fitting a recipe: its data, its model, and the run that trains one on the other."""
+"""Trains the model of a recipe on its data."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validat
         validation: Likewise.
 
     Returns:
-        Two `tf.data.Dataset`s of `(images, one-hot labels)`.
+        Two `tf.data.Dataset`s of `(images, labels)`; each row of the labels, `(batch, classes)`, sums to one.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit the model.
@@ -96,12 +96,12 @@ def fit(
         run = Run(recipe, model, *sources, folder, distillation.teacher_of(recipe, teacher, model, place), place)
         with rundir.claimed(folder, recipe, identity, sources[0].class_names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
-            model = finished_model(run)
+            model = save_final_model(run)
     return model, history
 
 
-def finished_model(run):
-    """Writes `model.keras`, unless it is there, and returns the model, whole in every process."""
+def save_final_model(run):
+    """Saves `model.keras` if it is missing, and returns the model with all its weights in every process."""
     from keras_vit.training.saving import save_trained
 
     path = run.folder / rundir.MODEL
@@ -110,11 +110,13 @@ def finished_model(run):
         save_trained(run.model, run.model, path, run.place.writes)
     if run.place.processes == 1:
         return run.model
-    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))  # its weights are spread over them
+    return finetuning.plain_copy(
+        run.model, finetuning.merged_values(run.model)
+    )  # its weights are sharded over the processes
 
 
 def read_recipe(recipe):
-    """Returns a `Recipe` from itself or its name, checked."""
+    """Returns a checked `Recipe`, loaded if `recipe` is a name."""
     return check_recipe(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
 
 
@@ -131,7 +133,7 @@ def sources_of(recipe, train=None, validation=None):
     shape, num_classes = image_shape(recipe), arguments_of_model(recipe)["num_classes"]
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
-        raise ValueError(f"`train` and `validation` must be given both, or neither. Received: `{only}` alone")
+        raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
         found = [sources.check_fits(sources.load(recipe.data, split), shape, num_classes) for split in splits]
@@ -143,7 +145,7 @@ def sources_of(recipe, train=None, validation=None):
 
 
 def identity_of(train, validation, arrays):
-    """Returns the dictionary that tells a run's data from any other: hashes of images and labels."""
+    """Returns a dictionary of hashes that identifies the run's data."""
     from keras_vit.data import inspection
 
     hashes = {"arrays": arrays, "train": train.fingerprint(), "validation": validation.fingerprint()}
@@ -161,5 +163,5 @@ def check_model(model, source):
 
 def _tensorboard(workdir):
     if importlib.util.find_spec("tensorboard") is None:
-        raise ImportError("The logs need TensorBoard, which is not installed: pip install tensorboard.")
+        raise ImportError("`tensorboard=True` needs TensorBoard, which is not installed: pip install tensorboard.")
     return keras.callbacks.TensorBoard(str(workdir / "tensorboard"), write_graph=False)

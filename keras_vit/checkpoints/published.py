@@ -6,6 +6,7 @@ import pathlib
 from typing import NamedTuple
 
 from keras_vit import checks
+from keras_vit.files import folder
 
 
 class Published(NamedTuple):
@@ -90,9 +91,12 @@ def published(name):
     """
     if str(name) in _table():
         return _table()[str(name)]
+    shipped = sorted(path.stem for path in folder("saved_models").glob("*.keras"))
     variant = str(name).partition("-")[0]
     same = [known for known in _table() if known.lower().startswith(f"{variant.lower()}-")]
     variants = dict.fromkeys(known.partition("-")[0] for known in _table())
-    near = checks.near(name, same) if same else checks.near(variant, variants)
-    example = "a variant and its weights, such as 'B/16-augreg-i21k-i1k-384'"
-    raise ValueError(f"The name of a published checkpoint must be {example}. Received: {name!r}. {near}")
+    near = checks.near(name, same) if same else checks.near(variant, [*variants, *shipped])
+    raise ValueError(
+        f"The name must be of shipped weights ({', '.join(shipped)}) or of a published checkpoint, a variant and its "
+        f"weights, such as 'B/16-augreg-i21k-i1k-384'. Received: {name!r}. {near}"
+    )

@@ -81,8 +81,8 @@ def _relevance(vit, images, classes, model):
     for block, x, path in reversed(list(zip(blocks, tokens, paths))):  # one by one: all at once would fill the memory
 
         def pulled_back(values, block=block, path=path, upstream=upstream):
-            x, scores_bias = values
-            y = block(x, scores_bias=scores_bias, training=False)
+            x, scores_offset = values
+            y = block(x, scores_offset=scores_offset, training=False)
             for start, end in path:
                 y = anatomy.between(start, end, y)
             return ops.sum(ops.cast(y, "float32") * upstream)

@@ -119,7 +119,7 @@ def export_copy(model, *, fold=True, erf=False):
         if isinstance(layer, ExportAttention):
             layer.fold_scale()
         if isinstance(layer, MultiHeadSelfAttention):
-            layer.own_gradient = False
+            layer.custom_gradient = False
         if erf:
             _use_erf(layer)
     for layer in layers:

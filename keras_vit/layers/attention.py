@@ -18,9 +18,9 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     value; the softmax is in float32 under any precision policy. The layer computes attention in one
     of three forms:
 
-    - from the scores, if they are returned, biased or dropped;
-    - by `attend`, with a gradient of its own, on TensorFlow, in training and for heads narrower than
-      32, without a mask and except in float16;
+    - from the scores, if they are returned, offset or dropped;
+    - by `attend`, with its own gradient: on TensorFlow, without a mask and not in float16, in training
+      or where heads are narrower than 32;
     - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow
       has none).
 
@@ -40,12 +40,11 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         use_causal_mask: Whether a token attends only to itself and the tokens before it.
         return_attention_scores: Whether to return the attention scores (after the softmax) too.
         training: Whether dropout is on.
-        scores_bias: Tensor added to the attention scores after the softmax,
-            `(batch, heads, tokens, tokens)`. A gradient with respect to it is one with respect to the
-            scores.
+        scores_offset: Tensor added to the attention scores after the softmax,
+            `(batch, heads, tokens, tokens)`. Its gradient equals that of the scores.
 
     Attributes:
-        own_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
+        custom_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
             operator for the softmax.
 
     Input shape:
@@ -87,7 +86,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
-        self.own_gradient = True
+        self.custom_gradient = True
 
     def build(self, input_shape):
         if len(input_shape) != 3:
@@ -127,7 +126,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         use_causal_mask=False,
         return_attention_scores=False,
         training=None,
-        scores_bias=None,
+        scores_offset=None,
     ):
         tokens, width = ops.shape(x)[1], x.shape[-1]
         qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
@@ -139,8 +138,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             query, key = self.q_norm(query), self.k_norm(key)
         mask = _mask(attention_mask, use_causal_mask, tokens)
         drops_scores = training and self.attention_dropout > 0
-        if return_attention_scores or drops_scores or scores_bias is not None:
-            scores = self._scores(query, key, mask, scores_bias)  # (batch, heads, tokens, tokens)
+        if return_attention_scores or drops_scores or scores_offset is not None:
+            scores = self._scores(query, key, mask, scores_offset)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
         elif mask is None and self._uses_attend(training):
@@ -154,14 +153,14 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     def _uses_attend(self, training):
         # Not in float16: a sum over tokens may leave its range.
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
-        return self.own_gradient and possible and (training or self.head_dim < NARROW)
+        return self.custom_gradient and possible and (training or self.head_dim < NARROW)
 
-    def _scores(self, query, key, mask, bias):
+    def _scores(self, query, key, mask, offset):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
         if mask is not None:
-            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: sums of it do not overflow
+            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: adding two does not overflow
         scores = ops.softmax(logits, axis=-1)
-        return scores if bias is None else scores + ops.cast(bias, "float32")
+        return scores if offset is None else scores + ops.cast(offset, "float32")
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -173,7 +172,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         use_causal_mask=False,
         return_attention_scores=False,
         training=None,
-        scores_bias=None,
+        scores_offset=None,
     ):
         return output_spec(self, x, return_attention_scores)
 

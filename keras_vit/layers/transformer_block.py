@@ -38,7 +38,7 @@ class TransformerBlock(RematLayer):
         use_causal_mask: As in `MultiHeadSelfAttention`.
         return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
-        scores_bias: As in `MultiHeadSelfAttention`.
+        scores_offset: As in `MultiHeadSelfAttention`.
 
     Input shape:
         `(batch, tokens, width)`.
@@ -126,7 +126,7 @@ class TransformerBlock(RematLayer):
         use_causal_mask=False,
         return_attention_scores=False,
         training=None,
-        scores_bias=None,
+        scores_offset=None,
     ):
         y = tokenwise(self.norm1, x) if self.norm_first else x
         y = self.attention(
@@ -135,7 +135,7 @@ class TransformerBlock(RematLayer):
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
             training=training,
-            scores_bias=scores_bias,
+            scores_offset=scores_offset,
         )
         y, scores = y if return_attention_scores else (y, None)
         y = y if self.layer_scale is None else self.scale1(y)
@@ -159,7 +159,7 @@ class TransformerBlock(RematLayer):
         use_causal_mask=False,
         return_attention_scores=False,
         training=None,
-        scores_bias=None,
+        scores_offset=None,
     ):
         return output_spec(self, x, return_attention_scores)
 

@@ -112,7 +112,7 @@ def plot_calibration(calibration: Calibration) -> "Figure":
     )
     upper.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
     upper.set_title(f"Expected calibration error {calibration.error:.2%}", fontsize=10)
-    upper.legend(frameon=False, fontsize=8, loc="upper left")
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     lower.bar(middles, calibration.count, 0.9 / bins, color="#888888")
     lower.set(xlabel="confidence", ylabel="images", yscale="log", ylim=(0.5, None))
     return figure

@@ -1,5 +1,6 @@
 """Callbacks that keep a run's training state and its best model on disk."""
 
+import math
 import time
 
 import keras
@@ -14,7 +15,7 @@ SAVE_SECONDS = 600.0
 
 
 class KeepState(keras.callbacks.Callback):
-    """Saves the training state after each epoch and every ten minutes, and restores it.
+    """Saves the training state after each epoch and every ten minutes, or every `save_steps`, and restores it.
 
     Args:
         run: A `Run`, whose progress it counts.
@@ -28,7 +29,7 @@ class KeepState(keras.callbacks.Callback):
         self.variables = state.named(model=run.model.variables, optimizer=learner.optimizer.variables)
 
     def restore(self):
-        """Gives all variables, and the run's progress, the values of the newest training state, if there is one."""
+        """Restores all variables and the run's progress from the newest training state, if there is one."""
         found = state.newest_for_all(self.run.folder, self.run.place)
         if found is not None:
             arrays, progress, _ = found
@@ -51,30 +52,37 @@ class KeepState(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.run.step += 1
-        if self.run.step < self.run.steps and self._due():  # at the end of an epoch it is saved anyway
+        if self.run.step < self.run.steps and self._due():  # `on_epoch_end` saves after the last step
             self.save()
 
     def on_epoch_end(self, epoch, logs=None):
+        arrays = self._arrays(self.variables)
         row = {"epoch": epoch, **{name: float(value) for name, value in logs.items()}}
         self.run.history.append(row)
         self.run.epoch, self.run.step = epoch + 1, 0
-        self.save()
+        self._write(arrays)
         if self.run.place.writes:
             history.append(self.run.folder, row)
 
     def save(self):
-        """Saves the training state.
+        """Saves the training state within an epoch.
 
         Raises:
             RuntimeError: If a value became NaN or infinite; nothing is written then.
             OSError: If it cannot be written.
         """
+        self._write(self._arrays(self.variables | self._metrics()))
+
+    def _arrays(self, variables):
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
-        arrays = state.values(self.variables | (self._metrics() if self.run.step else {}))
+        arrays = state.values(variables)
         broken = next((k for k, a in arrays.items() if a.dtype.kind == "f" and not np.isfinite(a).all()), None)
         if broken:
             raise diverged(self.run, self.model, f"values of {broken.split('/', 2)[2]} became NaN or infinite")
+        return arrays
+
+    def _write(self, arrays):
         if self.run.place.writes:
             done = self.run.epoch * self.run.steps + self.run.step
             state.save(self.run.folder, done, arrays, self.run.progress)
@@ -94,7 +102,7 @@ class KeepState(keras.callbacks.Callback):
 
 
 class KeepBest(keras.callbacks.Callback):
-    """Writes `best.keras` after each epoch with the highest validation accuracy so far.
+    """Writes `best.keras` after each epoch whose validation accuracy is at least the highest so far.
 
     Args:
         run: A `Run`.
@@ -106,6 +114,6 @@ class KeepBest(keras.callbacks.Callback):
         self.run, self.learner = run, learner
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs["val_accuracy"] >= self.run.best:
+        if math.isfinite(logs["val_loss"]) and logs["val_accuracy"] >= self.run.best:
             self.run.best = float(logs["val_accuracy"])
             save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)

@@ -18,7 +18,7 @@ from keras_vit.training.pace import Pace
 
 @dataclasses.dataclass
 class Run:
-    """What is trained, on which data, where, and how far it is.
+    """One training run: recipe, model, data, devices and progress.
 
     Args:
         recipe: A `Recipe`.
@@ -57,7 +57,7 @@ class Run:
         return pipeline.training_batches(self.train, self.recipe, self.model.input_shape[1:], **done)
 
     def validation_batches(self):
-        """Returns every validation image once; where devices share batches, all of them full, with weights."""
+        """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""
 
         def make(source, batch):
             return pipeline.evaluation_batches(source, self.recipe, self.model.input_shape[1:], batch)
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def progress(self):
-        """What the training state on disk says of the run's progress."""
+        """The part of the run's progress that is saved in the training state."""
         return {"epoch": self.epoch, "step": self.step, "history": self.history, "best": self.best}
 
 
@@ -75,8 +75,8 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     """Trains a run to its last epoch, from the newest training state in its directory.
 
     Args:
-        run: A `Run`. Its model was built, and this is called, in the scope of `run.place`. The directory gets training
-            states, `best.keras` and `history.csv`.
+        run: A `Run`. Build its model, and call this, in the scope of `run.place`. The directory gets training states,
+            `best.keras` and `history.csv`.
         verbose: `"auto"` for one progress line, `1` or `2` for Keras's bars or lines, `0` for nothing.
         save_steps: Steps between training states within an epoch; `None` for every ten minutes.
         extra: More callbacks.
@@ -90,7 +90,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         keras_vit.training.stopping.Stopped: A `KeyboardInterrupt`, after Ctrl-C or SIGTERM, once the state is saved.
     """
     epochs = run.recipe.optim.epochs
-    learner = compile_run(run)
+    learner = compile_run(run)  # the run's model, or the `Distiller` around it
     validation = run.validation_batches()
     keep = KeepState(run, learner, save_steps)
     keep.restore()
@@ -100,7 +100,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             f"weights: model.weights={run.folder} and another directory."
         )
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose):
-        callbacks = [
+        callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             *ema.callbacks(run.recipe.optim),
             Pace(run),
             *shown,
@@ -115,12 +115,14 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
                 run.training_batches(),
                 validation_data=validation,
                 initial_epoch=run.epoch,
-                epochs=run.epoch + 1 if run.step else epochs,  # the rest of an epoch by itself: it has fewer steps
+                epochs=run.epoch + 1 if run.step else epochs,  # a resumed epoch needs its own `fit`: it has fewer steps
                 steps_per_epoch=run.steps - run.step,
                 shuffle=False,  # the pipeline shuffles
                 callbacks=callbacks,
                 verbose=keras_verbose,
             )
-            keep.restore()  # Keras's `fit` ends with the EMA weights in place
-    learner.optimizer.finalize_variable_values(run.model.trainable_variables)  # the EMA weights, if there are any
+            keep.restore()  # `fit` leaves the EMA weights in the model: back to the trained ones
+    learner.optimizer.finalize_variable_values(
+        run.model.trainable_variables
+    )  # the returned model has the EMA weights, if any
     return history.read(run.folder)

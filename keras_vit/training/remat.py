@@ -2,8 +2,10 @@
 
 import keras
 
+from keras_vit.variants import MAX_BLOCKS
 
-def rematerialised(depth: int = 200) -> keras.RematScope:
+
+def rematerialised(depth: int = MAX_BLOCKS) -> keras.RematScope:
     """Returns the scope in which to build a ViT with gradient checkpointing.
 
     Each block keeps only its input for the backward pass, and computes the rest again: less memory for a third more

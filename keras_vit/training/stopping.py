@@ -1,4 +1,4 @@
-"""Callbacks that end a training: when it diverges, and when its user asks."""
+"""Callbacks that stop training: when the loss diverges, and on Ctrl-C or SIGTERM."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def signals():
-    """A block in which Ctrl-C and SIGTERM are noted in the list that it yields; a second one interrupts at once."""
+    """Context manager that yields a list and appends Ctrl-C and SIGTERM to it; a second signal interrupts at once."""
     asked = []
 
     def note(number, frame):
@@ -36,7 +36,7 @@ def signals():
 
 
 class StopOnSignal(keras.callbacks.Callback):
-    """Saves the training state and raises `Stopped` once a signal has come to any process.
+    """Saves the training state and raises `Stopped` once any process has received a signal.
 
     Args:
         run: A `Run`.
@@ -56,7 +56,7 @@ class StopOnSignal(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if number := self._agreed():
-            self._stop(number)  # the state was saved
+            self._stop(number)  # `KeepState` has already saved this epoch
 
     def _agreed(self):
         """Returns the number of the signal that any process has received, or 0."""
@@ -81,12 +81,12 @@ class StopOnNaN(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if not math.isfinite(logs["loss"]):
-            self.run.step += 1
+            self.run.step += 1  # `KeepState` has not counted this step yet
             raise diverged(self.run, self.model, f"loss became {logs['loss']}")
 
 
 def diverged(run, model, what):
-    """Returns the error for a training that diverged, with the state to go back to and what may help."""
+    """Returns the error for diverged training: where, the last good state, and what may help."""
     good = state.newest(run.folder)
     return RuntimeError(
         f"The {what} in epoch {run.epoch + 1}, step {run.step}, at a learning rate of {learning_rate(model):g}. "

@@ -80,7 +80,7 @@ def test_narrow_heads_infer_by_it_unless_it_is_switched_off(width, narrow):
 
     before = layer(tokens)
     assert softmax() != narrow
-    layer.own_gradient = False
+    layer.custom_gradient = False
     assert softmax()
     np.testing.assert_allclose(layer(tokens), before, atol=1e-5)
 

@@ -70,18 +70,18 @@ def test_softmax_is_float32_under_mixed_precision():
 def test_bias_is_added_to_the_scores():
     layer, bias = MultiHeadSelfAttention(3), RNG.normal(size=(2, 3, 5, 5)).astype("float32")
     plain, scores = layer(TOKENS, return_attention_scores=True)
-    biased, sums = layer(TOKENS, return_attention_scores=True, scores_bias=bias)
+    biased, sums = layer(TOKENS, return_attention_scores=True, scores_offset=bias)
     np.testing.assert_allclose(np.asarray(sums), np.asarray(scores) + bias, atol=1e-6)
     values = np.asarray(layer.qkv(TOKENS))[..., 24:].reshape(2, 5, 3, 4)
     added = np.einsum("bhts,bshd->bthd", bias, values).reshape(2, 5, 12) @ np.asarray(layer.proj.kernel)
     np.testing.assert_allclose(np.asarray(biased), np.asarray(plain) + added, atol=1e-5)
-    np.testing.assert_allclose(np.asarray(layer(TOKENS, scores_bias=bias)), np.asarray(biased), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(layer(TOKENS, scores_offset=bias)), np.asarray(biased), atol=1e-6)
 
 
 def test_symbolic_tokens_scores_masks_and_biases():
     x, mask, bias = keras.KerasTensor((None, 5, 12)), keras.KerasTensor((None, 5, 5), "bool"), (None, 3, 5, 5)
     tokens, scores = MultiHeadSelfAttention(3)(
-        x, mask, scores_bias=keras.KerasTensor(bias), return_attention_scores=True
+        x, mask, scores_offset=keras.KerasTensor(bias), return_attention_scores=True
     )
     assert tokens.shape == (None, 5, 12) and scores.shape == bias
     assert MultiHeadSelfAttention(3)(x, mask).shape == (None, 5, 12)

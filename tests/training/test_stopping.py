@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_vit import config
 from keras_vit.training import state, stopping
-from tests.training.small import fit, what_counts
+from tests.training.small import RECIPE, fit, what_counts
 
 
 @pytest.mark.parametrize("where", ["average", "loss"])
@@ -51,3 +52,14 @@ def test_a_second_signal_interrupts_at_once():
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
     assert asked == [signal.SIGTERM]
+
+
+def test_weights_that_diverge_in_the_last_step_of_an_epoch_are_not_the_best(tmp_path):
+    class Poison(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if self.model.optimizer.iterations == 5:
+                self.model.get_layer("head").bias.assign([np.nan] * 3)
+
+    with pytest.raises(RuntimeError, match="head/bias became NaN or infinite in epoch 1, step 5"):
+        fit(tmp_path, config.override(RECIPE, {"optim.ema": None}), extra=[Poison()])
+    assert not (tmp_path / "best.keras").exists() and state.newest(tmp_path) is None
