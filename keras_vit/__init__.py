@@ -6,7 +6,7 @@ import typing
 __version__ = "0.1.0"
 
 _MOVED = {
-    "callbacks": "training.keep",
+    "callbacks": "training.stopping",
     "distillation": "training.distillation",
     "distribution": "training.devices",
     "finetuning": "training.finetuning",
@@ -15,7 +15,7 @@ _MOVED = {
     "positions": "resampling",
     "progress": "training.progress",
     "rundir": "training.rundir",
-    "shapes": "models",
+    "shapes": "keras_private",
     "snapshots": "training.state",
 }
 

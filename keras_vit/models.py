@@ -69,6 +69,8 @@ def vit(
         checks.positive(num_classes=num_classes)
     checks.switch(distilled=distilled, pre_norm=pre_norm)
     checks.rate(stochastic_depth=stochastic_depth)
+    if layer_scale is not None:
+        checks.above_zero(layer_scale=layer_scale)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
     if pooling == "token" and not class_token:
         raise ValueError(f"pooling='token' needs the class token. Received: class_token={class_token!r}")

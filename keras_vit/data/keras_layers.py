@@ -38,8 +38,13 @@ def layers_function(layers, seed):
             raise ValueError(
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
             )
-    if any(type(inner).__module__.startswith("keras_cv.") for layer in layers for inner in sublayers(layer)):
-        warnings.warn("KerasCV layers keep their own random state: a resumed run augments differently.", stacklevel=2)
+        foreign = any(not type(inner).__module__.startswith("keras.") for inner in sublayers(layer))
+        if foreign and not seed_generators([layer]):
+            warnings.warn(
+                f"{layer.name!r} has no keras.random.SeedGenerator. If it draws random numbers, a resumed run augments "
+                "differently.",
+                stacklevel=2,
+            )
     generators = seed_generators(layers)
 
     def apply_layers(images, labels, at):

@@ -8,22 +8,19 @@
 """
 
 import math
-from types import MappingProxyType
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_vit.keras_private import sublayers
-from keras_vit.layers import MLP, MultiHeadSelfAttention, TokenPool, TransformerBlock
+from keras_vit.layers import MLP, MultiHeadSelfAttention, TransformerBlock
 
 
 class ExportNorm(keras.layers.LayerNormalization):
     """Layer normalisation of the last axis in few operators; other axes are left to Keras."""
 
-    def build(self, input_shape):
-        super().build(input_shape)
-        self.scaled, self.shifted = self.gamma is not None, self.beta is not None
+    scaled = shifted = True  # whether the scale and the shift change anything; see `simplify`
 
     def call(self, inputs):
         if self.axis != [-1] or self.rms_scaling:
@@ -55,8 +52,6 @@ class ExportNorm(keras.layers.LayerNormalization):
 class ExportAttention(MultiHeadSelfAttention):
     """Self-attention whose kernel holds the scale of the scores; with norms of queries and keys it stays outside."""
 
-    norm_class = ExportNorm
-
     def fold_scale(self):
         """Moves the scale of the scores into the kernel of the queries."""
         if self.qk_norm:
@@ -70,9 +65,7 @@ class ExportAttention(MultiHeadSelfAttention):
 
 
 class ExportBlock(TransformerBlock):
-    """A block of the layers above."""
-
-    norm_class, attention_class = ExportNorm, ExportAttention
+    """A block that can fold its norms."""
 
     def fold_norms(self):
         """Moves the norms' scales and shifts into the layers that follow, if the norms come first."""
@@ -81,18 +74,11 @@ class ExportBlock(TransformerBlock):
             self.norm2.fold_into(self.mlp.fc1)
 
 
-class ExportPool(TokenPool):
-    """Pooling with `ExportNorm`."""
-
-    norm_class = ExportNorm
-
-
 # Of exactly these classes: a subclass may compute something else.
 FORMS = {
     keras.layers.LayerNormalization: ExportNorm,
     MultiHeadSelfAttention: ExportAttention,
     TransformerBlock: ExportBlock,
-    TokenPool: ExportPool,
 }
 
 
@@ -109,10 +95,12 @@ def export_copy(model, *, fold=True, erf=False):
     Raises:
         ValueError: If the model is not in float32 and cannot be cloned.
     """
-    copy = _copy(model, FORMS)
+    copy = _copy(model)
     if copy is model:
         return model
     layers = sublayers(copy)
+    for layer in layers:  # at any depth, also in layers of the user's own: each has the weights of its form already
+        layer.__class__ = FORMS.get(type(layer), type(layer))
     for layer in layers:
         if isinstance(layer, ExportBlock) and fold:
             layer.fold_norms()
@@ -138,14 +126,14 @@ def _other_policies(model):
     return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
-def _copy(model, forms=MappingProxyType({})):
-    """Returns a copy in float32, its layers in other `forms`; or the model itself if it cannot be cloned."""
+def _copy(model):
+    """Returns a copy in float32, or the model itself if it cannot be cloned."""
 
     def rebuild(layer):
-        kind, config = forms.get(type(layer), type(layer)), layer.get_config()
+        config = layer.get_config()
         if isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
             config["dtype"] = "float32"
-        return kind.from_config(config)
+        return layer.from_config(config)
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)

@@ -62,8 +62,6 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     (2, 50, 192)
     """
 
-    norm_class = keras.layers.LayerNormalization  # export takes another form
-
     def __init__(
         self,
         num_heads: int,
@@ -111,7 +109,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if self.qk_norm:
             heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
             for name in ("q_norm", "k_norm"):
-                norm = self.norm_class(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+                norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
                 norm.build(heads_shape)
                 setattr(self, name, norm)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)

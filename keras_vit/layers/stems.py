@@ -27,7 +27,7 @@ def stem_for(stem, plan, dtype):
     if stem == "conv":
         return ConvStem(_widths(plan), name="stem", dtype=dtype)
     if isinstance(stem, (tuple, list)):
-        if any(not isinstance(convolution, (tuple, list)) or len(convolution) != 2 for convolution in stem):
+        if not stem or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in stem):
             raise ValueError(f"A stem of convolutions must be (filters, stride) pairs. Received: stem={stem!r}")
         return ConvStem(*zip(*stem), name="stem", dtype=dtype)
     if isinstance(stem, keras.Model):

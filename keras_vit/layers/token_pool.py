@@ -47,8 +47,6 @@ class TokenPool(keras.layers.Layer):
     (2, 64)
     """
 
-    norm_class = keras.layers.LayerNormalization  # export takes another form
-
     def __init__(
         self,
         pooling: str = "token",
@@ -99,7 +97,7 @@ class TokenPool(keras.layers.Layer):
             self.num_heads, width // self.num_heads, name="attention", dtype=dtype
         )
         self.attention.build(probe_shape, input_shape)
-        self.norm = self.norm_class(epsilon=self.epsilon, name="norm", dtype=dtype)
+        self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=dtype)
         self.norm.build(probe_shape)
         self.mlp = MLP(self.mlp_dim or 4 * width, gelu=self.gelu, name="mlp", dtype=dtype)
         self.mlp.build(probe_shape)

@@ -55,8 +55,6 @@ class TransformerBlock(RematLayer):
     (2, 50, 64)
     """
 
-    norm_class, attention_class = keras.layers.LayerNormalization, MultiHeadSelfAttention  # export takes others
-
     def __init__(
         self,
         num_heads: int,
@@ -96,8 +94,8 @@ class TransformerBlock(RematLayer):
 
     def build(self, input_shape):
         dtype = self.dtype_policy
-        self.norm1 = self.norm_class(epsilon=self.epsilon, name="norm1", dtype=dtype)
-        self.attention = self.attention_class(
+        self.norm1 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm1", dtype=dtype)
+        self.attention = MultiHeadSelfAttention(
             self.num_heads,
             qkv_bias=self.qkv_bias,
             qk_norm=self.qk_norm,
@@ -107,7 +105,7 @@ class TransformerBlock(RematLayer):
             name="attention",
             dtype=dtype,
         )
-        self.norm2 = self.norm_class(epsilon=self.epsilon, name="norm2", dtype=dtype)
+        self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
         self.mlp = MLP(self.mlp_dim, gelu=self.gelu, swiglu=self.swiglu, dropout=self.dropout, name="mlp", dtype=dtype)
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)

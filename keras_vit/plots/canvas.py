@@ -120,5 +120,10 @@ def names(class_names, count):
 
 
 def words(text):
-    """Returns a text with its dollar signs escaped, since matplotlib reads `$...$` as a formula."""
-    return re.sub(r"(?<!\\)\$", r"\$", str(text))
+    """Returns a text that matplotlib draws as it is: it reads `$...$` as a formula."""
+    return re.sub(r"(?<!\\)\$", r"\$", printable(text))
+
+
+def printable(text):
+    """Returns a text with "\N{REPLACEMENT CHARACTER}" for characters that no picture, SVG or HTML can contain."""
+    return re.sub("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", str(text))

@@ -115,7 +115,7 @@ def _hints(facts, predictions):
     """Returns a text for each point on the map of embeddings, by the gid of its class."""
     hints = {}
     for i, (label, prediction) in enumerate(zip(facts.labels[: len(facts.points)], predictions)):
-        name, predicted = facts.class_names[label], facts.class_names[prediction]
+        name, predicted = (canvas.printable(facts.class_names[i]) for i in (label, prediction))
         text = f"image {i}: {name}, predicted {predicted} ({facts.probabilities[i].max():.0%})"
         hints.setdefault(f"class_{label}", []).append(text)
     return hints
@@ -173,5 +173,5 @@ def _settings(recipe):
 
 def _short(name):
     """Returns a class's name, cut to what an axis has room for."""
-    name = str(name)
+    name = canvas.printable(name)
     return name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"

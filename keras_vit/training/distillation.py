@@ -58,7 +58,7 @@ class Distiller(keras.Model):
             variable.trainable = False
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
-        names = [layer.name for layer in student.layers if layer.name in HEADS]
+        names = [name for name in HEADS if name in {layer.name for layer in student.layers}]
         self.heads = keras.Model(student.inputs, {name: student.get_layer(name).output for name in names})
         self.names = names
         self.built = True

@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import vit
 from keras_vit.export import forms
 from keras_vit.keras_private import sublayers
+from keras_vit.layers import MultiHeadSelfAttention, TransformerBlock
 from tests.export.small import shaken, tiny
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
@@ -93,3 +94,32 @@ def test_what_cannot_be_cloned_is_exported_itself_or_is_an_error():
     assert forms.export_copy(model) is model
     with pytest.raises(ValueError, match=r"cannot clone 'own.*', which is under mixed_bfloat16"):
         forms.export_copy(Own("mixed_bfloat16"))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Composite(keras.layers.Layer):
+    """A layer of a user's own, with layers of ours inside."""
+
+    def build(self, shape):
+        self.norm, self.attention = keras.layers.LayerNormalization(name="n"), MultiHeadSelfAttention(2, name="a")
+        self.norm.build(shape)
+        self.attention.build(shape)
+
+    def call(self, x):
+        return self.attention(self.norm(x))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Mine(TransformerBlock):
+    """A subclass: its own parts have their forms, but nothing is folded into it."""
+
+
+@pytest.mark.parametrize("make", [Composite, lambda: Mine(2, 16)])
+def test_layers_inside_other_layers_have_their_forms(make):
+    inputs = keras.Input((5, 8))
+    model = keras.Model(inputs, make()(inputs))
+    tokens = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    copy = forms.export_copy(model)
+    assert not {keras.layers.LayerNormalization, MultiHeadSelfAttention} & {type(layer) for layer in sublayers(copy)}
+    assert {keras.layers.LayerNormalization, MultiHeadSelfAttention} <= {type(layer) for layer in sublayers(model)}
+    np.testing.assert_allclose(copy(tokens), model(tokens), atol=1e-5)

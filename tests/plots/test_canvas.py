@@ -70,3 +70,7 @@ def test_a_figure_is_matplotlibs_and_can_be_pickled(tmp_path):
 
 def test_dollars_are_drawn_and_no_formula():
     assert canvas.words("$x_$") == r"\$x_\$" == canvas.words(canvas.words("$x_$"))
+
+
+def test_characters_that_no_picture_can_contain_are_replaced():
+    assert canvas.words("a\x07b \ufffe \udcff $x$ \u96ea") == "a\ufffdb \ufffd \ufffd \\$x\\$ \u96ea"

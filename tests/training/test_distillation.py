@@ -76,3 +76,10 @@ def test_float16_scales_its_loss():
 def test_a_teacher_of_other_classes_is_refused():
     with pytest.raises(ValueError, match=r"output_shape must be the student's, \(None, 3\). Received: \(None, 4\)"):
         Distiller(model(1), vit("mu/4", image_size=8, num_classes=4))
+
+
+def test_the_heads_have_their_order_whatever_the_graph_s():
+    model = vit("mu/4", image_size=8, num_classes=3, depth=1, distilled=True)
+    swapped = keras.layers.Average()([model.get_layer(name).output for name in ("head_distilled", "head")])
+    student = keras.Model(model.input, swapped)
+    assert Distiller(student, vit("mu/4", image_size=8, num_classes=3, depth=1)).names == ["head", "head_distilled"]
