@@ -1,6 +1,5 @@
 """Recipes by name: list them, load one, build its model."""
 
-import ast
 import contextlib
 import hashlib
 import json
@@ -19,14 +18,9 @@ from keras_vit.labels import labels_beside
 from keras_vit.pretrained import DEFAULTS, vit
 from keras_vit.training.remat import rematerialised
 
-_HARMLESS = (
-    "dtype",
-    "name",
-    "dropout",
-    "attention_dropout",
-    "stochastic_depth",
-)  # may differ: the same function
-_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")  # may differ: weights are adapted
+# Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
+_HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")
+_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")
 
 
 def list_recipes() -> list[str]:
@@ -79,19 +73,6 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
     return check_recipe(config.override(recipe, changes or {}))
-
-
-def own_copy(text, name):
-    """Returns a recipe's file under another name, without the weights and results of the original."""
-    lines = text.splitlines(keepends=True)
-    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    recipe = next(call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe")
-    for node in recipe.keywords:
-        if node.arg in ("weights", "reached"):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
-        if node.arg == "name":
-            lines[node.lineno - 1] = f"    name={name!r},\n"
-    return "".join(lines)
 
 
 def check_recipe(recipe):

@@ -110,9 +110,8 @@ def save_final_model(run):
         save_trained(run.model, run.model, path, run.place.writes)
     if run.place.processes == 1:
         return run.model
-    return finetuning.plain_copy(
-        run.model, finetuning.merged_values(run.model)
-    )  # its weights are sharded over the processes
+    # Its weights may be sharded over the processes.
+    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))
 
 
 def read_recipe(recipe):

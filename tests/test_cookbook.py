@@ -7,6 +7,7 @@ import pytest
 
 import keras_vit
 from keras_vit import cookbook
+from keras_vit.commands.recipes import renamed
 from keras_vit.config import Weights
 
 pytestmark = pytest.mark.backend
@@ -80,7 +81,7 @@ def test_changes_reach_a_recipe_too():
 def test_a_copy_has_its_own_name_and_no_results(tmp_path):
     for name in keras_vit.list_recipes():
         path = tmp_path / "copy.py"
-        path.write_text(cookbook.own_copy(cookbook.recipe_path(name).read_text(), "copy"))
+        path.write_text(renamed(cookbook.recipe_path(name).read_text(), "copy"))
         copied, original = keras_vit.load_recipe(path), keras_vit.load_recipe(name)
         assert (copied.name, copied.weights, copied.reached) == ("copy", None, None)
         assert (copied.model, copied.data, copied.optim) == (original.model, original.data, original.optim)

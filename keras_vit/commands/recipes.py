@@ -1,5 +1,6 @@
 """Commands for recipes: list, show, copy."""
 
+import ast
 import pathlib
 from typing import Annotated
 
@@ -54,6 +55,19 @@ def copy_recipe(recipe: Name, to: To) -> None:
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
     if target.exists():
         raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
-    target.write_text(cookbook.own_copy(source.read_text(), target.stem))
+    target.write_text(renamed(source.read_text(), target.stem))
     print(f"{target}: edit it, then: python -m keras_vit fit {target}")
     print("A recipe is a program: run only those that you trust.")
+
+
+def renamed(text, name):
+    """Returns the source of a recipe renamed to `name`, without its `weights` and `reached`."""
+    lines = text.splitlines(keepends=True)
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    recipe = next(call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe")
+    for node in recipe.keywords:
+        if node.arg in ("weights", "reached"):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+        if node.arg == "name":
+            lines[node.lineno - 1] = f"    name={name!r},\n"
+    return "".join(lines)

@@ -122,7 +122,6 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
                 verbose=keras_verbose,
             )
             keep.restore()  # `fit` leaves the EMA weights in the model: back to the trained ones
-    learner.optimizer.finalize_variable_values(
-        run.model.trainable_variables
-    )  # the returned model has the EMA weights, if any
+    # The returned model has the EMA weights, if there are any.
+    learner.optimizer.finalize_variable_values(run.model.trainable_variables)
     return history.read(run.folder)
