@@ -183,7 +183,7 @@ def test_bad_arrays_are_named_before_anything_is_written(tmp_path):
     images, labels = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16)
     with pytest.raises(ValueError, match="6 outside"):
         runs.fit(small(), tmp_path / "a", train=(images, labels), validation=(images, labels % 10))
-    with pytest.raises(ValueError, match="both"):
+    with pytest.raises(ValueError, match="must be given together"):
         runs.fit(small(), tmp_path / "a", train=(images, labels % 10))
     wide = np.zeros((16, 8, 8, 3), "uint8"), labels % 10
     with pytest.raises(ValueError, match=r"shape=\(16, 8, 8, 3\)"):
