@@ -3,6 +3,7 @@
 import html.parser
 import importlib.util
 import inspect
+import os
 import pathlib
 import pkgutil
 import re
@@ -64,6 +65,7 @@ def test_links_lead_somewhere():
     assert len(links) > 100 and not wrong, wrong
 
 
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow")
     monkeypatch.chdir(tmp_path)
