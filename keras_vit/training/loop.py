@@ -1,6 +1,7 @@
 """A training run, and Keras's training loop on it: saved and resumed at any step."""
 
 import dataclasses
+import functools
 import pathlib
 
 import keras
@@ -46,7 +47,7 @@ class Run:
     best: float = -1.0
     history: list[dict] = dataclasses.field(default_factory=list)
 
-    @property
+    @functools.cached_property
     def steps(self):
         """Steps per epoch."""
         return pipeline.steps_per_epoch(self.train, self.recipe)
