@@ -9,7 +9,7 @@ from keras_vit.images import encoded
 from keras_vit.options import Data
 
 
-def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
+def read_files(paths, size, data=Data()):
     """Returns image files as evaluation sees them.
 
     Args:

@@ -127,7 +127,8 @@ def words(text):
 
 
 def short(text):
-    """Returns a text cut to `LETTERS` characters."""
+    """Returns a text that an axis has room for: printable, and cut to `LETTERS` characters."""
+    text = printable(text)
     return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
 
 

@@ -54,8 +54,8 @@ def gather(target, arrays=None, most=10_000):
 
     Args:
         target: As in `keras_vit.load_run`.
-        arrays: `(images, labels)`, or images and the task's other targets, to measure on instead of the recipe's test split. A run on arrays, and a `.keras`
-            file outside a run, need them.
+        arrays: `(images, labels)`, or images and the task's other targets, to measure on instead of the recipe's test
+            split. A run on arrays, and a `.keras` file outside a run, need them.
         most: Number of images to measure on, the first of the split.
 
     Returns:

@@ -138,9 +138,3 @@ def _settings(recipe):
     parts = config.to_dict(recipe)
     whole = {"": {name: value for name, value in parts.items() if not isinstance(value, dict)}}
     return whole | {name: values for name, values in parts.items() if isinstance(values, dict)}
-
-
-def canvas.short(name):
-    """Returns a class's name, cut to what an axis has room for."""
-    name = canvas.printable(name)
-    return name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"

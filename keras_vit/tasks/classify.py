@@ -104,7 +104,7 @@ def class_weights(source):
 class ClassTally:
     """Accuracy and the other metrics of a `Classify`, image by image.
 
-    It counts in two numbers a class. Only `"partial_auc"` needs a number for each image, and figures their probabilities.
+    It keeps two numbers per class. Only `"partial_auc"` and figures need the outputs of each image.
 
     Args:
         task: A `Classify` with its classes.
