@@ -8,7 +8,7 @@ import pytest
 
 import keras_vit
 from keras_vit import trained
-from keras_vit.tasks.classify import softmax
+from keras_vit.tasks.class_tally import softmax
 from keras_vit.training import rundir
 
 CHANGES = {"model.depth": 1, "model.width": 16, "model.mlp_dim": 32, "model.num_heads": 2}

@@ -1,15 +1,18 @@
 """Image files outside a data set, as evaluation sees them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.config.parts import Data
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
 from keras_vit.images import encoded
 
+WHOLE = SimpleNamespace(resize=None, method="bilinear", antialias=True)  # the defaults of `keras_vit.config.Data`
 
-def read_files(paths, size, data=Data()):
+
+def read_files(paths, size, data=WHOLE):
     """Returns image files as evaluation sees them.
 
     Args:
