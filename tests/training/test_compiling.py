@@ -10,7 +10,7 @@ from tests.training.small import RECIPE, SOURCE, tiny
 
 
 def test_rare_classes_count_more():
-    source = Source(SOURCE.images, np.array([0] * 30 + [1] * 9 + [2], "int32"), SOURCE.class_names)
+    source = Source(SOURCE.images, {"labels": np.array([0] * 30 + [1] * 9 + [2], "int32")}, SOURCE.class_names)
     weights = class_weights(source)
     np.testing.assert_allclose(weights, [40 / 90, 40 / 27, 40 / 3])
     assert np.mean(weights[source.labels]) == pytest.approx(1)
