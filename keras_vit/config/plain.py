@@ -5,8 +5,7 @@ import dataclasses
 import keras
 
 from keras_vit.config.moved import migrated
-from keras_vit.config.recipe import Reached, Recipe, Weights
-from keras_vit.options import Augment, Data, Optim
+from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
 from keras_vit.task import tasks
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
@@ -44,7 +43,7 @@ def _task(kind, **fields):
     known = tasks()
     if kind not in known:
         raise ValueError(
-            f"The task {kind!r} is not defined: load the recipe that defines it first, keras_vit.load_recipe('FILE.py'). "
+            f"The task {kind!r} is not defined: load the recipe that defines it first, load_recipe('FILE.py'). "
             f"Known: {', '.join(known)}"
         )
     return known[kind](**fields)

@@ -16,7 +16,7 @@ def augment(examples, settings, draw):
     Args:
         examples: Dictionary of `"images"`, a float32 tensor `(batch, height, width, channels)`, 0..255, and targets of
             `targets.KINDS`, which follow when their image moves.
-        settings: A `keras_vit.options.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
+        settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
         draw: Result of `keras_vit.data.draws.draws`.
 
     Returns:

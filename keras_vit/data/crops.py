@@ -40,8 +40,8 @@ def training_image(item, size, data, settings, numbers):
     Args:
         item: A scalar string, an encoded image; or a uint8 tensor `(height, width, channels)`.
         size: `(height, width, channels)`.
-        data: A `keras_vit.options.Data`.
-        settings: A `keras_vit.options.Augment`.
+        data: A `keras_vit.config.Data`.
+        settings: A `keras_vit.config.Augment`.
         numbers: Four numbers in [0, 1), which determine the crop and whether it is flipped.
     """
     return training_example({"images": item}, size, data, settings, numbers)["images"]

@@ -18,7 +18,7 @@ def read(path, split, data, targets, extras=()):
         path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
             with segmentation masks the folders `images` and `masks`; without targets anything: all images are read.
         split: Such as `"all[:80%]"` or `"train"`.
-        data: A `keras_vit.options.Data`; `bad_images` is read.
+        data: A `keras_vit.config.Data`; `bad_images` is read.
         targets: Names of what is read beside images.
         extras: Names of what is read too, where it is there.
 

@@ -9,7 +9,7 @@ def mixed(examples, classes, augment, seed):
     Args:
         examples: Dictionary of `"images"`, float32 `(batch, height, width, channels)`, and `"labels"`, `(batch,)`.
         classes: Number of classes.
-        augment: A `keras_vit.options.Augment`, or `None` at evaluation.
+        augment: A `keras_vit.config.Augment`, or `None` at evaluation.
         seed: Integer tensor of shape `(2,)`.
 
     Returns:
@@ -29,7 +29,7 @@ def mix(images, labels, settings, seed):
     Args:
         images: float32 tensor, `(batch, height, width, channels)`.
         labels: float32 tensor, `(batch, classes)`.
-        settings: A `keras_vit.options.Augment`.
+        settings: A `keras_vit.config.Augment`.
         seed: Integer tensor of shape `(2,)`.
 
     Returns:

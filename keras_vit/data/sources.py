@@ -14,7 +14,7 @@ def load(data, split, targets=("labels",), extras=()):
     """Reads one split of a data set.
 
     Args:
-        data: A `keras_vit.options.Data`.
+        data: A `keras_vit.config.Data`.
         split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
         targets: Names of what is read beside images, of `targets.KINDS`.
         extras: Names of what is read too, where the data has it.

@@ -22,7 +22,7 @@ def read(name, split, data, targets, extras=()):
     Args:
         name: Its name in tensorflow-datasets.
         split: Any that tensorflow-datasets takes.
-        data: A `keras_vit.options.Data`; not used.
+        data: A `keras_vit.config.Data`; not used.
         targets: Names of what is read beside images.
         extras: Names of what is read too, if the data set has it.
 
