@@ -3,19 +3,19 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.config import Data
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
 from keras_vit.images import encoded
+from keras_vit.options import Data
 
 
-def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
+def read_files(paths, size, data=Data()):
     """Returns image files as evaluation sees them.
 
     Args:
         paths: Paths of image files.
         size: `(height, width, channels)`.
-        data: A `keras_vit.config.Data`, which determines how images are resized.
+        data: A `keras_vit.options.Data`, which determines how images are resized.
 
     Returns:
         float32 array, `(files, height, width, channels)`, 0..255.
