@@ -70,11 +70,11 @@ class PixelDecoder(keras.layers.Layer):
         self.mlp_dim = mlp_dim
         self.block = {"qkv_bias": qkv_bias, "gelu": gelu, "epsilon": epsilon}
 
-    def build(self, input_shape):
-        dtype, shape = self.dtype_policy, (input_shape[0], None, self.width)
+    def build(self, tokens_shape, order_shape=None):
+        dtype, shape = self.dtype_policy, (tokens_shape[0], None, self.width)
         positions = sincos_2d(self.grid, self.width, inclusive=False)  # (patches, width)
         self.embed = keras.layers.Dense(self.width, name="embed", dtype=dtype)
-        self.embed.build(input_shape)
+        self.embed.build(tokens_shape)
         self.mask_token = self.add_weight(
             name="mask_token", shape=(1, 1, self.width), initializer=keras.initializers.RandomNormal(stddev=0.02)
         )

@@ -76,7 +76,7 @@ class MaskedAutoencoder(keras.Model):
         checks.switch(normalise=normalise)
         checks.rate(mask_ratio=mask_ratio)
         arguments = arguments_of(model)
-        _check_encoder(arguments)
+        check_encoder(arguments)
         cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
         patches = cells[0] * cells[1]
         visible = int(patches * (1 - mask_ratio))  # the authors' rounding
@@ -274,7 +274,7 @@ class MaskedLoss(keras.losses.Loss):
         return ops.sum(errors * mask, axis=1) / ops.sum(mask, axis=1)  # (batch,)
 
 
-def _check_encoder(arguments):
+def check_encoder(arguments):
     """Raises ValueError unless masked pre-training trains everything of a model with these arguments."""
     wanted = {
         "stem": (None, "no stem, which would mix the pixels of visible and masked patches"),
