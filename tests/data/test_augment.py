@@ -14,7 +14,7 @@ EVERYTHING = dict(crop="padded", crop_padding=2, rotation=20.0, scale=0.2, shear
 
 
 def run(images=IMAGES, seed=3, epoch=5, first=0, **settings):
-    return augment(tf.constant(images), Augment(**settings), draws(seed, epoch, first)).numpy()
+    return augment({"images": tf.constant(images)}, Augment(**settings), draws(seed, epoch, first))["images"].numpy()
 
 
 def dot(row, column):
@@ -38,7 +38,9 @@ def test_nothing_asked_changes_nothing():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_draws_by_seed_epoch_and_position_alone(channels):
     signature = [tf.TensorSpec((None, 9, 9, channels)), *[tf.TensorSpec((), "int64")] * 3]
-    compiled = tf.function(lambda i, s, e, f: augment(i, Augment(**EVERYTHING), draws(s, e, f)), signature)
+    compiled = tf.function(
+        lambda i, s, e, f: augment({"images": i}, Augment(**EVERYTHING), draws(s, e, f))["images"], signature
+    )
 
     def run(images, seed=3, epoch=5, first=0):
         return compiled(images, seed, epoch, first).numpy()

@@ -18,7 +18,7 @@ from keras_vit.data.sources import Source  # noqa: E402
 
 RNG = np.random.default_rng(0)
 PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
-SOURCE = Source(PIXELS, (np.arange(24) % 3).astype("int32"), ("a", "b", "c"))
+SOURCE = Source(PIXELS, {"labels": (np.arange(24) % 3).astype("int32")}, ("a", "b", "c"))
 L = keras.layers
 KERAS = {
     "RandAugment": lambda: L.RandAugment(),
@@ -63,7 +63,7 @@ def test_layers_of_keras(names):
 
 def test_layers_draw_apart_from_each_other_and_anew_for_each_batch_and_seed():
     noise = lambda: L.RandomBrightness(0.5, seed=1)  # noqa: E731 - the same seed each time
-    flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.labels, SOURCE.class_names)
+    flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.targets, SOURCE.class_names)
     recipe = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
 
     def shifts(layers, seed=1):
