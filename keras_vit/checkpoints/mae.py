@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 from keras_vit.checkpoints import huggingface, timm
 from keras_vit.checkpoints.describe import recognise
 from keras_vit.checkpoints.fetch import fetch
@@ -96,6 +98,8 @@ def _read(checkpoint, form, names, depth):
         if row is not None:
             weights[path] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)[0]
             used |= set(row.theirs)
+            if not np.isfinite(weights[path]).all():
+                raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {listing(row.theirs)}")
     surplus = [name for name in names if re.match("decoder|mask_token", name) and name not in used]
     if surplus:
         raise ValueError(f"{str(checkpoint.path)!r} has tensors that are not in a decoder: {listing(surplus)}.")

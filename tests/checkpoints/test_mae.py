@@ -123,6 +123,7 @@ def test_bad_files(tmp_path):
                 r"kernel \(16, 16\), not \(16, 48",
             ),
             (load("d", lambda a: None, image_size=32), r"decoder/position \(1, 17, 16\), not \(1, 65, 16\)"),
+            (load("f", lambda a: a["decoder.mask_token"].fill(np.nan)), "not finite in decoder.mask_token"),
             (load("e", lambda a: a.pop("decoder.decoder_embed.weight")), "must contain the decoder"),
             (lambda: MaskedAutoencoder.from_checkpoint(file_of("google_vit")), "no decoder; keras_vit.from_checkpoint"),
         ]
