@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_vit.data.crops import CUTS
 from keras_vit.data.draws import scaled
 from keras_vit.data.randaugment import randaugment
-from keras_vit.data.targets import change_some, moved
+from keras_vit.data.targets import KINDS, change_some, moved
 
 
 def augment(examples, settings, draw):
@@ -21,6 +21,9 @@ def augment(examples, settings, draw):
 
     Returns:
         Dictionary like `examples`.
+
+    Raises:
+        ValueError: For RandAugment with targets that have a place in the image.
     """
     count, height, width = tf.shape(examples["images"])[0], *examples["images"].shape[1:3]
     if settings.crop == "padded":
@@ -33,6 +36,9 @@ def augment(examples, settings, draw):
     if settings.jitter:
         images = jitter(images, settings.jitter, draw)
     if settings.randaugment:
+        placed = [name for name in examples if name != "images" and KINDS[name].warp]
+        if placed:
+            raise ValueError(f"Augment.randaugment moves images only. Received: {', '.join(placed)} beside them")
         images = randaugment(images, settings.randaugment, settings.magnitude, draw)
     if settings.erase:
         images = erase(images, settings.erase, draw)

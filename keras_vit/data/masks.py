@@ -45,7 +45,7 @@ def pixels(item):
 
 def counts(values):
     """Returns how many pixels have each value 0 to 255."""
-    return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256)
+    return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256).astype("uint32")
 
 
 def inspect(path):
@@ -65,10 +65,10 @@ def counts_of(items):
     """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
 
     def count(item):
-        return inspect(item).counts if isinstance(item, str) else counts(pixels(item))  # np.str_ is one
+        return inspect(item).counts if isinstance(item, str) else counts(pixels(item))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.array(list(pool.map(count, items))).reshape(-1, 256)
+        return np.array(list(pool.map(count, items)), "uint32").reshape(-1, 256)
 
 
 def named_values(counted, paths=None):
