@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_vit import Patches
-from keras_vit.tasks.pixels import joined, statistics
+from keras_vit.tasks.patch_pixels import joined, statistics
 
 pytestmark = pytest.mark.backend
 
