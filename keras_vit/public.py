@@ -31,7 +31,9 @@ from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import ConvStem as ConvStem
+from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import LayerScale as LayerScale
+from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
