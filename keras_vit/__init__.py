@@ -7,11 +7,11 @@ __version__ = "0.1.0"
 
 _MOVED = {
     "callbacks": "training.stopping",
-    "distillation": "training.distillation",
+    "distillation": "tasks.distillation",
     "distribution": "training.devices",
     "finetuning": "training.finetuning",
     "gradients": "explain.relevance",
-    "losses": "training.losses",
+    "losses": "tasks.losses",
     "positions": "resampling",
     "progress": "training.progress",
     "rundir": "training.rundir",

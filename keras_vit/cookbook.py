@@ -15,7 +15,7 @@ from keras_vit.checkpoints import load_weights
 from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
-from keras_vit.pretrained import DEFAULTS, vit
+from keras_vit.pretrained import DEFAULTS
 from keras_vit.training.remat import rematerialised
 
 # Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
@@ -69,7 +69,8 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
     except Exception as error:
         where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
-        raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
+        said = f"{type(error).__name__}: {error}{config.hint(error)}"
+        raise ValueError(f"{str(path)!r}{place}: {said}") from error
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
     return check_recipe(config.override(recipe, changes or {}))
@@ -101,6 +102,7 @@ def check_recipe(recipe):
             "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
             "Received: augment.crop_resize=None"
         )
+    recipe.task.check(recipe)
     return recipe
 
 
@@ -111,7 +113,8 @@ def arguments_of_model(recipe):
 
 def plan(recipe):
     """Returns the model of a recipe as shapes only, without memory for its weights."""
-    return shapes_only(lambda: vit(**{k: v for k, v in check_recipe(recipe).model.items() if k != "weights"}))
+    arguments = {name: value for name, value in check_recipe(recipe).model.items() if name != "weights"}
+    return shapes_only(lambda: recipe.task.model(**arguments))
 
 
 def from_recipe(
@@ -140,10 +143,11 @@ def from_recipe(
         arguments.pop("weights", None)
     keras.utils.set_random_seed(recipe.seed)
     with rematerialised() if recipe.optim.remat else contextlib.nullcontext():
-        model = vit(**arguments)
+        model = recipe.task.model(**arguments)
     rescale = model.get_layer("rescale")
     if path:
-        new_head = recipe.model.get("num_classes") != len(labels_beside(path))
+        count = len(recipe.task.classes) or recipe.model.get("num_classes")
+        new_head = bool(count) and count != len(labels_beside(path) or ())
         load_weights(model, path, head="new" if new_head else "require", patches="resize")
         rescale.metadata["source"] = path.name
     rescale.metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))

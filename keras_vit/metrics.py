@@ -1,37 +1,6 @@
-"""Metrics of a trained model, computed from its logits."""
-
-import numpy as np
+"""The metric of the ISIC 2024 challenge."""
 
 SENSITIVITY = 0.8  # the partial area is above this
-
-
-def measure(names, logits, labels):
-    """Computes metrics of predictions.
-
-    Args:
-        names: Names of metrics, of those in `METRICS`.
-        logits: Array, `(images, classes)`.
-        labels: Array, `(images,)`, class indices.
-
-    Returns:
-        A dictionary from names to numbers.
-
-    Raises:
-        ValueError: If a metric is not defined for these classes.
-    """
-    return {name: float(METRICS[name](np.asarray(logits, "float64"), np.asarray(labels))) for name in names}
-
-
-def accuracy(logits, labels):
-    """Top-1 accuracy, 0 to 1."""
-    return np.mean(logits.argmax(-1) == labels)
-
-
-def balanced_accuracy(logits, labels):
-    """Mean of the accuracies of each class, 0 to 1."""
-    from sklearn.metrics import balanced_accuracy_score
-
-    return balanced_accuracy_score(labels, logits.argmax(-1))
 
 
 def partial_auc(logits, labels):
@@ -53,5 +22,3 @@ def partial_auc(logits, labels):
     least = most**2 / 2
     return least + (most - least) * (scaled - 0.5) / 0.5
 
-
-METRICS = {"accuracy": accuracy, "balanced_accuracy": balanced_accuracy, "partial_auc": partial_auc}

@@ -11,28 +11,31 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.preprocessing import preprocess
-from keras_vit.trained import Found, find, probabilities
+from keras_vit.trained import Found, find, predictor
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 
 IMAGES, VALUES = 64, 2**24  # files per batch of `predict`, and pixel values per batch, at most
+OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
 
 
 def evaluate(
     target: os.PathLike | str | Found, split: str | None = None, *, arrays: tuple | None = None
 ) -> dict[str, dict[str, float]]:
-    """Evaluates a trained model and its exports by the metrics of its recipe.
+    """Evaluates a trained model and its exports by the scores of its task.
+
+    Memory does not grow with the number of images, except for `"partial_auc"`.
 
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)` to evaluate on in place of the recipe's data; needed for a run on arrays, and for a
-            `.keras` file outside a run directory.
+        arrays: `(images, labels)`, or images and the task's other targets, to evaluate on in place of the recipe's
+            data; needed for a run on arrays, and for a `.keras` file outside a run directory.
 
     Returns:
-        A dictionary from files to dictionaries from the recipe's `metrics`, such as `"accuracy"`, to numbers. Each
-        export runs in its own runtime.
+        A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
+        own runtime.
 
     Raises:
         ValueError, FileNotFoundError: As `load_run`, and for data that is missing or has other classes.
@@ -41,16 +44,15 @@ def evaluate(
     from keras_vit.training import evaluation
 
     found = find(target)
-    model, recipe = found.trained.model, found.recipe
-    source = source_of(found, split, arrays)
-    measured = {found.file: evaluation.measure_model(model, recipe, source)}
+    model, source = found.trained.model, source_of(found, split, arrays)
     artifacts = dict.fromkeys(found.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(found.home.glob("model*.tflite")), runtimes.tflite)
     artifacts |= dict.fromkeys(found.home.glob("model.onnx"), runtimes.onnx)
-    for path, load in artifacts.items():
-        run, _ = load(path)
-        outputs = evaluation.logits_of(run, recipe, source, model.input_shape[1:])
-        measured[str(path)] = evaluation.measure(recipe.metrics, *outputs)
+    measured = {}
+    for name, load in {found.file: None, **artifacts}.items():
+        run = predictor(model) if load is None else load(name)[0]
+        tally, _ = evaluation.tally_of(run, found.task, found.recipe, source, model.input_shape[1:])
+        measured[str(name)] = tally.result()
     return measured
 
 
@@ -58,7 +60,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     """Exports a trained model as SavedModel and TFLite, and on request in smaller formats and as ONNX.
 
     Formats that need calibration use 256 images of the recipe's training split. They are compared with the model on
-    1,000 images of its test split, by accuracy too.
+    1,000 images of its test split, or fewer large ones, by the task's first score too.
 
     Args:
         target: As in `load_run`.
@@ -93,13 +95,21 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     calibration = None
     if set(quantize) & set(CALIBRATED):
         _need_data(found, "its model and `calibration` to export_tflite")
-        calibration, _ = some_images(model, recipe, recipe.data.train, 256)
-        more["images"], more["classes"] = some_images(model, recipe, recipe.data.test, 1000)
+        calibration = some_images(model, recipe, recipe.data.train, 256)["images"]
+        count = max(min(1000, OUTPUTS // math.prod(model.output_shape[1:])), 8)
+        examples = some_images(model, recipe, recipe.data.test, count)
+        more |= {"images": examples["images"], "score": lambda outputs: _score(found.task, examples, outputs)}
     reports = []
     for path, (write, settings) in planned.items():
         given = {"calibration": calibration} if settings.get("quantize") in CALIBRATED else {}
         reports.append(write(model, path, **settings, **given, **more))
     return reports
+
+
+def _score(task, examples, outputs):
+    tally = task.tally()
+    tally.add(examples, outputs)
+    return tally.result()
 
 
 def explain(target, files=(), folder=None):
@@ -114,14 +124,14 @@ def explain(target, files=(), folder=None):
         The paths of the pictures.
     """
     found = find(target)
-    model, _, class_names = found.trained
+    model = found.trained.model
     if not files:
         _need_data(found, "image files")
-    images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)[0]
+    images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)["images"]
     from keras_vit import plots
     from keras_vit.training import history
 
-    titles = [f"{class_names[p.argmax()]} ({p.max():.0%})" for p in _probabilities(model, images)]
+    titles = [_title(found.task.answer(output)) for output in predictor(model, eager=True)(images)]
     folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
@@ -132,26 +142,31 @@ def explain(target, files=(), folder=None):
     return [folder / name for name in figures]
 
 
+def _title(answer):
+    name, value = next(iter(answer.items()), ("", 0.0))
+    return f"{name} ({value:.0%})" if name else ""
+
+
 def predict(target, files, top=3):
-    """Classifies image files, in batches.
+    """Applies a trained model to image files, in batches.
 
     Args:
         target: As in `load_run`.
         files: Paths of images, and of folders, which are searched with all their subfolders.
-        top: Number of classes per image.
+        top: Number of answers per image, at most.
 
     Returns:
-        A list of `(class name, probability)` per image, most likely first.
+        A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
 
     Raises:
         ValueError: As `load_run`, and for a file that cannot be read or a folder without images.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
     """
     found = []
-    for _, classes, error in predictions(target, image_files(files), top):
+    for _, answer, error in predictions(target, image_files(files), top):
         if error:
             raise error
-        found.append(classes)
+        found.append(answer)
     return found
 
 
@@ -164,11 +179,12 @@ def predictions(target, files, top=3):
         top: As in `predict`.
 
     Yields:
-        The path, its list of `(class name, probability)` and `None`; or the path, `None` and the reading error.
+        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
     """
     checks.positive(top=top)
     found = find(target)
-    model, _, class_names = found.trained
+    model, task = found.trained.model, found.task
+    run = predictor(model, eager=True)
     count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
         images, errors = {}, {}
@@ -177,11 +193,10 @@ def predictions(target, files, top=3):
                 images[path] = read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
-        predicted = dict(zip(images, _probabilities(model, np.stack([*images.values()])))) if images else {}
+        outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
         for path in files[first : first + count]:
-            p = predicted.get(path)
-            classes = None if p is None else [(class_names[i], float(p[i])) for i in np.argsort(-p)[:top]]
-            yield path, classes, errors.get(path)
+            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
+            yield path, answer, errors.get(path)
 
 
 def image_files(paths):
@@ -223,13 +238,16 @@ def source_of(found, split, arrays):
     """
     from keras_vit.data import sources
 
-    (model, _, class_names), recipe = found.trained, found.recipe
+    (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
     shape = model.input_shape[1:]
     if arrays is not None:
-        return sources.from_arrays(*checks.pair_of(arrays), shape, len(class_names))
-    _need_data(found, "`arrays`, (images, labels)")
-    source = sources.check_fits(sources.load(recipe.data, split or recipe.data.test), shape, len(class_names))
-    sources.same_classes(class_names, source.class_names)
+        source = sources.from_arrays(arrays, task.targets, shape, class_names)
+    else:
+        _need_data(found, "`arrays`, (images, labels)")
+        source = sources.load(recipe.data, split or recipe.data.test, task.targets, task.extras)
+        sources.check_channels(source, shape)
+    if task.on(source).classes != task.classes:
+        sources.same_classes(task.classes, task.on(source).classes)
     return source
 
 
@@ -241,10 +259,6 @@ def _need_data(found, instead):
         )
     if found.on_arrays:
         raise ValueError(f"The run in {str(found.run)!r} was trained on arrays. Pass {instead}.")
-
-
-def _probabilities(model, images):
-    return probabilities(model, model(images, training=False))
 
 
 def read(found, files):
@@ -259,11 +273,10 @@ def read(found, files):
 
 
 def some_images(model, recipe, split, count):
-    """Returns the first images of a split, resized as in evaluation, and their class indices."""
+    """Returns the first images of a split, resized as in evaluation, and their targets: a dictionary of arrays."""
     need_tensorflow("Reading a recipe's data")
     from keras_vit.data import pipeline, sources
 
-    source = sources.load(recipe.data, split).take(slice(count))
-    batches = pipeline.evaluation_arrays(source, recipe, model.input_shape[1:])
-    images, labels = (np.concatenate(parts) for parts in zip(*batches))
-    return images, labels.argmax(-1)
+    source = sources.load(recipe.data, split, recipe.task.targets, recipe.task.extras).take(slice(count))
+    batches = list(pipeline.evaluation_arrays(source, recipe, model.input_shape[1:]))
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}

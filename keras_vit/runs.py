@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, check_recipe, from_recipe, load_recipe
-from keras_vit.training import devices, distillation, finetuning, rundir
+from keras_vit.training import devices, finetuning, rundir
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -18,11 +18,13 @@ def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validat
 
     Args:
         recipe: A `Recipe`, or a name.
-        train: `(images, labels)` arrays to use in place of the recipe's data.
+        train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
+            `(images, labels)`.
         validation: Likewise.
 
     Returns:
-        Two `tf.data.Dataset`s of `(images, labels)`; each row of the labels, `(batch, classes)`, sums to one.
+        Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them. For classification: images, and labels
+        `(batch, classes)` whose rows sum to one.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit the model.
@@ -57,9 +59,10 @@ def fit(
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
             training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
             the last epoch.
-        train: `(images, labels)` arrays to use in place of the recipe's data.
+        train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
+            `(images, labels)`.
         validation: Likewise.
-        teacher: Model to distill from, in place of `optim.teacher`, where the recipe sets `optim.distill`.
+        teacher: Model to distill from, in place of `task.teacher`, where the recipe sets `task.distill`.
         verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed once per epoch, at
             most every ten seconds; `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
@@ -86,15 +89,17 @@ def fit(
     sources = sources_of(recipe, train, validation)
     folder = pathlib.Path(workdir or f"runs/{recipe.name}")
     identity = identity_of(*sources, arrays=train is not None)
+    names = recipe.task.on(sources[0]).classes
     place = devices.start(recipe)
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
-        check_model(model, sources[0])
         finetuning.check_freeze(model, recipe.optim.freeze, recipe.optim.lora)
-        model.get_layer("rescale").metadata["labels"] = list(sources[0].class_names)
-        run = Run(recipe, model, *sources, folder, distillation.teacher_of(recipe, teacher, model, place), place)
-        with rundir.claimed(folder, recipe, identity, sources[0].class_names, writes=place.writes):
+        model.get_layer("rescale").metadata["labels"] = list(names)
+        if teacher is not None and place.even:  # it was built on one device
+            teacher = _copied(teacher)
+        run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, teacher), place)
+        with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
             model = save_final_model(run)
     return model, history
@@ -129,16 +134,20 @@ def sources_of(recipe, train=None, validation=None):
     """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
     from keras_vit.data import pipeline, sources
 
-    shape, num_classes = image_shape(recipe), arguments_of_model(recipe)["num_classes"]
+    shape, arguments, task = image_shape(recipe), arguments_of_model(recipe), recipe.task
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
         raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
-        found = [sources.check_fits(sources.load(recipe.data, split), shape, num_classes) for split in splits]
+        found = [sources.load(recipe.data, split, task.targets, task.extras) for split in splits]
         sources.same_classes(*(source.class_names for source in found))
     else:
-        found = [sources.from_arrays(*checks.pair_of(arrays), shape, num_classes) for arrays in (train, validation)]
+        names = task.names(arguments)
+        found = [sources.from_arrays(arrays, task.targets, shape, names) for arrays in (train, validation)]
+    for source in found:
+        sources.check_channels(source, shape)
+        task.on(source, arguments)
     pipeline.steps_per_epoch(found[0], recipe)
     return found
 
@@ -151,13 +160,11 @@ def identity_of(train, validation, arrays):
     return hashes | inspection.contents(train=train, validation=validation)
 
 
-def check_model(model, source):
-    """Raises ValueError unless a model returns one vector of logits per image, one for each class of the source."""
-    if model.output_shape != (None, len(source.class_names)):
-        raise ValueError(
-            f"The model must return one vector of {len(source.class_names)} logits per image. "
-            f"Received: output shape {model.output_shape}"
-        )
+def _copied(model):
+    """Returns a copy of a model with its own weights, built where this is called."""
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    return copy
 
 
 def _tensorboard(workdir):

@@ -1,10 +1,12 @@
 """Trained models: from a run, from the weights that ship with a recipe, or from a `.keras` file."""
 
+import dataclasses
 import os
 import pathlib
 from typing import NamedTuple
 
 import keras
+import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside
@@ -29,6 +31,11 @@ class Found(NamedTuple):
     home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
     on_arrays: bool = False  # whether the run was trained on arrays
+
+    @property
+    def task(self):
+        """The recipe's task, with its classes."""
+        return dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
 
     @property
     def alone(self):
@@ -84,7 +91,7 @@ def find(target, file=rundir.MODEL):
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
         )
-    labels = labels_beside(cookbook.weights_path(recipe))
+    labels = labels_beside(cookbook.weights_path(recipe)) or ()
     trained = Trained(cookbook.from_recipe(recipe, pretrained=True), recipe, labels)
     return Found(trained, recipe, recipe.weights.file, pathlib.Path("exports", recipe.name))
 
@@ -106,12 +113,7 @@ def _refuse(path, given, own):
 
 def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
-    _, classes = _shapes(model, folder / file)
-    if classes != len(class_names):
-        raise ValueError(
-            f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
-            f"Received: a model of {classes}"
-        )
+    _check_images(model, folder / file)
     home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
     trained = Trained(model, recipe, class_names)
     return Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
@@ -119,7 +121,7 @@ def _of_run(folder, file):
 
 def _alone(path):
     model = rundir.read_model(path)
-    size, classes = _shapes(model, path)
+    size, classes = _check_images(model, path), _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
     rule = evaluation_rule(model)
@@ -129,26 +131,44 @@ def _alone(path):
     return Found(trained, stand_in, str(path), path.with_suffix(""))
 
 
-def probabilities(model, outputs):
-    """Returns a model's outputs as probabilities, an array: their softmax, unless the model ends in one."""
+def predictor(model, eager=False):
+    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits, their logarithm.
+
+    Args:
+        model: A Keras model.
+        eager: Whether to run it without tracing a graph, which is not worth it for a few images.
+    """
     last = model
     while isinstance(last, keras.Model):
         last = last.layers[-1]
     ends = (keras.activations.softmax, keras.activations.sigmoid)
-    done = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) in ends
-    return keras.ops.convert_to_numpy(outputs if done else keras.ops.softmax(outputs))
+    logits = not isinstance(last, keras.layers.Softmax) and getattr(last, "activation", None) not in ends
+
+    def predict(images):
+        outputs = model(images, training=False) if eager else model.predict_on_batch(images)
+        outputs = keras.ops.convert_to_numpy(outputs)
+        return outputs if logits else np.log(np.maximum(outputs, 1e-30))
+
+    return predict
 
 
-def _shapes(model, path):
-    """Returns (height, width) of a model's images and its number of classes; raises ValueError without them."""
-    try:
-        given, gives = model.input_shape, model.output_shape
-    except (AttributeError, ValueError):  # a subclass that was never called
-        given = gives = None
-    images = isinstance(given, tuple) and len(given) == 4 and None not in given[1:]
-    if not (images and isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
+def _check_images(model, path):
+    """Returns (height, width) of a model's images; raises ValueError unless it takes images of known size."""
+    given = getattr(model, "input_shape", None)
+    if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
         raise ValueError(
-            f"{str(path)!r} must be an image classifier, from (batch, height, width, channels) of known size to "
-            f"(batch, classes) with two classes or more. Received: input shape {given}, output shape {gives}"
+            f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
+            f"Received: input shape {given}"
         )
-    return given[1:3], gives[1]
+    return given[1:3]
+
+
+def _classes(model, path):
+    """Returns the number of classes of a classifier; raises ValueError for any other model."""
+    gives = model.output_shape
+    if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
+        raise ValueError(
+            f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "
+            f"with two classes or more. Received: output shape {gives}"
+        )
+    return gives[1]

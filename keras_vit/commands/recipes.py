@@ -20,7 +20,7 @@ def print_recipes() -> None:
     for name in keras_vit.list_recipes():
         recipe = keras_vit.load_recipe(name)
         reached = recipe.reached
-        result = f"{reached.test_accuracy:.2%} test accuracy in {reached.minutes:.0f} min" if reached else "-"
+        result = "{1:.2%} {0} in {2:.0f} min".format(*reached.headline, reached.minutes) if reached else "-"
         print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {result}")
     print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for size in keras_vit.list_variants():

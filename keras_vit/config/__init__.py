@@ -1,16 +1,19 @@
 """What a recipe is, how it is changed, and how it is written down."""
 
-from keras_vit.config.changes import PARTS as PARTS
 from keras_vit.config.changes import names as names
 from keras_vit.config.changes import override as override
 from keras_vit.config.changes import parse as parse
 from keras_vit.config.changes import smoke as smoke
-from keras_vit.config.parts import LEVELS as LEVELS
-from keras_vit.config.parts import Augment as Augment
-from keras_vit.config.parts import Data as Data
-from keras_vit.config.parts import Optim as Optim
-from keras_vit.config.parts import Reached as Reached
-from keras_vit.config.parts import Recipe as Recipe
-from keras_vit.config.parts import Weights as Weights
+from keras_vit.config.moved import hint as hint
+from keras_vit.config.moved import migrated as migrated
 from keras_vit.config.plain import from_dict as from_dict
 from keras_vit.config.plain import to_dict as to_dict
+from keras_vit.config.recipe import Reached as Reached
+from keras_vit.config.recipe import Recipe as Recipe
+from keras_vit.config.recipe import Weights as Weights
+from keras_vit.options import LEVELS as LEVELS
+from keras_vit.options import Augment as Augment
+from keras_vit.options import Data as Data
+from keras_vit.options import Optim as Optim
+from keras_vit.task import Task as Task
+from keras_vit.tasks import Classify as Classify

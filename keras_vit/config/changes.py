@@ -2,12 +2,13 @@
 
 import ast
 import dataclasses
+import warnings
 
 from keras_vit import checks
-from keras_vit.config.parts import Augment, Data, Optim, Reached, Weights
+from keras_vit.config.moved import MOVED
 
-TOP = ("seed", "name", "metrics", "distribute", "model_parallel")
-PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
+TOP = ("seed", "name", "distribute", "model_parallel")
+PARTS = ("task", "data", "augment", "optim")
 
 
 def override(recipe, changes):
@@ -24,10 +25,13 @@ def override(recipe, changes):
     if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
         raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
     for name, value in changes.items():
+        if name in MOVED:
+            warnings.warn(f"{name} is now {MOVED[name]}.", DeprecationWarning, stacklevel=2)
+            name = MOVED[name]
         part, _, key = name.partition(".")
         if part == "model" and key:
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
-        elif part in ("data", "augment", "optim") and key in {f.name for f in dataclasses.fields(PARTS[part])}:
+        elif part in PARTS and key in _fields(recipe, part):
             recipe = dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **{key: value})})
         elif name in TOP:
             recipe = dataclasses.replace(recipe, **{name: value})
@@ -38,8 +42,12 @@ def override(recipe, changes):
 
 def names(recipe):
     """Returns all dotted names that `override` accepts; of the model, those that the recipe sets."""
-    parts = [f"{part}.{f.name}" for part in ("data", "augment", "optim") for f in dataclasses.fields(PARTS[part])]
+    parts = [f"{part}.{name}" for part in PARTS for name in _fields(recipe, part)]
     return [*TOP, *parts, *(f"model.{key}" for key in recipe.model)]
+
+
+def _fields(recipe, part):
+    return [field.name for field in dataclasses.fields(getattr(recipe, part))]
 
 
 def parse(words):

@@ -4,8 +4,12 @@ import dataclasses
 
 import keras
 
-from keras_vit.config.changes import PARTS
-from keras_vit.config.parts import Recipe
+from keras_vit.config.moved import migrated
+from keras_vit.config.recipe import Reached, Recipe, Weights
+from keras_vit.options import Augment, Data, Optim
+from keras_vit.task import tasks
+
+PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
 
 def to_dict(recipe):
@@ -14,19 +18,36 @@ def to_dict(recipe):
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
+    values["task"] = {"kind": type(recipe.task).__name__, **values["task"]}
     return values
 
 
 def from_dict(values):
-    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not."""
-    values = dict(values)
+    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not, also of an earlier version.
+
+    Raises:
+        ValueError: For a task of your own whose class is not defined yet.
+    """
+    values = migrated(values)
     for part, kind in PARTS.items():
         if values.get(part) is not None:
             fields = dict(values[part])
             if "layers" in fields:
                 fields["layers"] = [keras.saving.deserialize_keras_object(layer) for layer in fields["layers"]]
             values[part] = kind(**_tuples(fields))
+    if "task" in values:
+        values["task"] = _task(**_tuples(values["task"]))
     return Recipe(**_tuples(values))
+
+
+def _task(kind, **fields):
+    known = tasks()
+    if kind not in known:
+        raise ValueError(
+            f"The task {kind!r} is not defined: load the recipe that defines it first, keras_vit.load_recipe('FILE.py'). "
+            f"Known: {', '.join(known)}"
+        )
+    return known[kind](**fields)
 
 
 def _unnamed(value):

@@ -14,7 +14,7 @@ def augment(images, settings, draw):
 
     Args:
         images: float32 tensor, `(batch, height, width, channels)`, 0..255.
-        settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
+        settings: A `keras_vit.options.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
         draw: Result of `keras_vit.data.draws.draws`.
 
     Returns:

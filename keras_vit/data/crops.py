@@ -24,8 +24,8 @@ def training_image(item, size, data, settings, numbers):
     Args:
         item: A scalar string, an encoded image; or a uint8 tensor `(height, width, channels)`.
         size: `(height, width, channels)`.
-        data: A `keras_vit.config.Data`.
-        settings: A `keras_vit.config.Augment`.
+        data: A `keras_vit.options.Data`.
+        settings: A `keras_vit.options.Augment`.
         numbers: Four numbers in [0, 1), which determine the crop and whether it is flipped.
     """
     if settings.crop == "inception":

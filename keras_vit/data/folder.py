@@ -17,7 +17,7 @@ def read(path, split, data):
     Args:
         path: A folder of class folders, for splits of `"all"`; or of folders of class folders, one for each split.
         split: Such as `"all[:80%]"` or `"train"`.
-        data: A `keras_vit.config.Data`; `bad_images` is read.
+        data: A `keras_vit.options.Data`; `bad_images` is read.
 
     Returns:
         A `memory.Source` of the files. Classes are in alphabetical order.

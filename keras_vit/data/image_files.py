@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.config import Data
+from keras_vit.options import Data
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
 from keras_vit.images import encoded
@@ -15,7 +15,7 @@ def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
     Args:
         paths: Paths of image files.
         size: `(height, width, channels)`.
-        data: A `keras_vit.config.Data`, which determines how images are resized.
+        data: A `keras_vit.options.Data`, which determines how images are resized.
 
     Returns:
         float32 array, `(files, height, width, channels)`, 0..255.

@@ -13,7 +13,7 @@ def mix(images, labels, settings, seed):
     Args:
         images: float32 tensor, `(batch, height, width, channels)`.
         labels: float32 tensor, `(batch, classes)`.
-        settings: A `keras_vit.config.Augment`.
+        settings: A `keras_vit.options.Augment`.
         seed: Integer tensor of shape `(2,)`.
 
     Returns:

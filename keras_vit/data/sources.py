@@ -14,7 +14,7 @@ def load(data, split):
     """Reads one split of a data set.
 
     Args:
-        data: A `keras_vit.config.Data`.
+        data: A `keras_vit.options.Data`.
         split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
 
     Returns:

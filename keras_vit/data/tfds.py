@@ -22,7 +22,7 @@ def read(name, split, data):
     Args:
         name: Its name in tensorflow-datasets.
         split: Any that tensorflow-datasets takes.
-        data: A `keras_vit.config.Data`; not used.
+        data: A `keras_vit.options.Data`; not used.
 
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.

@@ -57,7 +57,7 @@ def page(target):
 
     grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
     facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}, {len(class_names)} classes"
-    facts += f", test accuracy {reached.test_accuracy:.2%}" if reached else ""
+    facts += ", {} {:.2%}".format(*reached.headline) if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:
@@ -114,7 +114,7 @@ def read_image(path, size, data, model=None):
     Args:
         path: The file.
         size: `(height, width, channels)`.
-        data: A `keras_vit.config.Data`.
+        data: A `keras_vit.options.Data`.
         model: Model whose own evaluation rule replaces `data`, or `None`.
 
     Returns:

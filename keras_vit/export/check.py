@@ -30,7 +30,8 @@ class Report:
     agreement: float  # share of images with the same top-1 class
     images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
-    accuracy: dict[str, float] | None = None  # of the file and of the model, if classes were passed
+    accuracy: dict[str, float] | None = None  # the score of the file and of the model, if classes or a score were passed
+    score: str = "top-1"  # what `accuracy` is, such as "mean_iou"
     partitions: int | None = None  # parts that XNNPACK cuts the graph into; 1 is best
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
     outside_time: float | None = None  # their share of the time on one thread, measured alone
@@ -54,7 +55,7 @@ class Report:
             f"  {sum(self.operators.values())} operators: {most}",
         ]
         if self.accuracy:
-            lines.append("  top-1 " + ", ".join(f"{name} {value:.2%}" for name, value in self.accuracy.items()))
+            lines.append(f"  {self.score} " + ", ".join(f"{name} {value:.2%}" for name, value in self.accuracy.items()))
         if self.partitions is not None:
             left = ", ".join(f"{name} {count}" for name, count in self.outside.items()) or "none"
             memory = "" if self.memory_mb is None else f"; {self.memory_mb:.0f} MB of memory"
@@ -79,17 +80,25 @@ def sample(model, images):
     return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
 
 
-def check_classes(model, images, classes):
-    """Raises ValueError unless `classes` is `None` or has one class of the model per image."""
-    if classes is not None:
-        if images is None:
-            raise ValueError("`classes` needs the `images` that it labels. Received: images=None")
-        count = len(checks.pixels(images, model.input_shape[1:]))
-        checks.class_indices(classes, model.output_shape[-1], count, "classes")
+def scorer(model, images, classes, score):
+    """Returns the function from outputs to a dictionary with a score, or `None` without `classes` and `score`.
+
+    Raises:
+        ValueError: If there are no images to score, or not one class of the model per image.
+    """
+    if classes is None and score is None:
+        return None
+    if images is None:
+        raise ValueError("`classes` and `score` need the `images` that they are of. Received: images=None")
+    if classes is None:
+        return score
+    count = len(checks.pixels(images, model.input_shape[1:]))
+    labels = checks.class_indices(classes, model.output_shape[-1], count, "classes")
+    return lambda outputs: {"top-1": (outputs.argmax(-1) == labels).mean()}
 
 
 def compare_with_model(
-    path, model, images, run, operators, *, quantize=None, probabilities=False, classes=None, cost=None
+    path, model, images, run, operators, *, quantize=None, probabilities=False, score=None, cost=None
 ):
     """Compares `run(images)` with the Keras model's outputs.
 
@@ -101,7 +110,7 @@ def compare_with_model(
         operators: Dictionary from operator names to counts.
         quantize: Name of the format, which sets the allowed difference.
         probabilities: Whether the file returns probabilities.
-        classes: Integer class labels of the images, or `None`.
+        score: Function from outputs to a dictionary, whose first entry is reported, or `None`.
         cost: More fields of the report, from `runtimes.profile`.
 
     Returns:
@@ -130,10 +139,11 @@ def compare_with_model(
             f"The exported file {path.name!r} does not match the model: outputs differ by up to {value:.3g} of the "
             f"range, on average by {_distance(outputs, expected):.3g} of the mean deviation. The file was deleted."
         )
-    accuracy = None
-    if classes is not None:
-        scores = {"of this file": outputs, "of the model": expected}
-        accuracy = {name: float((score.argmax(-1) == np.ravel(classes)).mean()) for name, score in scores.items()}
+    scores = {}
+    if score is not None:
+        found = {"of this file": score(outputs), "of the model": score(expected)}
+        name = next(iter(found["of the model"]))
+        scores = {"score": name, "accuracy": {key: float(values[name]) for key, values in found.items()}}
     return Report(
         path=str(path),
         quantize=quantize,
@@ -144,7 +154,7 @@ def compare_with_model(
         range=span,
         agreement=float((expected.argmax(-1) == outputs.argmax(-1)).mean()),
         images=len(images),
-        accuracy=accuracy,
+        **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),
     )
 

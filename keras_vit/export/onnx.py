@@ -5,7 +5,7 @@ import dataclasses
 import io
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -20,6 +20,7 @@ def export_onnx(
     *,
     images: np.ndarray | None = None,
     classes: np.ndarray | None = None,
+    score: Callable | None = None,
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
     overwrite: bool = False,
@@ -34,6 +35,8 @@ def export_onnx(
         path: File to write, ending in `.onnx`; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
+            then says the value for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         probabilities: Whether the output is the softmax of the logits.
         overwrite: Whether to replace an existing `path`.
@@ -54,7 +57,7 @@ def export_onnx(
     prepare.need(onnx=True)
     prepare.check_model(model)
     prepare.check_labels(model, labels)
-    check.check_classes(model, images, classes)
+    score = check.scorer(model, images, classes, score)
     images = check.sample(model, images)
     prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
@@ -64,7 +67,7 @@ def export_onnx(
         except Exception as error:  # ONNX Runtime's own classes are not public
             raise RuntimeError(f"ONNX Runtime cannot run the exported file: {str(error).splitlines()[0]}") from None
         report = check.compare_with_model(
-            temporary, model, images, run, operators, probabilities=probabilities, classes=classes
+            temporary, model, images, run, operators, probabilities=probabilities, score=score
         )
     report = dataclasses.replace(report, path=str(path))
     check.write_json(f"{path}.json", report, **prepare.facts(model, labels))

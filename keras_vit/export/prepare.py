@@ -26,7 +26,7 @@ def need_tensorflow_backend(what):
 
 
 def check_model(model, limit=LIMIT):
-    """Raises ValueError unless a model takes images, returns one vector of logits each, and has less than 2 GB."""
+    """Raises ValueError unless a model takes images, returns one tensor, and has less than 2 GB."""
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: {type(model).__name__}")
     try:
@@ -38,9 +38,10 @@ def check_model(model, limit=LIMIT):
             "The model must take images of a known size. Wrap a model without one, such as a subclass: "
             f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {model.name!r}, input shape {inputs}"
         )
-    if not (isinstance(outputs, tuple) and len(outputs) == 2):
+    if not (isinstance(outputs, tuple) and len(outputs) > 1 and None not in outputs[1:]):
         raise ValueError(
-            f"The model must return one vector of logits. Received: {model.name!r}, output shape {outputs}"
+            "The model must return one tensor of known size, such as a vector of logits. "
+            f"Received: {model.name!r}, output shape {outputs}"
         )
     size = 4 * model.count_params()
     if size > limit:

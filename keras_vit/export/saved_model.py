@@ -2,12 +2,12 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 
-from keras_vit.config import Data
+from keras_vit.options import Data
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
 from keras_vit.preprocessing import before_crop, evaluation_rule
@@ -19,6 +19,7 @@ def export_saved_model(
     *,
     images: np.ndarray | None = None,
     classes: np.ndarray | None = None,
+    score: Callable | None = None,
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
     overwrite: bool = False,
@@ -38,6 +39,8 @@ def export_saved_model(
         path: Folder to write; must not exist.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
+            then says the value for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         probabilities: Whether the output is the softmax of the logits.
         overwrite: Whether to replace an existing `path`.
@@ -53,7 +56,7 @@ def export_saved_model(
     prepare.need_tensorflow_backend("A SavedModel")
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
-    check.check_classes(model, images, classes)
+    score = check.scorer(model, images, classes, score)
     prepare.check_free(path, overwrite)
     images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
@@ -61,7 +64,7 @@ def export_saved_model(
         run, operators = runtimes.saved_model(temporary)
         runtimes.try_bytes(temporary, images[0])
         report = check.compare_with_model(
-            temporary, model, images, run, operators, probabilities=probabilities, classes=classes
+            temporary, model, images, run, operators, probabilities=probabilities, score=score
         )
         report = dataclasses.replace(report, path=str(path))  # the JSON is inside the folder, so before it moves
         (temporary / "assets.extra").mkdir(exist_ok=True)

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -27,6 +27,7 @@ def export_tflite(
     labels: Sequence[str] | None = None,
     images: np.ndarray | None = None,
     classes: np.ndarray | None = None,
+    score: Callable | None = None,
     overwrite: bool = False,
 ) -> check.Report:
     """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
@@ -53,6 +54,8 @@ def export_tflite(
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
             the formats that use them, random pixels for the others.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
+            then says the value for the file and for the model.
         overwrite: Whether to replace an existing `path`.
 
     Returns:
@@ -74,7 +77,7 @@ def export_tflite(
     prepare.check_model(model)
     prepare.check_labels(model, labels)
     calibration = formats.calibration_images(quantize, target, calibration, model.input_shape[1:])
-    check.check_classes(model, images, classes)
+    score = check.scorer(model, images, classes, score)
     if batch_size > 1 and calibration is not None:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
     images = check.sample(model, calibration if images is None else images)
@@ -96,7 +99,7 @@ def export_tflite(
             operators,
             quantize=quantize,
             probabilities=probabilities,
-            classes=classes,
+            score=score,
             cost=runtimes.profile(temporary),
         )
         on_gpu = gpu.compare_with_cpu(temporary, images, run, report, batch_size)

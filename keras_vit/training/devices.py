@@ -241,10 +241,11 @@ def _on_tensorflow(kind, recipe):
             f"Several devices need dtype=mixed_bfloat16 or float32 on TensorFlow. Received: mixed_float16, "
             f"{len(devices)} devices"
         )
-    if optim.accumulate > 1 or optim.distill:  # Keras fails at the first; the second would be counted once per device
+    distill = getattr(recipe.task, "distill", None)
+    if optim.accumulate > 1 or distill:  # Keras fails at the first; the second would be counted once per device
         raise ValueError(
-            "optim.accumulate and optim.distill on several devices need KERAS_BACKEND=jax. Received: "
-            f"optim.accumulate={optim.accumulate}, optim.distill={optim.distill}, {len(devices)} devices, "
+            "optim.accumulate and task.distill on several devices need KERAS_BACKEND=jax. Received: "
+            f"optim.accumulate={optim.accumulate}, task.distill={distill}, {len(devices)} devices, "
             "KERAS_BACKEND=tensorflow"
         )
     return Place(_mirrored(tuple(devices)).scope, jit_compile=False, even=True)

@@ -1,29 +1,26 @@
-"""A model's logits and metrics on a source of labelled images."""
-
-import keras
-import numpy as np
+"""A model's scores on a source, batch by batch."""
 
 from keras_vit.data import pipeline
-from keras_vit.metrics import measure
 from keras_vit.training.progress import counted
 
 
-def measure_model(model, recipe, source):
-    """Measures a model on a source: a dictionary from the recipe's `metrics` to numbers; see `keras_vit.metrics`."""
-    return measure(recipe.metrics, *logits_of(predictor(model), recipe, source, model.input_shape[1:]))
+def tally_of(function, task, recipe, source, size, keep=False):
+    """Runs a function from pixels to outputs over a source; memory does not grow with the number of images.
 
-
-def logits_of(function, recipe, source, size):
-    """Runs a function from pixels to logits over a source.
+    Args:
+        function: Function from images, `(batch, height, width, channels)`, to outputs, both arrays.
+        task: The recipe's task, with its classes.
+        recipe: A `Recipe`; its `data` is read.
+        source: The images and targets.
+        size: `(height, width, channels)` of the images.
+        keep: As in `Task.tally`.
 
     Returns:
-        Logits, `(images, classes)`, and class indices, `(images,)`.
+        The task's `Tally`, and a list of the scores of each batch's images, `None` where the task has no such scores.
     """
-    batches = counted(pipeline.evaluation_arrays(source, recipe, size), len(source), "evaluating")
-    logits, labels = zip(*((function(images), labels.argmax(-1)) for images, labels in batches))
-    return np.concatenate(logits), np.concatenate(labels)
-
-
-def predictor(model):
-    """Returns the function from pixels to a model's outputs, as arrays."""
-    return lambda images: keras.ops.convert_to_numpy(model.predict_on_batch(images))
+    tally, scores = task.tally(keep), []
+    for examples in counted(pipeline.evaluation_arrays(source, recipe, size), len(source), "evaluating"):
+        score = tally.add(examples, function(examples["images"]))
+        if keep:
+            scores.append(score)
+    return tally, scores

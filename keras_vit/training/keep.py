@@ -26,7 +26,9 @@ class KeepState(keras.callbacks.Callback):
     def __init__(self, run, learner, save_steps=None):
         super().__init__()
         self.run, self.save_steps, self.metrics = run, save_steps, {}
-        self.variables = state.named(model=run.model.variables, optimizer=learner.optimizer.variables)
+        known = {id(v) for known in (run.model, run.teacher) if known is not None for v in known.variables}
+        rest = [v for v in learner.variables if id(v) not in known]  # a decoder's; a teacher's do not change
+        self.variables = state.named(model=run.model.variables, learner=rest, optimizer=learner.optimizer.variables)
 
     def restore(self):
         """Restores all variables and the run's progress from the newest training state, if there is one."""
@@ -45,8 +47,9 @@ class KeepState(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         if self.metrics:
-            sample = keras.ops.zeros((1, self.model.output_shape[-1]))
-            self.model.compute_metrics(None, sample, sample)  # creates the metrics' variables
+            _, y = self.run.training_batches().element_spec[:2]
+            y = keras.tree.map_structure(lambda spec: _zeros(spec.shape, spec.dtype.name), y)
+            self.model.compute_metrics(None, y, _zeros(self.model.output_shape))  # creates the metrics' variables
             state.assign(self._metrics(), self.metrics)
             self.metrics = {}
 
@@ -101,8 +104,13 @@ class KeepState(keras.callbacks.Callback):
         return state.named(metrics=self.model.metrics_variables)
 
 
+def _zeros(shape, dtype="float32"):
+    """Returns zeros for a batch of one."""
+    return keras.ops.zeros((1, *shape[1:]), dtype)
+
+
 class KeepBest(keras.callbacks.Callback):
-    """Writes `best.keras` after each epoch whose validation accuracy is at least the highest so far.
+    """Writes `best.keras` after each epoch that is at least as good as the best so far, by the task's `best`.
 
     Args:
         run: A `Run`.
@@ -114,6 +122,9 @@ class KeepBest(keras.callbacks.Callback):
         self.run, self.learner = run, learner
 
     def on_epoch_end(self, epoch, logs=None):
-        if math.isfinite(logs["val_loss"]) and logs["val_accuracy"] >= self.run.best:
-            self.run.best = float(logs["val_accuracy"])
+        column, better = self.run.task.best
+        value, sign = float(logs[column]), 1 if better == "max" else -1
+        first = self.run.best is None or (better == "max" and self.run.best < 0)  # as earlier versions wrote it
+        if math.isfinite(logs["val_loss"]) and (first or sign * value >= sign * self.run.best):
+            self.run.best = value
             save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)

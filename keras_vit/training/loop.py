@@ -27,11 +27,11 @@ class Run:
         train: `Source` to train on.
         validation: `Source` to measure on after each epoch.
         folder: Directory of the run.
-        teacher: Model to distill from, for `optim.distill`.
+        teacher: Model to distill from, if the task has one.
         place: Devices and processes that train.
         epoch: Epochs done.
         step: Steps done in the epoch after them.
-        best: Highest validation accuracy so far.
+        best: Best value so far of the column that the task follows, `None` before the first epoch.
         history: One row (a dictionary) per epoch done.
     """
 
@@ -44,8 +44,13 @@ class Run:
     place: Place = ALONE
     epoch: int = 0
     step: int = 0
-    best: float = -1.0
+    best: float | None = None
     history: list[dict] = dataclasses.field(default_factory=list)
+
+    @functools.cached_property
+    def task(self):
+        """The recipe's task, with the classes of the training data."""
+        return self.recipe.task.on(self.train)
 
     @functools.cached_property
     def steps(self):
@@ -91,7 +96,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         keras_vit.training.stopping.Stopped: A `KeyboardInterrupt`, after Ctrl-C or SIGTERM, once the state is saved.
     """
     epochs = run.recipe.optim.epochs
-    learner = compile_run(run)  # the run's model, or the `Distiller` around it
+    learner = compile_run(run)  # the run's model, or the task's learner around it
     validation = run.validation_batches()
     keep = KeepState(run, learner, save_steps)
     keep.restore()

@@ -95,6 +95,7 @@ class RunProgress(keras.callbacks.Callback):
         self.run, self.line = run, line
         self.epochs, self.steps, self.images = run.recipe.optim.epochs, run.steps, run.recipe.data.batch_size
         self.begun = self.validation = None
+        self.column = run.task.best[0]
 
     def on_train_begin(self, logs=None):
         self.done = self.run.epoch * self.steps + self.run.step  # of the whole run
@@ -121,7 +122,7 @@ class RunProgress(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.logs = logs or {}
-        self.validation = self.logs.get("val_accuracy")
+        self.validation = self.logs.get(self.column)
         each = self.epochs <= FEW or self.done >= self.epochs * self.steps
         self.line.show(self._text(time.monotonic()), every=0.0, plain=0.0 if each else 10.0)
 
@@ -129,9 +130,11 @@ class RunProgress(keras.callbacks.Callback):
         """Returns what is known, the most important first: a narrow terminal cuts the rest off."""
         epoch = max(self.done - 1, 0) // self.steps
         text = f"epoch {epoch + 1}/{self.epochs} {self.done / self.steps - epoch:.0%}"
-        numbers = {"loss": self.logs.get("loss"), "accuracy": self.logs.get("accuracy"), "validation": self.validation}
-        for name, value in numbers.items():
-            text += "" if value is None else f"  {name} {value:.4f}" if name == "loss" else f"  {name} {value:.2%}"
+        name = self.column.removeprefix("val_")
+        numbers = {"loss": self.logs.get("loss"), name: self.logs.get(name), "validation": self.validation}
+        for key, value in numbers.items():
+            if value is not None:
+                text += f"  {key.replace('_', ' ')} {value:.4f}" if "loss" in (key, name) else f"  {key} {value:.2%}"
         steps = self.done - self.before
         if not steps or now <= self.begun:
             return f"{text}  {more}".rstrip()
@@ -147,21 +150,21 @@ def counted(batches, total, what="images", after=1.0):
     removed at the end.
 
     Args:
-        batches: Iterable of batches, or of tuples that begin with one.
+        batches: Iterable of batches, or of dictionaries with a batch of `"images"`.
         total: Number of all images.
         what: What the line begins with.
         after: Seconds before it is shown on a terminal.
 
     Example:
 
-    >>> for images, labels in counted(dataset, 10_000, "evaluating"):
-    ...     model.predict_on_batch(images)
+    >>> for examples in counted(batches, 10_000, "evaluating"):
+    ...     model.predict_on_batch(examples["images"])
     """
     line, done, begun = Line(after), 0, time.monotonic()
     try:
         for batch in batches:
             yield batch
-            done += len(batch[0] if isinstance(batch, (tuple, list)) else batch)
+            done += len(batch["images"] if isinstance(batch, dict) else batch)
             left = (time.monotonic() - begun) / max(done, 1) * (total - done)
             line.show(f"{what}: {done:,} of {total:,}, {duration(left)} left")
     finally:

@@ -19,7 +19,7 @@ LOCK = ".lock"
 ABSENT = object()
 CONTENTS = ("train_contents", "validation_contents")  # missing in `data.json` of older runs
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
-IDENTITY = ("name", "model", "data", "augment", "optim", "seed")  # options that identify a run
+IDENTITY = ("name", "task", "model", "data", "augment", "optim", "seed")  # options that identify a run
 
 
 def is_run(folder):
@@ -114,7 +114,7 @@ def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
     default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer options
     only = lambda values: {k: v for k, v in values.items() if k in IDENTITY}  # noqa: E731
-    there, here = (_dotted(only(default)) | _dotted(only(values)) for values in (_read(folder / RECIPE), recipe))
+    there, here = (_dotted(only(default)) | _dotted(only(values)) for values in (config.migrated(_read(folder / RECIPE)), recipe))
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -175,7 +175,7 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    if file in (MODEL, BEST) and len(names) != model.output_shape[-1]:
+    if names and len(names) != model.output_shape[-1]:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {model.output_shape[-1]} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.training.losses import ClassLoss
+from keras_vit.tasks.losses import ClassLoss
 
 pytestmark = pytest.mark.backend
 

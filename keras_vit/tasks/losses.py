@@ -1,4 +1,4 @@
-"""The loss of a recipe."""
+"""The loss of classification."""
 
 import keras
 from keras import ops

@@ -93,19 +93,22 @@ class Distiller(keras.Model):
         return t**2 * ops.mean(divergence)
 
 
-def teacher_of(recipe, given, model, place):
-    """Returns the model to distill from, or `None`."""
-    if not recipe.optim.distill:
-        if given is not None or recipe.optim.teacher is not None:
-            raise ValueError("A teacher needs optim.distill='soft' or 'hard'. Received: optim.distill=None")
+def load_teacher(task, model, given=None):
+    """Returns the model to distill from, or `None`.
+
+    Args:
+        task: A `Classify`, whose `distill` and `teacher` are read.
+        model: The student.
+        given: The caller's teacher, in place of the task's.
+    """
+    if not task.distill:
+        if given is not None or task.teacher is not None:
+            raise ValueError("A teacher needs task.distill='soft' or 'hard'. Received: task.distill=None")
         return None
-    if given is None and recipe.optim.teacher is None:
-        raise ValueError("optim.distill needs a teacher: optim.teacher, or the argument `teacher`.")
-    if given is not None and place.even:  # it was built on one device
-        given, weights = keras.models.clone_model(given), given.get_weights()
-        given.set_weights(weights)
+    if given is None and task.teacher is None:
+        raise ValueError("task.distill needs a teacher: task.teacher, or the argument `teacher`.")
     if given is not None:
         return given
-    if recipe.optim.teacher.endswith(".keras"):
-        return keras.models.load_model(recipe.optim.teacher)
-    return from_pretrained(recipe.optim.teacher, image_size=tuple(model.input_shape[1:3]))
+    if task.teacher.endswith(".keras"):
+        return keras.models.load_model(task.teacher)
+    return from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))

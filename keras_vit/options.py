@@ -1,10 +1,10 @@
-"""What a recipe is: its parts, with every option, its default and its range."""
+"""Every option of data, augmentation and optimization, with its default and its range."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from keras_vit import checks
-from keras_vit.config.checked import Checked, number
+from keras_vit.checked import Checked, number
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +74,7 @@ LEVELS = {
 
 @dataclass(frozen=True, repr=False)
 class Optim(Checked):
-    """Optimizer, schedule, loss and fine-tuning. Weight decay applies to kernels only."""
+    """Optimizer, schedule and fine-tuning. Weight decay applies to kernels only."""
 
     optimizer: Literal["adamw", "sgd"] = "adamw"
     epochs: int = number(50, low=1)
@@ -89,51 +89,6 @@ class Optim(Checked):
     accumulate: int = number(1, low=1)  # batches whose gradients are averaged for one update
     ema: float | None = number(None, below=1)  # momentum of the EMA weights, which are evaluated and saved
     layer_decay: float | None = number(None, low=1e-3, most=1)  # learning rate of a block over that of the next one
-    loss: Literal["softmax", "sigmoid"] = "softmax"
-    head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
-    label_smoothing: float = number(0.0, below=1)
-    class_weights: bool = False  # weight the loss of a class inversely to its frequency
     freeze: int | Literal["all"] | None = None  # blocks frozen, with all before them; "all": train the head only
     lora: int | None = number(None, low=1)  # rank of LoRA on attention; trains LoRA and the head only
     remat: bool = False  # gradient checkpointing of blocks: less memory, more time
-    distill: Literal["soft", "hard"] | None = None  # see `keras_vit.Distiller`
-    teacher: str | None = None  # checkpoint, published name or `.keras` file
-    distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
-    temperature: float = number(3.0, low=1e-3)  # of soft distillation
-
-
-@dataclass(frozen=True, repr=False)
-class Weights(Checked):
-    """Trained weights that ship with the package, in `saved_models`."""
-
-    file: str
-    sha256: str
-
-
-@dataclass(frozen=True, repr=False)
-class Reached(Checked):
-    """What a run of the recipe reached."""
-
-    test_accuracy: float = number(0.0, most=1)
-    minutes: float = number(0.0)
-    device: str = ""
-    seeds: tuple[int, ...] = (0,)
-    commit: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, repr=False)
-class Recipe(Checked):
-    """A whole experiment: data, model, augmentation and optimization. `model` is the arguments of `keras_vit.vit`."""
-
-    name: str
-    model: dict[str, Any]
-    data: Data = Data()
-    augment: Augment = Augment()
-    optim: Optim = Optim()
-    weights: Weights | None = None
-    reached: Reached | None = None
-    metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
-    distribute: Literal["data", "model"] | None = None  # over all devices: batches, or batches and weights
-    model_parallel: int = number(1, low=1)  # devices per replica of the model, for "model"
-    seed: int = number(0, below=2**31)

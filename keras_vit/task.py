@@ -1,0 +1,132 @@
+"""What a model is trained for. One subclass knows what a target is; nothing else does."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import keras
+import numpy as np
+
+from keras_vit.checked import Checked
+
+
+class Tally(Protocol):
+    """Scores a model batch by batch."""
+
+    def add(self, examples: dict[str, np.ndarray], outputs: np.ndarray) -> np.ndarray | None:
+        """Counts a batch.
+
+        Args:
+            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
+                targets as the data have them: `"labels"`, `(batch,)`; `"segmentation_masks"`, encoded PNG files or
+                uint8 `(batch, rows, columns, 1)`, at their own size.
+            outputs: The model's outputs.
+
+        Returns:
+            A score for each image, higher for better, or `None`.
+        """
+
+    def result(self) -> dict[str, float]:
+        """Returns the scores by name."""
+
+    def figures(self) -> dict[str, Any]:
+        """Returns matplotlib figures by caption."""
+
+
+@dataclass(frozen=True, repr=False)
+class Task(Checked):
+    """What a model is trained for: the only place that knows what a target is.
+
+    A task of your own is a subclass, a frozen dataclass; see `docs/tasks.md`. `model`, `compiled`, `batch` and `tally`
+    must be defined. Its fields are what a recipe can say of it.
+
+    Args:
+        classes: Names of the classes; by default those of the data, if it has any.
+    """
+
+    targets: ClassVar[tuple[str, ...]] = ()  # what the data must have besides images; keys of `data.targets.KINDS`
+    extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
+    best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
+
+    classes: tuple[str, ...] = ()
+
+    def check(self, recipe) -> None:
+        """Raises ValueError if settings of the recipe contradict the task."""
+
+    def on(self, source, arguments: dict | None = None) -> "Task":
+        """Returns the task with the class names of some data.
+
+        Args:
+            source: A `data.memory.Source`.
+            arguments: Arguments of the model that will be trained on it, if known.
+
+        Raises:
+            ValueError: If the data do not fit the task or the model.
+        """
+        return self
+
+    def names(self, arguments: dict) -> tuple[str, ...]:
+        """Returns the names of the classes for data that have none, such as arrays."""
+        return self.classes
+
+    def model(self, **arguments) -> keras.Model:
+        """Builds the model that is kept: images in, one tensor out.
+
+        Args:
+            **arguments: `model` of the recipe, arguments of `keras_vit.vit`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define `model`.")
+
+    def teacher_for(self, model: keras.Model, given: keras.Model | None = None) -> keras.Model | None:
+        """Returns the model to distill from, or `None`; `given` is the caller's."""
+        if given is not None:
+            raise ValueError(f"{type(self).__name__} takes no teacher. Received: {given.name!r}")
+        return None
+
+    def learner(self, model: keras.Model, teacher: keras.Model | None = None) -> keras.Model:
+        """Returns the model that is fitted: the model itself, or one around it."""
+        return model
+
+    def compiled(self, source) -> dict[str, Any]:
+        """Returns the arguments `loss` and `weighted_metrics` of Keras's `compile`, for training on `source`."""
+        raise NotImplementedError(f"{type(self).__name__} must define `compiled`.")
+
+    def batch(self, examples: dict, augment, seed) -> tuple:
+        """Returns `(x, y)` for Keras's `fit`: the last step of the `tf.data` pipeline.
+
+        Args:
+            examples: Dictionary of tensors: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and the
+                targets, changed as their images were.
+            augment: The recipe's `Augment`, or `None` at evaluation.
+            seed: Integer tensor, `(2,)`, from which all randomness must come.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define `batch`.")
+
+    def tally(self, keep: bool = False) -> Tally:
+        """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
+        raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
+
+    def answer(self, output: np.ndarray) -> dict[str, float]:
+        """Returns what the output says of one image, most likely first."""
+        names = self.classes or tuple(map(str, range(np.size(output))))
+        return dict(zip(names, np.ravel(output).tolist()))
+
+    def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
+        """Returns an image with the output drawn, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: The model's output for it.
+            example: Its targets, as in `Tally.add`, to draw too.
+        """
+        pixels = np.clip(np.rint(np.asarray(image)), 0, 255).astype("uint8")
+        return pixels if pixels.shape[-1] == 3 else np.repeat(pixels.mean(-1, keepdims=True).astype("uint8"), 3, -1)
+
+
+def tasks():
+    """Returns all tasks by the names of their classes; of two with one name, the one that was defined last."""
+    found, waiting = {}, [Task]
+    while waiting:
+        kind = waiting.pop(0)
+        waiting += kind.__subclasses__()
+        found[kind.__name__] = kind
+    return {name: kind for name, kind in found.items() if kind is not Task}

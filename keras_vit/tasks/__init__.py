@@ -1,0 +1,3 @@
+"""What models are trained for, one file a task."""
+
+from keras_vit.tasks.classify import Classify as Classify
