@@ -14,7 +14,7 @@ COMMANDS = {
     "copy": recipes.copy_recipe,
     "fit": training.train,
     "evaluate": runs.measure,
-    "predict": runs.classify,
+    "predict": runs.apply,
     "export": runs.write_exports,
     "explain": runs.draw,
     "report": runs.write_report,

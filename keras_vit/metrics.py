@@ -21,4 +21,3 @@ def partial_auc(logits, labels):
     scaled = roc_auc_score(1 - labels, logits[:, 0] - logits[:, 1], max_fpr=most)
     least = most**2 / 2
     return least + (most - least) * (scaled - 0.5) / 0.5
-

@@ -51,8 +51,8 @@ from keras_vit.pretrained import vit as vit
 from keras_vit.results import evaluate as evaluate
 from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit
-from keras_vit.trained import load_run as load_run
 from keras_vit.tasks.distillation import Distiller as Distiller
+from keras_vit.trained import load_run as load_run
 from keras_vit.training.finetuning import add_lora as add_lora
 from keras_vit.training.finetuning import freeze as freeze
 from keras_vit.training.finetuning import merge_lora as merge_lora

@@ -1,4 +1,4 @@
-"""Evaluates, exports, visualises and applies a trained model."""
+"""Evaluates, exports and visualises a trained model."""
 
 import math
 import os
@@ -10,13 +10,11 @@ from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
-from keras_vit.preprocessing import preprocess
-from keras_vit.trained import Found, find, predictor
+from keras_vit.trained import Found, find, predictor, read
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 
-IMAGES, VALUES = 64, 2**24  # files per batch of `predict`, and pixel values per batch, at most
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
 
 
@@ -147,87 +145,6 @@ def _title(answer):
     return f"{name} ({value:.0%})" if name else ""
 
 
-def predict(target, files, top=3):
-    """Applies a trained model to image files, in batches.
-
-    Args:
-        target: As in `load_run`.
-        files: Paths of images, and of folders, which are searched with all their subfolders.
-        top: Number of answers per image, at most.
-
-    Returns:
-        A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
-
-    Raises:
-        ValueError: As `load_run`, and for a file that cannot be read or a folder without images.
-        FileNotFoundError: As `load_run`, and for a file that does not exist.
-    """
-    found = []
-    for _, answer, error in predictions(target, image_files(files), top):
-        if error:
-            raise error
-        found.append(answer)
-    return found
-
-
-def predictions(target, files, top=3):
-    """Yields the predictions of `predict` image by image, and goes past unreadable files.
-
-    Args:
-        target: As in `load_run`.
-        files: Paths of images.
-        top: As in `predict`.
-
-    Yields:
-        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
-    """
-    checks.positive(top=top)
-    found = find(target)
-    model, task = found.trained.model, found.task
-    run = predictor(model, eager=True)
-    count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
-    for first in range(0, len(files), count):
-        images, errors = {}, {}
-        for path in files[first : first + count]:
-            try:
-                images[path] = read(found, [path])[0]
-            except (ValueError, OSError) as error:
-                errors[path] = error
-        outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
-        for path in files[first : first + count]:
-            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
-            yield path, answer, errors.get(path)
-
-
-def image_files(paths):
-    """Returns a list of files: those among the paths, and the images inside the folders among them.
-
-    Raises:
-        FileNotFoundError: For a path that does not exist.
-        ValueError: For a folder without images, or no path.
-    """
-    files = []
-    for path in map(pathlib.Path, paths):
-        if not path.exists():
-            raise FileNotFoundError(f"There is no file {str(path)!r}.")
-        files += _in_folder(path) if path.is_dir() else [path]
-    if not files:
-        raise ValueError("At least one image file is needed. Received: none")
-    return files
-
-
-def _in_folder(folder):
-    need_tensorflow("Reading folders of images")
-    from keras_vit.data.sources import IMAGE_ENDINGS
-
-    parts = lambda path: path.relative_to(folder).parts  # noqa: E731
-    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
-    images = sorted(path for path in images if not any(part.startswith(".") for part in parts(path)))
-    if not images:
-        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
-    return images
-
-
 def source_of(found, split, arrays):
     """Returns the source of images that a trained model is evaluated on, checked against it.
 
@@ -259,17 +176,6 @@ def _need_data(found, instead):
         )
     if found.on_arrays:
         raise ValueError(f"The run in {str(found.run)!r} was trained on arrays. Pass {instead}.")
-
-
-def read(found, files):
-    """Returns the pixels of image files, resized as in evaluation."""
-    model = found.trained.model
-    if found.alone:
-        return preprocess(model, files)
-    need_tensorflow("Reading image files")
-    from keras_vit.data import pipeline
-
-    return pipeline.read_files(files, model.input_shape[1:], found.recipe.data)
 
 
 def some_images(model, recipe, split, count):

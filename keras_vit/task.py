@@ -110,6 +110,24 @@ class Task(Checked):
         names = self.classes or tuple(map(str, range(np.size(output))))
         return dict(zip(names, np.ravel(output).tolist()))
 
+    def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+        """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if the task has one.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no masks.")
+
+    def caption(self, output: np.ndarray, example: dict) -> str:
+        """Returns a line about one image: what the output says, and what is true.
+
+        Args:
+            output: The model's output for it.
+            example: Its targets, as in `Tally.add`.
+        """
+        return ", ".join(f"{name} {value:.1%}" for name, value in list(self.answer(output).items())[:3])
+
     def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
         """Returns an image with the output drawn, uint8 `(rows, columns, 3)`.
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside
-from keras_vit.preprocessing import before_crop, evaluation_rule, stated_labels
+from keras_vit.preprocessing import before_crop, evaluation_rule, preprocess, stated_labels
 from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
 
 
 class Trained(NamedTuple):
@@ -150,6 +151,17 @@ def predictor(model, eager=False):
         return outputs if logits else np.log(np.maximum(outputs, 1e-30))
 
     return predict
+
+
+def read(found, files):
+    """Returns the pixels of image files, resized as in evaluation."""
+    model = found.trained.model
+    if found.alone:
+        return preprocess(model, files)
+    need_tensorflow("Reading image files")
+    from keras_vit.data import pipeline
+
+    return pipeline.read_files(files, model.input_shape[1:], found.recipe.data)
 
 
 def _check_images(model, path):

@@ -42,6 +42,7 @@ FLOORS = {
     "optimizers": 8,
     "runs": 9,
     "trained": 9,
+    "predictions": 10,
     "results": 10,
     "demo": 11,
     "public": 11,

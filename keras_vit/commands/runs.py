@@ -20,26 +20,32 @@ def measure(run: Run, *, split: Text = None) -> None:
     say(f"Measuring {model.file}, and what was exported of it")
     measured = results.evaluate(model, split)
     width = max(map(len, measured))
-    names = list(next(iter(measured.values())))
+    names = [name for name in next(iter(measured.values())) if " " not in name]  # "iou NAME" is of one class
     print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
     for file, values in measured.items():
-        numbers = [f"{v:.2%}" if "accuracy" in name else f"{v:.4f}" for name, v in values.items()]
-        print(f"{file:<{width}}" + "".join(f"  {text:>{len(name)}}" for name, text in zip(names, numbers)))
+        print(f"{file:<{width}}" + "".join(f"  {_number(name, values[name]):>{len(name)}}" for name in names))
+    for name in [name for name in measured[model.file] if " " in name]:
+        print(f"  {name:<{width}}  {_number(name, measured[model.file][name])}")
 
 
-def classify(run: Run, images: Images = (), *, top: Count = 3) -> None:
-    """Classify images.
+def _number(name, value):
+    return f"{value:.4f}" if name == "partial_auc" or "loss" in name else f"{value:.2%}"
+
+
+def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -> None:
+    """Apply a trained model to images: name their classes, or draw their masks.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
+        to: Folder for masks, PNG files of class indices.
     """
-    from keras_vit import results, trained
+    from keras_vit import predictions, trained
     from keras_vit.images import shown
 
     model = trained.find(run)
-    files, bad = results.image_files(images), 0
-    for file, classes, error in results.predictions(model, files, top):
+    files, bad = predictions.image_files(images), 0
+    for file, classes, error in predictions.predictions(model, files, top, to):
         if error and len(files) == 1:
             raise error
         bad += bool(error)

@@ -32,7 +32,10 @@ def train(
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     workdir = workdir or pathlib.Path("runs", loaded.name)
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
-    print(f"{workdir}: {len(history['loss'])} epochs, validation accuracy {history['val_accuracy'][-1]:.2%}")
+    column = loaded.task.best[0]
+    value = f"{history[column][-1]:.4f}" if column == "val_loss" else f"{history[column][-1]:.2%}"
+    name = column.removeprefix("val_").replace("_", " ")
+    print(f"{workdir}: {len(history['loss'])} epochs, validation {name} {value}")
 
 
 def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = None) -> None:

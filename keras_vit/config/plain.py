@@ -44,7 +44,7 @@ def _task(kind, **fields):
     known = tasks()
     if kind not in known:
         raise ValueError(
-            f"The task {kind!r} is not defined: load the recipe that defines it first, keras_vit.load_recipe('FILE.py'). "
+            f"The task {kind!r} is not defined: load the recipe that defines it first, load_recipe('FILE.py'). "
             f"Known: {', '.join(known)}"
         )
     return known[kind](**fields)

@@ -3,13 +3,13 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.options import Data
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
 from keras_vit.images import encoded
+from keras_vit.options import Data
 
 
-def read_files(paths, size, data=Data()):  # noqa: B008 - frozen
+def read_files(paths, size, data=Data()):
     """Returns image files as evaluation sees them.
 
     Args:

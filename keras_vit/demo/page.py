@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit import images, trained
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
+from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
@@ -24,7 +25,9 @@ def page(target):
     import gradio as gr
 
     found = trained.find(target)
-    (model, _, class_names), recipe = found.trained, found.recipe
+    (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
+    methods = {name: METHODS[name] for name in METHODS if name != "relevance" or has_classes(model)}
+    run = trained.predictor(model, eager=True)
     size, source = model.input_shape[1:], recipe.data.source
     if size[2] not in (1, 3):
         raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[2]}")
@@ -32,10 +35,9 @@ def page(target):
     def predict(pixels, method):
         if pixels is None:
             return None, None, None, ""
-        probabilities = trained.probabilities(model, model(pixels[None], training=False))[0].tolist()
-        look, heading = METHODS[method]
+        output, (look, heading) = run(pixels[None])[0], methods[method]
         laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
-        return dict(zip(class_names, probabilities)), canvas.painted(pixels, side=VIEW), laid, heading
+        return task.answer(output), canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 
     def from_file(file, method):
         pixels, refusal = None, ""
@@ -56,7 +58,8 @@ def page(target):
         return EMPTY, None, gr.update(visible=False), *predict(None, None)
 
     grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
-    facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}, {len(class_names)} classes"
+    facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}"
+    facts += f", {len(class_names)} classes" if class_names else ""
     facts += ", {} {:.2%}".format(*reached.headline) if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
@@ -83,7 +86,7 @@ def page(target):
                 refusal = gr.HTML(visible=False, padding=False)
             with gr.Column():
                 label = gr.Label(label="Prediction", num_top_classes=10 if len(class_names) <= 10 else 5)
-                method = gr.Radio([(name.capitalize(), name) for name in METHODS], value="rollout", label="Attention")
+                method = gr.Radio([(name.capitalize(), name) for name in methods], value="rollout", label="Attention")
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**shown)

@@ -1,5 +1,6 @@
 """Metrics of predictions: per class, calibration, and the worst mistakes."""
 
+import collections
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,12 @@ def confusion(labels, answers, classes):
 
     images = confusion_matrix(labels, answers, labels=range(classes))
     return images, images / np.maximum(images.sum(1, keepdims=True), 1)
+
+
+def confused(labels, answers, most=10):
+    """Returns the most frequent confusions: pairs of a label and a prediction, and their number of images."""
+    pairs = collections.Counter(pair for pair in zip(np.ravel(labels).tolist(), np.ravel(answers).tolist()))
+    return [(pair, count) for pair, count in pairs.most_common() if pair[0] != pair[1]][:most]
 
 
 def calibration(labels, probabilities, bins: int = 15) -> Calibration:

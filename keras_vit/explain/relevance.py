@@ -65,6 +65,15 @@ def check_relevance(model):
             )
 
 
+def has_classes(model):
+    """Returns whether a model has one logit for each class, so that `attention_relevance` takes it."""
+    try:
+        check_relevance(model)
+    except ValueError:
+        return False
+    return True
+
+
 def _logits(model, images):
     return ops.convert_to_numpy(anatomy.run(model, model.outputs, images)[0])
 

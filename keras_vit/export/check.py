@@ -30,7 +30,7 @@ class Report:
     agreement: float  # share of images with the same top-1 class
     images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
-    accuracy: dict[str, float] | None = None  # the score of the file and of the model, if classes or a score were passed
+    accuracy: dict[str, float] | None = None  # of the file and of the model, if classes or a score were passed
     score: str = "top-1"  # what `accuracy` is, such as "mean_iou"
     partitions: int | None = None  # parts that XNNPACK cuts the graph into; 1 is best
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code

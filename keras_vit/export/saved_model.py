@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.options import Data
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
+from keras_vit.options import Data
 from keras_vit.preprocessing import before_crop, evaluation_rule
 
 

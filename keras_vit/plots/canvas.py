@@ -11,6 +11,8 @@ from keras_vit import checks
 # Okabe and Ito's palette, which colour-blind people can tell apart, without its black and yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
+LETTERS = 24  # of a class's name in a figure of many, at most
+
 
 def figure(width, height):
     """Returns an empty figure, sizes in inches, which a notebook shows."""
@@ -122,6 +124,12 @@ def names(class_names, count):
 def words(text):
     """Returns a text that matplotlib draws as it is: it reads `$...$` as a formula."""
     return re.sub(r"(?<!\\)\$", r"\$", printable(text))
+
+
+def short(text):
+    """Returns a text that an axis has room for: printable, and cut to `LETTERS` characters."""
+    text = printable(text)
+    return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
 
 
 def printable(text):

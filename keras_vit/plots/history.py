@@ -7,17 +7,11 @@ from keras_vit.plots import canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PANELS = {
-    # column              axis label, column of the validation split
-    "loss":              ("loss", "val_loss"),
-    "accuracy":          ("accuracy", "val_accuracy"),
-    "learning_rate":     ("learning rate", None),
-    "images_per_second": ("images per second", None),
-}  # fmt: skip
+LAST = ("learning_rate", "images_per_second")
 
 
 def plot_history(history: dict) -> "Figure":
-    """Draws training curves: loss and accuracy by epoch, and the learning rate and throughput if recorded.
+    """Draws training curves: loss and each metric by epoch, and the learning rate and throughput if recorded.
 
     Args:
         history: Dictionary of lists, as `keras_vit.fit` returns. To compare runs, a dictionary from their names to
@@ -42,11 +36,13 @@ def plot_history(history: dict) -> "Figure":
             raise ValueError(
                 f"`history` must have a `loss` of at least one epoch. Received: {f'{name}: ' * bool(name)}{sorted(one)}"
             )
-    panels = [panel for panel in PANELS if any(panel in one for one in runs.values())]
+    columns = dict.fromkeys(column for one in runs.values() for column in one)
+    panels = [column for column in columns if f"val_{column}" in columns or column == "loss"]
+    panels += [column for column in LAST if column in columns]
     figure = canvas.figure(8, 3.2 if len(panels) <= 2 else 5.6)
     axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).ravel()
     for axis, panel in zip(axes, panels):
-        label, validation = PANELS[panel]
+        validation = None if panel in LAST else f"val_{panel}"
         for i, (name, one) in enumerate(runs.items()):
             colour = canvas.COLOURS[i % len(canvas.COLOURS)]
             other = canvas.COLOURS[1] if len(runs) == 1 else colour
@@ -55,7 +51,7 @@ def plot_history(history: dict) -> "Figure":
                 _draw(axis, one[panel], "-" if len(runs) == 1 or not validation else ":", colour, text)
             if validation in one:
                 _draw(axis, one[validation], "-", other, f"{name} validation".strip())
-        axis.set(xlabel="epoch", ylabel=label)
+        axis.set(xlabel="epoch", ylabel=panel.replace("_", " "))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if panel == "learning_rate":
             axis.yaxis.set_major_formatter(lambda value, _: _rate(value))

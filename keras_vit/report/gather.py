@@ -1,6 +1,5 @@
 """The contents of a report as plain values and arrays."""
 
-import itertools
 import json
 import math
 import pathlib
@@ -10,11 +9,20 @@ import keras
 import numpy as np
 
 from keras_vit import checks, explain, results, trained
+from keras_vit.plots import canvas
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 
 SHOWN = 8  # images in the gallery, and in each of best and worst
 PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and pixel values of all of them, at most
+
+
+class Example(NamedTuple):
+    """An image of the gallery of examples."""
+
+    image: np.ndarray  # (height, width, channels)
+    picture: np.ndarray  # with the prediction drawn, uint8
+    caption: str
 
 
 class Facts(NamedTuple):
@@ -26,12 +34,14 @@ class Facts(NamedTuple):
     class_names: tuple
     split: str  # of the data that were measured
     whole: bool  # whether all of the split was measured
-    labels: np.ndarray  # (images,)
-    probabilities: np.ndarray  # (images, classes)
+    images: int  # number of images measured
+    numbers: dict  # scores by name
+    figures: dict  # matplotlib figures by caption, of the task
     shown: np.ndarray  # (SHOWN, height, width, channels), the first images
-    best: tuple  # (indices, images)
-    worst: tuple  # (indices, images)
-    points: np.ndarray  # (up to PLACED, 2), of the first images
+    examples: dict  # lists of `Example` by heading
+    points: np.ndarray  # (up to PLACED, 2), of the first images, for the map; none without embeddings or labels
+    labels: np.ndarray  # (points,)
+    hints: dict  # a text for each point, by the gid of its class
     history: dict  # of a run, else empty
     machine: dict  # on which a run was trained, else empty
     shipped: bool  # whether the weights come with the package
@@ -44,8 +54,8 @@ def gather(target, arrays=None, most=10_000):
 
     Args:
         target: As in `keras_vit.load_run`.
-        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, and a `.keras`
-            file outside a run, need them.
+        arrays: `(images, labels)`, or images and the task's other targets, to measure on instead of the recipe's test
+            split. A run on arrays, and a `.keras` file outside a run, need them.
         most: Number of images to measure on, the first of the split.
 
     Returns:
@@ -59,22 +69,17 @@ def gather(target, arrays=None, most=10_000):
     from keras_vit.training import evaluation, history
 
     found = trained.find(target)
-    (model, known, class_names), recipe = found.trained, found.recipe
+    (model, known, class_names), recipe, task = found.trained, found.recipe, found.task
     source = results.source_of(found, None, arrays)
-    some = source.take(slice(most))
-    size = model.input_shape[1:]
-    logits, labels = evaluation.logits_of(evaluation.predictor(model), recipe, some, size)
-    probabilities = trained.probabilities(model, logits)
-    right = np.flatnonzero(probabilities.argmax(-1) == labels)
-    best = right[np.argsort(-probabilities[right].max(-1), kind="stable")][:SHOWN]
-    worst = explain.worst(labels, probabilities, SHOWN)
-    placed = np.empty((min(PLACED, len(labels), max(VALUES // math.prod(size), SHOWN)), *size), "float32")
-    examples, images = {*best, *worst}, {}
-    for i, image in _images(some, recipe, size, 1 + max(len(placed) - 1, *examples)):
-        if i < len(placed):
-            placed[i] = image
-        if i in examples:
-            images[i] = image
+    some, size, run = source.take(slice(most)), model.input_shape[1:], trained.predictor(model)
+    tally, scores = evaluation.tally_of(run, task, recipe, some, size, keep=True)
+    best, worst = _extremes(scores)
+    placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
+    chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})
+    images = np.stack([chosen[i]["images"] for i in range(placed)])
+    outputs = run(images) if len(model.output_shape) == 2 else None
+    labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
+    mapped = outputs is not None and placed > 3 and labels.min() >= 0
     return Facts(
         name=recipe.name,
         model=model,
@@ -82,12 +87,17 @@ def gather(target, arrays=None, most=10_000):
         class_names=class_names,
         split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
+        images=len(some),
+        numbers=tally.result(),
+        figures=tally.figures(),
+        shown=images[:SHOWN],
+        examples={
+            "Worst": [_example(task, run, chosen[i]) for i in worst],
+            "Best": [_example(task, run, chosen[i]) for i in best],
+        },
+        points=explain.project(explain.embed(model, images), "tsne") if mapped else np.empty((0, 2)),
         labels=labels,
-        probabilities=probabilities,
-        shown=placed[:SHOWN],
-        best=(best, [images[i] for i in best]),
-        worst=(worst, [images[i] for i in worst]),
-        points=explain.project(explain.embed(model, placed), "tsne") if len(placed) > 3 else np.empty((0, 2)),
+        hints=_hints(task, outputs, chosen, labels) if mapped else {},
         history=history.read(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
         machine=rundir.trained_on(found.run) if found.run else {},
         shipped=found.shipped,
@@ -96,12 +106,41 @@ def gather(target, arrays=None, most=10_000):
     )
 
 
-def _images(source, recipe, size, count):
-    """Yields `(index, pixels)` of a source's first images, prepared as for evaluation."""
+def _extremes(scores):
+    """Returns the indices of the images with the highest and with the lowest scores, from the scores of batches."""
+    if not scores or scores[0] is None:
+        return [], []
+    order = np.argsort(-np.concatenate(scores), kind="stable")
+    return order[:SHOWN].tolist(), order[::-1][:SHOWN].tolist()
+
+
+def _examples(source, recipe, size, indices):
+    """Returns images, prepared as for evaluation, and their targets: a dictionary from indices to dictionaries."""
     from keras_vit.data import pipeline
 
-    batches = pipeline.evaluation_arrays(source, recipe, size)
-    return itertools.islice(enumerate(image for images, _ in batches for image in images), count)
+    found, first = {}, 0
+    for batch in pipeline.evaluation_arrays(source, recipe, size):
+        count = len(batch["images"])
+        here = {i for i in indices if first <= i < first + count}
+        found |= {i: {name: values[i - first] for name, values in batch.items()} for i in here}
+        first += count
+        if first > max(indices):
+            break
+    return found
+
+
+def _example(task, run, example):
+    output = run(example["images"][None])[0]
+    return Example(example["images"], task.picture(example["images"], output, example), task.caption(output, example))
+
+
+def _hints(task, outputs, chosen, labels):
+    """Returns a text for each point on the map of embeddings, by the gid of its class."""
+    hints = {}
+    for i, (output, label) in enumerate(zip(outputs, labels)):
+        text = f"image {i}: {task.caption(output, chosen[i])}"
+        hints.setdefault(f"class_{label}", []).append(canvas.printable(text))
+    return hints
 
 
 def _exports(folder):

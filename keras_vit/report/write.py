@@ -1,6 +1,5 @@
 """The HTML page of a report."""
 
-import collections
 import importlib.resources
 import os
 import pathlib
@@ -8,15 +7,13 @@ import pathlib
 import numpy as np
 
 from keras_vit import config, counting, explain, files, machine, plots
+from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
-from keras_vit.plots.predictions import WRITTEN
 from keras_vit.report import embed
 from keras_vit.report.gather import gather
 
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
-CONFUSED = 10  # pairs of classes in the list of confusions
-LETTERS = 24  # of a class's name in a figure, at most
 
 
 def report(
@@ -28,8 +25,8 @@ def report(
 ) -> pathlib.Path:
     """Writes a report of a trained model: one HTML file that opens without a network.
 
-    It shows the model and where it was trained, training curves, predictions on the test split by class, calibration,
-    the best and worst predictions, attention by block, a map of embeddings, the layers and the exported files.
+    It shows the model and where it was trained, training curves, the task's scores and figures on the test split, the
+    best and worst predictions, attention by block, a map of embeddings, the layers and the exported files.
 
     Args:
         target: As in `keras_vit.load_run`.
@@ -73,17 +70,14 @@ def render(facts):
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    calibration = explain.calibration(facts.labels, facts.probabilities)
     layers = counting.by_layer(facts.model)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
-        figures=_figures(facts, calibration),
-        confused=_confused(facts) if len(facts.class_names) > WRITTEN else [],
+        figures=_figures(facts),
+        scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
         gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.model, facts.shown).items()},
-        examples={"Worst": _examples(facts, *facts.worst), "Best": _examples(facts, *facts.best)},
-        accuracy=float((facts.probabilities.argmax(-1) == facts.labels).mean()),
-        calibration=calibration,
+        examples={heading: _examples(facts.model, ones) for heading, ones in facts.examples.items() if ones},
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -92,40 +86,17 @@ def render(facts):
     )
 
 
-def _figures(facts, calibration):
-    """Returns the page's figures as SVG, by name."""
-    labels, probabilities, count = facts.labels, facts.probabilities, len(facts.points)
-    names, predictions = [_short(name) for name in facts.class_names], facts.probabilities.argmax(-1)
-    figures = {
-        "confusion": plots.plot_confusion(labels, predictions, names),
-        "calibration": plots.plot_calibration(calibration),
-        "per_class": plots.plot_per_class(explain.per_class(labels, probabilities), names),
-        "distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown)),
-    }
+def _figures(facts):
+    """Returns the page's own figures as SVG, by name."""
+    figures = {"distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown))}
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
     drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
-    if count:
-        figure = plots.plot_embedding(facts.points, labels[:count], names)
-        drawn["embedding"] = embed.svg(figure, "embedding", _hints(facts, predictions))
+    if len(facts.points):
+        names = [canvas.short(name) for name in facts.class_names] or None
+        figure = plots.plot_embedding(facts.points, facts.labels, names)
+        drawn["embedding"] = embed.svg(figure, "embedding", facts.hints)
     return drawn
-
-
-def _hints(facts, predictions):
-    """Returns a text for each point on the map of embeddings, by the gid of its class."""
-    hints = {}
-    for i, (label, prediction) in enumerate(zip(facts.labels[: len(facts.points)], predictions)):
-        name, predicted = (canvas.printable(facts.class_names[i]) for i in (label, prediction))
-        text = f"image {i}: {name}, predicted {predicted} ({facts.probabilities[i].max():.0%})"
-        hints.setdefault(f"class_{label}", []).append(text)
-    return hints
-
-
-def _confused(facts):
-    """Returns the most frequent confusions: pairs of the names of two classes, and the number of images."""
-    pairs = zip(facts.labels.tolist(), facts.probabilities.argmax(-1).tolist())
-    counts = collections.Counter(pair for pair in pairs if pair[0] != pair[1])
-    return [([facts.class_names[i] for i in pair], count) for pair, count in counts.most_common(CONFUSED)]
 
 
 def _gallery(model, images):
@@ -135,7 +106,8 @@ def _gallery(model, images):
     thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
     maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
-    maps["relevance"] = explain.attention_relevance(model, images)
+    if has_classes(model):
+        maps["relevance"] = explain.attention_relevance(model, images)
     return {text: _side_by_side(images, heats) for text, heats in maps.items()}
 
 
@@ -146,21 +118,18 @@ def _side_by_side(images, heats):
     return np.concatenate(rows)
 
 
-def _examples(facts, indices, images):
-    """Returns images as dictionaries: the image, the relevance of its patches, its label and its prediction."""
-    if not images:
-        return []
-    chosen, names = facts.probabilities[indices], facts.class_names
-    heats = explain.attention_relevance(facts.model, np.stack(images), chosen.argmax(-1))
+def _examples(model, examples):
+    """Returns examples as dictionaries: the image with its prediction, the relevance of its patches, and a caption."""
+    heats = [None] * len(examples)
+    if has_classes(model):
+        heats = explain.attention_relevance(model, np.stack([one.image for one in examples]))
     return [
         {
-            "plain": embed.jpeg(canvas.painted(image, None, TILE)),
-            "over": embed.jpeg(canvas.painted(image, heat, TILE)),
-            "label": names[facts.labels[index]],
-            "prediction": names[probabilities.argmax()],
-            "confidence": float(probabilities.max()),
+            "plain": embed.jpeg(canvas.painted(one.picture, None, TILE)),
+            "over": None if heat is None else embed.jpeg(canvas.painted(one.image, heat, TILE)),
+            "caption": one.caption,
         }
-        for index, image, heat, probabilities in zip(indices, images, heats, chosen)
+        for one, heat in zip(examples, heats)
     ]
 
 
@@ -169,9 +138,3 @@ def _settings(recipe):
     parts = config.to_dict(recipe)
     whole = {"": {name: value for name, value in parts.items() if not isinstance(value, dict)}}
     return whole | {name: values for name, values in parts.items() if isinstance(values, dict)}
-
-
-def _short(name):
-    """Returns a class's name, cut to what an axis has room for."""
-    name = canvas.printable(name)
-    return name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"

@@ -11,6 +11,7 @@ from keras_vit import metrics, plots
 from keras_vit.backbone import HEADS
 from keras_vit.checked import number
 from keras_vit.explain import answers
+from keras_vit.plots import canvas
 from keras_vit.pretrained import vit
 from keras_vit.task import Task
 from keras_vit.tasks.distillation import Distiller, load_teacher
@@ -88,6 +89,11 @@ class Classify(Task):
         certainty = softmax(np.asarray(output, "float64"))
         return {self.classes[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
 
+    def caption(self, output, example):
+        (name, certainty), *_ = self.answer(output).items()
+        label = self.classes[example["labels"]]
+        return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
+
 
 def class_weights(source):
     """Returns a weight per class, inverse to its share of the images; the mean over images is 1."""
@@ -98,7 +104,7 @@ def class_weights(source):
 class ClassTally:
     """Accuracy and the other metrics of a `Classify`, image by image.
 
-    It counts in two numbers a class. Only `"partial_auc"` needs a number for each image, and figures their probabilities.
+    It keeps two numbers per class. Only `"partial_auc"` and figures need the outputs of each image.
 
     Args:
         task: A `Classify` with its classes.
@@ -129,16 +135,17 @@ class ClassTally:
     def figures(self):
         labels, certainty = self._arrays()
         names, predictions = self.task.classes, certainty.argmax(-1)
+        short = [canvas.short(name) for name in names]
         calibration = answers.calibration(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         return {
             "Confusion matrix: numbers are images, colours are shares of the true class. Most frequent confusions "
-            f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, names),
+            f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
             f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),
             "Precision and recall by class, lowest recall first.": plots.plot_per_class(
-                answers.per_class(labels, certainty), names
+                answers.per_class(labels, certainty), short
             ),
         }
 

@@ -52,4 +52,3 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
     model.compile(optimizer, jit_compile=jit_compile, **losses)
     model.optimizer.build(model.trainable_variables)
     return model
-

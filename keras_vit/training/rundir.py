@@ -114,7 +114,9 @@ def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
     default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer options
     only = lambda values: {k: v for k, v in values.items() if k in IDENTITY}  # noqa: E731
-    there, here = (_dotted(only(default)) | _dotted(only(values)) for values in (config.migrated(_read(folder / RECIPE)), recipe))
+    there, here = (
+        _dotted(only(default)) | _dotted(only(values)) for values in (config.migrated(_read(folder / RECIPE)), recipe)
+    )
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]

@@ -1,0 +1,131 @@
+"""Applies a trained model to image files."""
+
+import collections
+import math
+import pathlib
+
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.files import replacing
+from keras_vit.images import encoded, opened
+from keras_vit.task import Task
+from keras_vit.trained import find, predictor, read
+from keras_vit.training.devices import need_tensorflow
+
+IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
+
+
+def predict(target, files, top=3, to=None):
+    """Applies a trained model to image files, in batches.
+
+    Args:
+        target: As in `load_run`.
+        files: Paths of images, and of folders, which are searched with all their subfolders.
+        top: Number of answers per image, at most.
+        to: Folder for masks, for tasks that have them: `STEM.png` of each image, class indices at the image's own size.
+
+    Returns:
+        A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
+
+    Raises:
+        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
+            without masks, or two images with one name.
+        FileNotFoundError: As `load_run`, and for a file that does not exist.
+        FileExistsError: If a mask exists.
+    """
+    found = []
+    for _, answer, error in predictions(target, image_files(files), top, to):
+        if error:
+            raise error
+        found.append(answer)
+    return found
+
+
+def predictions(target, files, top=3, to=None):
+    """Yields the predictions of `predict` image by image, and goes past unreadable files.
+
+    Args:
+        target: As in `load_run`.
+        files: Paths of images.
+        top: As in `predict`.
+        to: As in `predict`.
+
+    Yields:
+        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
+    """
+    checks.positive(top=top)
+    found = find(target)
+    model, task = found.trained.model, found.task
+    masks = {} if to is None else _mask_files(task, files, pathlib.Path(to))
+    run = predictor(model, eager=True)
+    count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
+    for first in range(0, len(files), count):
+        images, errors = {}, {}
+        for path in files[first : first + count]:
+            try:
+                images[path] = read(found, [path])[0]
+            except (ValueError, OSError) as error:
+                errors[path] = error
+        outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
+        for path in files[first : first + count]:
+            if path in outputs and masks:
+                _write_mask(task.mask(outputs[path], _size(path)), masks[path])
+            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
+            yield path, answer, errors.get(path)
+
+
+def _mask_files(task, files, folder):
+    """Returns the file of each image's mask, in a folder that is made if necessary; arguments as in `predict`."""
+    if type(task).mask is Task.mask:
+        raise ValueError(f"`to` is for tasks with masks, such as Segment. Received: to={str(folder)!r}, {task!r}")
+    masks = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
+    twice = [mask.name for mask, count in collections.Counter(masks.values()).items() if count > 1]
+    if twice:
+        raise ValueError(f"Images must have different names, for masks in one folder. Received: two of {twice[0]!r}")
+    existing = [mask for mask in masks.values() if mask.exists()]
+    if existing:
+        raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return masks
+
+
+def _size(path):
+    with opened(encoded(path)) as image:
+        return image.height, image.width
+
+
+def _write_mask(mask, path):
+    from PIL import Image
+
+    with replacing(path) as temporary:
+        Image.fromarray(mask).save(temporary, "PNG")
+
+
+def image_files(paths):
+    """Returns a list of files: those among the paths, and the images inside the folders among them.
+
+    Raises:
+        FileNotFoundError: For a path that does not exist.
+        ValueError: For a folder without images, or no path.
+    """
+    files = []
+    for path in map(pathlib.Path, paths):
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        files += _in_folder(path) if path.is_dir() else [path]
+    if not files:
+        raise ValueError("At least one image file is needed. Received: none")
+    return files
+
+
+def _in_folder(folder):
+    need_tensorflow("Reading folders of images")
+    from keras_vit.data.sources import IMAGE_ENDINGS
+
+    parts = lambda path: path.relative_to(folder).parts  # noqa: E731
+    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
+    images = sorted(path for path in images if not any(part.startswith(".") for part in parts(path)))
+    if not images:
+        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
+    return images
