@@ -81,7 +81,7 @@ def plot_masks(
     from matplotlib.patches import Patch
 
     images = canvas.images(images, masks=masks)
-    masks = [_indices(mask) for mask in masks]
+    masks = [_indices(mask).astype("int64") for mask in masks]
     highest = max(int(np.max(mask, initial=-1, where=mask != 255)) for mask in masks)
     texts = [str(i) for i in range(first, highest + 1)] if class_names is None else list(class_names)
     figure, axes = canvas.tiles(len(images), 4, images.shape[1:], size=2.4)

@@ -9,6 +9,8 @@ from keras import ops
 from keras_vit import plots
 from keras_vit.resampling import resize_matrix
 
+VOID = 255  # also where an augmented mask has no pixel
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PixelLoss(keras.losses.Loss):
@@ -43,7 +45,7 @@ class PixelLoss(keras.losses.Loss):
 class MeanIoU(keras.metrics.MeanIoU):
     """Mean intersection over union of the classes, with one weight an image; see `PixelLoss` for the shapes."""
 
-    def __init__(self, num_classes, name="mean_iou", dtype=None):
+    def __init__(self, num_classes, name="mean_iou", dtype="float32"):
         super().__init__(num_classes, name, dtype, sparse_y_pred=False)
 
     def update_state(self, y_true, y_pred, sample_weight=None):

@@ -33,7 +33,7 @@ class Segment(Task):
         void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
         class_weights: Whether to weight the loss of a class inversely to its share of the pixels.
         head_depth: Blocks of `"mask"`.
-        head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, and for `"dpt"` half of that, at most 256.
+        head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, for `"dpt"` half of that, at most 256.
     """
 
     targets = ("segmentation_masks",)
@@ -83,20 +83,24 @@ class Segment(Task):
 
     def model(self, **arguments):
         self.check()
-        if arguments.get("weights") is not None:  # of a classifier, whose head and pooling are left over
-            arguments = {"head": "new", **arguments}
-        encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none", "representation_size": None})
-        if "metadata" in arguments or arguments.get("weights") is None:
-            encoder = encoder
+        fixed = {"num_classes": (0, None, len(self.classes)), "pooling": ("none",)}
+        wrong = [
+            f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]
+        ]
+        if wrong:
+            raise ValueError(f"A segmenter's head is the task's: it has no pooling. Received: {', '.join(wrong)}")
+        if arguments.get("weights") is not None:  # a classifier's: its pooling and what follows are left over
+            arguments = {"head": "new", "representation_size": None, **arguments}
+        encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none"})
         logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
         enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
-        model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)
+        model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)  # (batch, height, width, classes)
         model.dtype_policy = encoder.dtype_policy
         return model
 
     def _linear(self, encoder):
         head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")
-        return _map(encoder, head(_patches(encoder, encoder.output)), "masks")
+        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
 
     def _mask(self, encoder):
         block = encoder.get_layer("block_0")
@@ -112,12 +116,12 @@ class Segment(Task):
             name="head",
             dtype=encoder.dtype_policy,
         )
-        return _map(encoder, head(_patches(encoder, encoder.output)), "masks")
+        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
 
     def _dpt(self, encoder):
         blocks = anatomy.blocks(encoder)
         tokens = [blocks[math.ceil(i * len(blocks) / 4) - 1].output for i in (1, 2, 3)] + [encoder.output]
-        maps = [_map(encoder, _patches(encoder, x, i), f"map_{i}") for i, x in enumerate(tokens)]
+        maps = [_map(encoder, _patches(encoder, x, f"_{i}"), f"map_{i}") for i, x in enumerate(tokens)]
         stride, scales = encoder.input_shape[1] // anatomy.grid(encoder)[0], SCALES
         stem, factors = encoder.get_layer("patches").input, ()
         if any(layer.name == "stem" for layer in encoder.layers) and stem.shape[1] > anatomy.grid(encoder)[0]:
@@ -154,3 +158,23 @@ class Segment(Task):
             truth = masks.overlay(image, pixels.decoded(example["segmentation_masks"]), self.classes, self.first)
             drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
         return np.concatenate(drawn, axis=1)  # the prediction, then the truth
+
+
+def class_weights(source, first, count):
+    """Returns a weight per class, inverse to its share of the pixels; the mean over pixels is 1."""
+    pixels_of = source.mask_counts.sum(0)[first : first + count]
+    present = np.count_nonzero(pixels_of)
+    return pixels_of.sum() / (max(present, 1) * np.maximum(pixels_of, 1))
+
+
+def _patches(encoder, tokens, suffix=""):
+    """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
+    prefix = anatomy.num_prefix(encoder)
+    crop = keras.layers.Cropping1D((prefix, 0), name=f"patch_tokens{suffix}", dtype=tokens.dtype)
+    return crop(tokens) if prefix else tokens
+
+
+def _map(encoder, tokens, name):
+    """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
+    size = *anatomy.grid(encoder), tokens.shape[-1]
+    return keras.layers.Reshape(size, name=name, dtype=tokens.dtype)(tokens)
