@@ -116,10 +116,14 @@ def test_a_mask_that_went_bad_is_named(folder, fault, monkeypatch):
     source, path = load(folder), folder / "masks" / "b" / "3.png"
     path.write_bytes(fault) if fault else path.unlink()
     read = source.reader()
-    with pytest.raises(ValueError, match=r"b/3.png' was readable when it was checked, and now is not: "):
+
+    def decode_all():
         with inspection.named(source):
             for mask in read(tf.range(6))[MASKS[0]]:
                 masks.decode(mask)
+
+    with pytest.raises(ValueError, match=r"b/3.png' was readable when it was checked, and now is not: "):
+        decode_all()
 
 
 def test_labels_are_not_read_with_masks(folder):
