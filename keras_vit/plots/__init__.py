@@ -12,10 +12,14 @@ from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
 from keras_vit.plots.embedding import plot_neighbours as plot_neighbours
 from keras_vit.plots.history import plot_history as plot_history
+from keras_vit.plots.masks import plot_iou as plot_iou
+from keras_vit.plots.masks import plot_masks as plot_masks
+from keras_vit.plots.masks import plot_pixels as plot_pixels
 from keras_vit.plots.predictions import plot_calibration as plot_calibration
 from keras_vit.plots.predictions import plot_confusion as plot_confusion
 from keras_vit.plots.predictions import plot_per_class as plot_per_class
 from keras_vit.plots.predictions import plot_roc as plot_roc
+from keras_vit.plots.reconstruction import plot_reconstruction as plot_reconstruction
 from keras_vit.plots.tokens import plot_depth as plot_depth
 from keras_vit.plots.weights import plot_filters as plot_filters
 from keras_vit.plots.weights import plot_positions as plot_positions
