@@ -51,7 +51,10 @@ from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
+from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks.distillation import Distiller as Distiller
+from keras_vit.tasks.masked import MaskedAutoencoder as MaskedAutoencoder
+from keras_vit.tasks.masked import MaskedLoss as MaskedLoss
 from keras_vit.trained import load_run as load_run
 from keras_vit.training.finetuning import add_lora as add_lora
 from keras_vit.training.finetuning import freeze as freeze
