@@ -31,7 +31,9 @@ from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import ConvStem as ConvStem
+from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import LayerScale as LayerScale
+from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
@@ -52,6 +54,7 @@ from keras_vit.runs import fit as fit
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.distillation import Distiller as Distiller
 from keras_vit.tasks.masked import MaskedAutoencoder as MaskedAutoencoder
 from keras_vit.tasks.masked import MaskedLoss as MaskedLoss

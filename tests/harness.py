@@ -17,12 +17,13 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None)
 
     Args:
         make: Function of a `dtype` that returns a new layer.
-        input_shape: Shape of an input, batch first.
+        input_shape: Shape of an input, batch first; a list of shapes for a layer of several inputs.
         output_shape: The shape expected for it.
         sublayers: Names of the sub-layers that must exist and follow the policy.
         tmp_path: Where to save.
     """
-    x = np.random.default_rng(0).normal(size=input_shape).astype("float32")
+    rng = np.random.default_rng(0)
+    x = _each(lambda shape: rng.normal(size=shape).astype("float32"), input_shape)
     _config(make("float32"))
     _shapes(make("float32"), x, output_shape)
     _saving(make("float32"), x, tmp_path)
@@ -39,9 +40,9 @@ def _config(layer):
 
 
 def _shapes(layer, x, output_shape):
-    assert tuple(layer.compute_output_shape(x.shape)) == output_shape
+    assert tuple(layer.compute_output_shape(_each(np.shape, x))) == output_shape
     assert tuple(layer(x).shape) == output_shape
-    symbolic = layer(keras.KerasTensor((None, *x.shape[1:])))
+    symbolic = layer(_each(lambda x: keras.KerasTensor((None, *x.shape[1:])), x))
     assert tuple(symbolic.shape) == (None, *output_shape[1:])
 
 
@@ -81,8 +82,13 @@ def _training(layer, x, output_shape, policy):
 
 
 def _model(layer, x):
-    inputs = keras.Input(x.shape[1:])
+    inputs = _each(lambda x: keras.Input(x.shape[1:]), x)
     return keras.Model(inputs, layer(inputs))
+
+
+def _each(function, x):
+    """Applies a function to an input or a shape, or to each of a list of them."""
+    return [function(one) for one in x] if isinstance(x, list) else function(x)
 
 
 def _shake(model):

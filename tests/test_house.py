@@ -58,8 +58,8 @@ HEAVY = {
     "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
-    Augment Classify ConvStem Data Distiller HYBRIDS LayerScale MLP MaskedAutoencoder MaskedLoss
-    MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe ResNetStem Rescale StandardizedConv2D
+    Augment Classify ConvStem DPTHead Data Distiller HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss
+    MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe ResNetStem Rescale Segment StandardizedConv2D
     StochasticDepth Task TokenPool TransformerBlock VARIANTS add_lora attention_maps attention_relevance
     attention_rollout check_data compare_layers count_macs datasets evaluate export_onnx export_saved_model
     export_tflite features fit freeze from_checkpoint from_pretrained from_recipe list_checkpoints list_recipes

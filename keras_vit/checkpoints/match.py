@@ -12,6 +12,8 @@ from keras_vit.checkpoints.inputs import POSITION, PROJECTION, adapt_steps, dumm
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
 from keras_vit.resampling import METHODS
 
+ATTENTION_POOL = r"pool/.*|MAPHead_0/.*|attn_pool\..*"  # in `.keras` files, Google's and timm's
+
 
 class Options(NamedTuple):
     """How to match; see `keras_vit.load_weights`."""
@@ -90,6 +92,8 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
             wrong += _differences(row, shapes, [variables[p].shape for p in row.ours], num_heads)
         steps[path] = Step(row.ours, places, row.form, _reader(row, checkpoint, places, num_heads))
     optional = form.ignored if arguments["num_classes"] and not new_head else f"{form.ignored}|{form.head_names}"
+    if new_head and arguments["pooling"] == "none":
+        optional = f"{optional}|{ATTENTION_POOL}"
     surplus = [name for name in names if name not in used and not re.fullmatch(optional, name)]
     _require_none(checkpoint, form, missing, surplus, wrong, unnamed)
     adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)

@@ -2,7 +2,9 @@
 
 from keras_vit.layers.attention import MultiHeadSelfAttention
 from keras_vit.layers.conv_stem import ConvStem
+from keras_vit.layers.dpt_head import DPTHead
 from keras_vit.layers.layer_scale import LayerScale
+from keras_vit.layers.mask_decoder import MaskDecoder
 from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
@@ -16,7 +18,9 @@ from keras_vit.layers.transformer_block import TransformerBlock
 __all__ = [
     "MLP",
     "ConvStem",
+    "DPTHead",
     "LayerScale",
+    "MaskDecoder",
     "MultiHeadSelfAttention",
     "PatchEncoder",
     "Patches",

@@ -12,6 +12,9 @@ from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
 from keras_vit.plots.embedding import plot_neighbours as plot_neighbours
 from keras_vit.plots.history import plot_history as plot_history
+from keras_vit.plots.masks import plot_iou as plot_iou
+from keras_vit.plots.masks import plot_masks as plot_masks
+from keras_vit.plots.masks import plot_pixels as plot_pixels
 from keras_vit.plots.predictions import plot_calibration as plot_calibration
 from keras_vit.plots.predictions import plot_confusion as plot_confusion
 from keras_vit.plots.predictions import plot_per_class as plot_per_class

@@ -2,3 +2,4 @@
 
 from keras_vit.tasks.classify import Classify as Classify
 from keras_vit.tasks.pretrain import Pretrain as Pretrain
+from keras_vit.tasks.segment import Segment as Segment

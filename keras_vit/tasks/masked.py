@@ -13,7 +13,7 @@ from keras_vit.checkpoints.mae import read_decoder
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Patches
 from keras_vit.tasks.decoder import PixelDecoder, rows
-from keras_vit.tasks.pixels import joined, statistics
+from keras_vit.tasks.patch_pixels import joined, statistics
 
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
 

@@ -1,33 +1,156 @@
-"""From patches to images, and the statistics of a patch."""
+"""Loss and scores of a class per pixel. A value outside the classes is void: it counts nowhere."""
 
+import io
+
+import keras
+import numpy as np
 from keras import ops
 
-EPSILON = 1e-6  # added to a patch's variance, as the authors of masked autoencoders do
+from keras_vit import plots
+from keras_vit.resampling import resize_matrix
+
+VOID = 255  # also where an augmented mask has no pixel
 
 
-def statistics(patches):
-    """Returns the mean and the deviation of each patch.
-
-    Args:
-        patches: Tensor, `(batch, patches, values)`, two values or more.
-
-    Returns:
-        Two tensors, `(batch, patches, 1)`. The variance is unbiased.
-    """
-    mean = ops.mean(patches, axis=-1, keepdims=True)
-    variance = ops.sum(ops.square(patches - mean), axis=-1, keepdims=True) / (patches.shape[-1] - 1)
-    return mean, ops.sqrt(variance + EPSILON)
-
-
-def joined(patches, patch_size, shape):
-    """Returns the images of which `Patches` made these patches.
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PixelLoss(keras.losses.Loss):
+    """Softmax cross-entropy of an image's pixels: the mean over those that are not void.
 
     Args:
-        patches: Array, `(batch, patches, patch_height * patch_width * channels)`.
-        patch_size: `(height, width)`.
-        shape: `(batch, height, width, channels)` of the images.
+        class_weights: Factor on the loss of a pixel, one per class; `None` for 1.
+
+    Call arguments:
+        y_true: Masks, `(batch, height, width)` or `(batch, height, width, 1)`, class indices.
+        y_pred: Logits, `(batch, height, width, classes)`.
     """
-    height, width = patch_size
-    grid = (shape[1] // height, shape[2] // width)
-    cells = patches.reshape(shape[0], *grid, height, width, shape[3])
-    return cells.transpose(0, 1, 3, 2, 4, 5).reshape(shape)
+
+    def __init__(self, class_weights=None, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
+
+    def call(self, y_true, y_pred):
+        labels, valid = _flat(y_true, y_pred)  # (batch, pixels)
+        logits = ops.reshape(y_pred, (ops.shape(y_pred)[0], -1, y_pred.shape[-1]))  # (batch, pixels, classes)
+        loss = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        if self.class_weights is not None:
+            loss = loss * ops.take(ops.convert_to_tensor(self.class_weights, loss.dtype), labels)
+        valid = ops.cast(valid, loss.dtype)
+        return ops.sum(loss * valid, axis=1) / ops.maximum(ops.sum(valid, axis=1), 1)  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "class_weights": self.class_weights}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MeanIoU(keras.metrics.MeanIoU):
+    """Mean intersection over union of the classes, with one weight an image; see `PixelLoss` for the shapes."""
+
+    def __init__(self, num_classes, name="mean_iou", dtype="float32"):
+        super().__init__(num_classes, name, dtype, sparse_y_pred=False)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is not None:  # one a pixel
+            each = ops.reshape(sample_weight, (-1, 1, 1))
+            sample_weight = ops.reshape(ops.broadcast_to(each, ops.shape(y_pred)[:-1]), (-1,))
+        return super().update_state(y_true, y_pred, sample_weight)
+
+    def get_config(self):
+        return {"num_classes": self.num_classes, "name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PixelAccuracy(keras.metrics.Mean):
+    """Share of the pixels whose class is right, with one weight an image; see `PixelLoss` for the shapes."""
+
+    def __init__(self, name="pixel_accuracy", dtype=None):
+        super().__init__(name, dtype)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels, valid = _flat(y_true, y_pred)
+        predicted = ops.reshape(ops.argmax(y_pred, axis=-1), ops.shape(labels))
+        weights = ops.cast(valid, self.dtype)
+        if sample_weight is not None:
+            weights = weights * ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))
+        return super().update_state(ops.equal(labels, ops.cast(predicted, labels.dtype)), weights)
+
+
+def _flat(masks, logits):
+    """Returns class indices, `(batch, pixels)`, 0 where void, and whether each pixel counts."""
+    labels = ops.reshape(ops.cast(masks, "int32"), (ops.shape(logits)[0], -1))
+    valid = ops.logical_and(labels >= 0, labels < logits.shape[-1])
+    return ops.where(valid, labels, 0), valid
+
+
+class PixelTally:
+    """Intersection over union and accuracy from a confusion matrix, counted at each mask's own size.
+
+    Args:
+        class_names: Names of the classes.
+        first: Value of the first class in the masks.
+    """
+
+    def __init__(self, class_names, first=0):
+        self.names, self.first = tuple(class_names), first
+        self.matrix = np.zeros((len(self.names),) * 2, "int64")  # (true class, predicted class), in pixels
+
+    def add(self, examples, outputs):
+        scores = []
+        for mask, output in zip(examples["segmentation_masks"], outputs):
+            mask = decoded(mask)
+            predicted = predict(output, mask.shape)
+            matrix = confusion(mask.astype("int64") - self.first, predicted, len(self.names))
+            self.matrix += matrix
+            scores.append(np.nanmean(iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
+        return np.asarray(scores)
+
+    def result(self):
+        each, right = iou(self.matrix), np.trace(self.matrix)
+        return {
+            "mean_iou": float(np.nanmean(each)) if self.matrix.any() else 0.0,
+            "pixel_accuracy": float(right / max(self.matrix.sum(), 1)),
+            **{f"iou {name}": float(value) for name, value in zip(self.names, each) if not np.isnan(value)},
+        }
+
+    def figures(self):
+        return {
+            "Intersection over union of each class, lowest first.": plots.plot_iou(self.matrix, self.names),
+            "Confusion of pixels: shares of the true class.": plots.plot_pixels(self.matrix, self.names),
+        }
+
+
+def decoded(mask):
+    """Returns a mask, `(rows, columns)`, from an array or the bytes of an image file: class indices or a palette's."""
+    if isinstance(mask, bytes):
+        from PIL import Image
+
+        mask = np.asarray(Image.open(io.BytesIO(mask)))
+    return np.asarray(mask).reshape(np.shape(mask)[:2])
+
+
+def predict(output, size):
+    """Returns the classes of an image's pixels at another size, `(rows, columns)`.
+
+    Args:
+        output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centres.
+        size: `(rows, columns)`.
+    """
+    output = np.asarray(output, "float32")
+    for axis, side in enumerate(size):
+        if output.shape[axis] != side:
+            matrix = resize_matrix(output.shape[axis], side, "bilinear").astype("float32")
+            output = np.moveaxis(np.tensordot(matrix, output, (1, axis)), 0, axis)
+    return output.argmax(-1)
+
+
+def confusion(labels, predicted, count):
+    """Returns the confusion matrix of class indices, `(true class, predicted class)`, without void labels."""
+    valid = (labels >= 0) & (labels < count)
+    pairs = np.bincount(labels[valid] * count + predicted[valid], minlength=count**2)
+    return pairs.reshape(count, count)
+
+
+def iou(matrix):
+    """Returns the intersection over union of each class, NaN for a class that is in no mask and no prediction."""
+    right = np.diag(matrix).astype("float64")
+    union = matrix.sum(0) + matrix.sum(1) - right
+    return np.divide(right, union, out=np.full(len(right), np.nan), where=union > 0)

@@ -1,0 +1,160 @@
+"""Pictures of masks, and figures of their scores."""
+
+import colorsys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.plots import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+UNPAINTED = "background"  # a class of this name leaves the image as it is
+GOLDEN = 0.618034  # turns of the colour wheel between two colours: none comes back
+WRITTEN = 20  # up to this number of classes each cell shows its share
+
+
+def colours(count: int) -> np.ndarray:
+    """Returns a colour for each class, uint8 `(count, 3)`: Okabe and Ito's palette, then hues far from each other."""
+    known = [tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in canvas.COLOURS]
+    more = [colorsys.hsv_to_rgb(i * GOLDEN % 1, 0.55 + 0.4 * (i % 2), 0.95 - 0.25 * (i % 3)) for i in range(count)]
+    return np.array((known + [tuple(round(255 * part) for part in colour) for colour in more])[:count], "uint8")
+
+
+def overlay(
+    image: np.ndarray, mask: np.ndarray, class_names: Sequence[str] = (), first: int = 0, alpha: float = 0.5
+) -> np.ndarray:
+    """Paints a mask on an image.
+
+    Args:
+        image: Array, `(height, width, channels)`, 0..255.
+        mask: Class indices, `(rows, columns)`; a mask of another size is resized by nearest neighbour. Values outside
+            the classes stay unpainted, and so does a class called `"background"`.
+        class_names: Names of the classes; empty for the mask's numbers.
+        first: Value of the first class in the mask.
+        alpha: Opacity, 0 to 1.
+
+    Returns:
+        uint8 array, `(height, width, 3)`.
+    """
+    image = np.asarray(image, "float32")
+    image = image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
+    mask = nearest(np.asarray(mask).astype("int64"), image.shape[:2]) - first
+    count = len(class_names) or max(int(mask.max()) + 1, 1)
+    painted = (mask >= 0) & (mask < count)
+    for i, name in enumerate(class_names):
+        if name.lower() == UNPAINTED:
+            painted &= mask != i
+    layer = colours(count)[np.clip(mask, 0, count - 1)]
+    mixed = np.where(painted[..., None], (1 - alpha) * image + alpha * layer, image)
+    return np.clip(np.rint(mixed), 0, 255).astype("uint8")
+
+
+def nearest(mask, size):
+    """Returns a mask at another size, `(rows, columns)`, by nearest neighbour."""
+    if mask.shape == tuple(size):
+        return mask
+    rows, columns = (((np.arange(new) + 0.5) * old / new).astype(int) for new, old in zip(size, mask.shape))
+    return mask[rows[:, None], columns]
+
+
+def plot_masks(
+    images: np.ndarray, masks: Sequence[np.ndarray], class_names: Sequence[str] | None = None, first: int = 0
+) -> "Figure":
+    """Draws images with their masks, and a legend of the classes.
+
+    Args:
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        masks: Class indices of each image, `(rows, columns)` or `(rows, columns, 1)`.
+        class_names: Names of the classes; `None` for numbers. A class called `"background"` is not painted.
+        first: Value of the first class in the masks.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If images and masks differ in number, or masks are not integers.
+    """
+    from matplotlib.patches import Patch
+
+    images = canvas.images(images, masks=masks)
+    masks = [_indices(mask).astype("int64") for mask in masks]
+    highest = max(int(np.max(mask, initial=-1, where=mask != 255)) for mask in masks)
+    texts = [str(i) for i in range(first, highest + 1)] if class_names is None else list(class_names)
+    figure, axes = canvas.tiles(len(images), 4, images.shape[1:], size=2.4)
+    for axis, image, mask in zip(axes, images, masks):
+        axis.imshow(overlay(image, mask, texts, first))
+    table = zip(colours(len(texts)), texts)
+    patches = [Patch(color=colour / 255, label=canvas.words(text)) for colour, text in table if text != UNPAINTED]
+    figure.legend(handles=patches, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+    return figure
+
+
+def _indices(mask):
+    mask = np.asarray(mask)
+    if mask.dtype.kind not in "ui" or mask.ndim not in (2, 3) or mask.shape[2:] not in ((), (1,)):
+        raise ValueError(
+            f"`masks` must be integers, (rows, columns) each. Received: shape={mask.shape}, dtype={mask.dtype}"
+        )
+    return mask.reshape(mask.shape[:2])
+
+
+def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "Figure":
+    """Draws the intersection over union of each class as bars, lowest first, with their mean.
+
+    Args:
+        matrix: Pixels, `(true class, predicted class)`.
+        class_names: A text for each class, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    matrix, texts = _square(matrix, class_names)
+    right = np.diag(matrix)
+    found = right / np.maximum(matrix.sum(0) + matrix.sum(1) - right, 1)
+    order = np.argsort(-found, kind="stable")
+    figure = canvas.figure(6.4, 0.9 + 0.26 * len(texts))
+    axis = figure.subplots()
+    axis.barh([texts[i] for i in order], found[order], color=canvas.COLOURS[0])
+    axis.axvline(found.mean(), color=canvas.COLOURS[1], linestyle="--", label=f"mean {found.mean():.3f}")
+    axis.set(xlim=(0, 1), xlabel="intersection over union")
+    axis.legend(frameon=False, fontsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def plot_pixels(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "Figure":
+    """Draws a confusion matrix of pixels, as shares of the true class.
+
+    Args:
+        matrix: Pixels, `(true class, predicted class)`.
+        class_names: A text for each class, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    matrix, texts = _square(matrix, class_names)
+    shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
+    side = min(2.4 + 0.4 * len(texts), 9)
+    figure = canvas.figure(side + 1.2, side)
+    axis = figure.subplots()
+    drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for (row, column), share in np.ndenumerate(shares if len(texts) <= WRITTEN else np.empty((0, 0))):
+        axis.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=7,
+                  color="white" if share > 0.5 else "#555555")  # fmt: skip
+    axis.set(xticks=range(len(texts)), yticks=range(len(texts)), xlabel="predicted class", ylabel="true class")
+    axis.set_xticklabels(texts, rotation=90, fontsize=8)
+    axis.set_yticklabels(texts, fontsize=8)
+    figure.colorbar(drawn, shrink=0.8, label="share of the true class")
+    return figure
+
+
+def _square(matrix, class_names):
+    matrix = np.asarray(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`matrix` must have the shape (classes, classes). Received: shape={matrix.shape}")
+    checks.positive(classes=len(matrix))
+    return matrix, canvas.names(class_names, len(matrix))

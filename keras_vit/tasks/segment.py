@@ -1,0 +1,183 @@
+"""Semantic segmentation: a class for every pixel."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+
+from keras_vit.checked import number
+from keras_vit.explain import anatomy
+from keras_vit.layers import DPTHead, MaskDecoder
+from keras_vit.plots import masks
+from keras_vit.pretrained import vit
+from keras_vit.task import Task
+from keras_vit.tasks import pixels
+
+GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its mask
+SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
+MOST = 254  # classes: masks are bytes, and 255 is void
+
+
+@dataclass(frozen=True, repr=False)
+class Segment(Task):
+    """A class for every pixel: the head, and what the values of the masks mean.
+
+    Args:
+        classes: Names of the classes, in the order of their values in the masks.
+        head: `"linear"` classifies each token; `"mask"` is Segmenter's mask transformer (see `MaskDecoder`), for three
+            classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). After a convolutional stem whose
+            feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image.
+        first: Value of the first class.
+        void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
+        class_weights: Whether to weight the loss of a class inversely to its share of the pixels.
+        head_depth: Blocks of `"mask"`.
+        head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, for `"dpt"` half of that, at most 256.
+    """
+
+    targets = ("segmentation_masks",)
+    best = ("val_mean_iou", "max")
+
+    head: Literal["linear", "mask", "dpt"] = "linear"
+    first: int = number(0, most=255)
+    void: int | None = number(255, most=255)
+    class_weights: bool = False
+    head_depth: int = number(2, low=1)
+    head_width: int | None = number(None, low=1)
+
+    def check(self, recipe=None):
+        count = len(self.classes)
+        if not 2 <= count <= MOST:
+            raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
+        if self.first + count > 256:
+            raise ValueError(f"Masks must have values up to 255. Received: {count} classes from first={self.first}")
+        if self.void is not None and self.first <= self.void < self.first + count:
+            raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
+        if self.head == "mask" and count < 3:
+            raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
+        if recipe is None:
+            return
+        options = {name: getattr(recipe.augment, name) for name in GEOMETRIC}
+        wrong = [f"augment.{name}={value!r}" for name, value in options.items() if value]
+        if wrong:
+            raise ValueError(f"MixUp, CutMix and RandAugment do not change masks. Received: {', '.join(wrong)}")
+        if recipe.data.resize is not None:
+            raise ValueError(
+                "Masks are scored whole: data.resize, which crops the centre, must be None. "
+                f"Received: data.resize={recipe.data.resize}"
+            )
+
+    def on(self, source, arguments=None):
+        self.check()
+        known = {*range(self.first, self.first + len(self.classes)), self.void, pixels.VOID}
+        wrong = {value: name for value, name in source.mask_values.items() if value not in known}
+        if wrong:
+            value, name = min(wrong.items())
+            raise ValueError(
+                f"Masks must have values {self.first} to {self.first + len(self.classes) - 1}, one per class"
+                f"{'' if self.void is None else f', or {self.void} for void'}. Received: {sorted(wrong)}, such as "
+                f"{value} in {name!r}"
+            )
+        return self
+
+    def model(self, **arguments):
+        self.check()
+        fixed = {"num_classes": (0, None, len(self.classes)), "pooling": ("none",)}
+        wrong = [
+            f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]
+        ]
+        if wrong:
+            raise ValueError(f"A segmenter's head is the task's: it has no pooling. Received: {', '.join(wrong)}")
+        if arguments.get("weights") is not None:  # a classifier's: its pooling and what follows are left over
+            arguments = {"head": "new", "representation_size": None, **arguments}
+        encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none"})
+        logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
+        enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
+        model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)  # (batch, height, width, classes)
+        model.dtype_policy = encoder.dtype_policy
+        return model
+
+    def _linear(self, encoder):
+        head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")
+        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
+
+    def _mask(self, encoder):
+        block = encoder.get_layer("block_0")
+        head = MaskDecoder(
+            len(self.classes),
+            block.num_heads,
+            block.mlp_dim,
+            depth=self.head_depth,
+            width=self.head_width,
+            gelu=block.gelu,
+            epsilon=block.epsilon,
+            dropout=block.dropout,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
+
+    def _dpt(self, encoder):
+        blocks = anatomy.blocks(encoder)
+        tokens = [blocks[math.ceil(i * len(blocks) / 4) - 1].output for i in (1, 2, 3)] + [encoder.output]
+        maps = [_map(encoder, _patches(encoder, x, f"_{i}"), f"map_{i}") for i, x in enumerate(tokens)]
+        stride, scales = encoder.input_shape[1] // anatomy.grid(encoder)[0], SCALES
+        stem, factors = encoder.get_layer("patches").input, ()
+        if any(layer.name == "stem" for layer in encoder.layers) and stem.shape[1] > anatomy.grid(encoder)[0]:
+            finest = encoder.input_shape[1] // stem.shape[1]
+            maps, factors, scales = [stem, *maps[1:]], (None,), [finest * 2**i for i in (1, 2, 3)]
+        head = DPTHead(
+            len(self.classes),
+            self.head_width or min(256, max(encoder.output.shape[-1] // 2, 1)),
+            factors=(*factors, *(2.0 ** round(math.log2(stride / scale)) for scale in scales)),
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return head(maps)
+
+    def compiled(self, source):
+        weights = class_weights(source, self.first, len(self.classes)) if self.class_weights else None
+        scores = [pixels.MeanIoU(len(self.classes)), pixels.PixelAccuracy()]
+        return {"loss": pixels.PixelLoss(weights), "weighted_metrics": scores}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["segmentation_masks"] - self.first  # bytes below the first wrap to void
+
+    def tally(self, keep=False):
+        return pixels.PixelTally(self.classes, self.first)
+
+    def answer(self, output):
+        predicted = np.asarray(output).argmax(-1)
+        shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
+        return {self.classes[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+    def mask(self, output, size):
+        return (pixels.predict(output, size) + self.first).astype("uint8")
+
+    def picture(self, image, output, example=None):
+        drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
+        if example is not None and "segmentation_masks" in example:
+            truth = masks.overlay(image, pixels.decoded(example["segmentation_masks"]), self.classes, self.first)
+            drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
+        return np.concatenate(drawn, axis=1)  # the prediction, then the truth
+
+
+def class_weights(source, first, count):
+    """Returns a weight per class, inverse to its share of the pixels; the mean over pixels is 1."""
+    pixels_of = source.mask_counts.sum(0)[first : first + count]
+    present = np.count_nonzero(pixels_of)
+    return pixels_of.sum() / (max(present, 1) * np.maximum(pixels_of, 1))
+
+
+def _patches(encoder, tokens, suffix=""):
+    """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
+    prefix = anatomy.num_prefix(encoder)
+    crop = keras.layers.Cropping1D((prefix, 0), name=f"patch_tokens{suffix}", dtype=tokens.dtype)
+    return crop(tokens) if prefix else tokens
+
+
+def _map(encoder, tokens, name):
+    """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
+    size = *anatomy.grid(encoder), tokens.shape[-1]
+    return keras.layers.Reshape(size, name=name, dtype=tokens.dtype)(tokens)
