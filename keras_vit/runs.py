@@ -58,7 +58,7 @@ def fit(
         workdir: Directory of the run; `runs/NAME` if `None`. It gets `recipe.json`, `data.json` (identifies the data),
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
             training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
-            the last epoch.
+            the last epoch, and `learner.keras` if the task fits more than that.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
         validation: Likewise.
@@ -106,13 +106,18 @@ def fit(
 
 
 def save_final_model(run):
-    """Saves `model.keras` if it is missing, and returns the model with all its weights in every process."""
+    """Saves `model.keras`, and `learner.keras` if it has weights of its own, where they are missing.
+
+    Returns:
+        The model with all its weights in every process.
+    """
     from keras_vit.training.saving import save_trained
 
-    path = run.folder / rundir.MODEL
-    missing = run.place.writes and not path.exists()
-    if run.place.agree([int(missing)]) == [1]:
-        save_trained(run.model, run.model, path, run.place.writes)
+    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if run.own_variables() else {})
+    for name, model in kept.items():
+        missing = run.place.writes and not (run.folder / name).exists()
+        if run.place.agree([int(missing)]) == [1]:
+            save_trained(model, model, run.folder / name, run.place.writes)
     if run.place.processes == 1:
         return run.model
     # Its weights may be sharded over the processes.
