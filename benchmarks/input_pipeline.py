@@ -100,7 +100,7 @@ def main(rounds=7, photographs=200, passes=5, size=224, only=None):
         if only is None or name in only:
             photos[name] = ours(source, (size, size, 3), min(50, len(source)), passes, settings)
     pixels = np.random.default_rng(0).integers(0, 256, (12_800, 32, 32, 3)).astype("uint8")
-    small = sources.from_arrays(pixels, np.arange(len(pixels)) % 10, (32, 32, 3), 10)
+    small = sources.from_arrays((pixels, np.arange(len(pixels)) % 10), ("labels",), (32, 32, 3), tuple("0123456789"))
     held = {
         name: ours(small, (32, 32, 3), 128, 1, Augment(**values))
         for name, values in SMALL.items()

@@ -11,7 +11,7 @@ _MOVED = {
     "distribution": "training.devices",
     "finetuning": "training.finetuning",
     "gradients": "explain.relevance",
-    "losses": "tasks.losses",
+    "losses": "tasks.classify",
     "positions": "resampling",
     "progress": "training.progress",
     "rundir": "training.rundir",

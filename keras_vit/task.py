@@ -101,6 +101,14 @@ class Task(Checked):
         """
         raise NotImplementedError(f"{type(self).__name__} must define `batch`.")
 
+    def callbacks(self, run) -> list[keras.callbacks.Callback]:
+        """Returns Keras callbacks for training; what they add to an epoch's logs becomes a column of `history.csv`.
+
+        Args:
+            run: The `training.loop.Run`, with its `model`, `task`, `validation` and `validation_batches()`.
+        """
+        return []
+
     def tally(self, keep: bool = False) -> Tally:
         """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
         raise NotImplementedError(f"{type(self).__name__} must define `tally`.")

@@ -111,7 +111,7 @@ def tensorflow(folder):
         model, _ = fit(folder / "data", {"distribute": "data"})
     cases = {
         "accumulate": {"optim.accumulate": 2},
-        "distill": {"optim.distill": "soft"},
+        "distill": {"task.distill": "soft"},
         "float16": {"model.dtype": "mixed_float16"},
         "batch": {"data.batch_size": 15},
     }

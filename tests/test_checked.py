@@ -25,7 +25,7 @@ def test_a_recipe_is_shown_a_line_a_setting():
         model={"variant": "Ti/4", "image_size": (4, 4)},
         data=config.Data(source="digits", batch_size=8),
         optim=config.Optim(learning_rate=3e-4, layer_decay=0.75),
-        metrics=("balanced_accuracy",),
+        task=config.Classify(metrics=("balanced_accuracy",)),
     )
     assert (
         repr(recipe)
@@ -35,6 +35,9 @@ def test_a_recipe_is_shown_a_line_a_setting():
         'variant': 'Ti/4',
         'image_size': (4, 4),
     },
+    task=Classify(
+        metrics=('balanced_accuracy',),
+    ),
     data=Data(
         batch_size=8,
     ),
@@ -42,7 +45,6 @@ def test_a_recipe_is_shown_a_line_a_setting():
         learning_rate=0.0003,
         layer_decay=0.75,
     ),
-    metrics=('balanced_accuracy',),
 )"""
     )
     for name in keras_vit.list_recipes():

@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config, results
-from keras_vit.data import pipeline
+from keras_vit.predictions import predict
 from tests.small import small
 
 
@@ -49,10 +49,10 @@ def test_explain_and_predict(run, tmp_path):
     assert [p.name for p in pictures] == ["attention.png", "curves.png"]
     assert all(p.stat().st_size > 5000 for p in pictures)
     keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
-    [classes] = results.predict(run, [tmp_path / "digit.png"])
+    [classes] = predict(run, [tmp_path / "digit.png"])
     assert len(classes) == 3 and classes[0][1] >= classes[1][1]
     with pytest.raises(FileNotFoundError, match=r"no\.png"):
-        results.predict(run, ["no.png"])
+        predict(run, ["no.png"])
 
 
 @pytest.fixture
@@ -67,48 +67,12 @@ def pictures(tmp_path):
     return files
 
 
-def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
-    recipe = keras_vit.load_run("mnist").recipe
-    model = keras_vit.from_recipe("mnist", pretrained=True)
-    logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
-    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    batches, real = [], results._probabilities
-    monkeypatch.setattr(results, "_probabilities", lambda m, x: batches.append(len(x)) or real(m, x))
-    monkeypatch.setattr(results, "IMAGES", 2)
-    found = results.predict("mnist", [str(file) for file in pictures], top=10)
-    assert batches == [2, 2, 1]
-    got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
-    np.testing.assert_allclose(got, wanted, atol=1e-6)
-    monkeypatch.setattr(results, "VALUES", 1)
-    assert len(results.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
-
-
-def test_folders_are_searched_for_images(run, pictures):
-    assert results.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
-    assert results.predict(run, [pictures[0].parent]) == results.predict(run, pictures)
-    (pictures[0].parent / "none").mkdir()
-    with pytest.raises(ValueError, match="There is no image in the folder '.*none'. Known endings: .jpg"):
-        results.image_files([pictures[0].parent / "none"])
-
-
-def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
-    pictures[1].write_text("no image")
-    found = list(results.predictions(run, pictures))
-    assert [path for path, *_ in found] == pictures
-    assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
-    assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
-    with pytest.raises(ValueError, match="b.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
-        results.predict(run, pictures)
-    with pytest.raises(ValueError, match="`top` must be a positive integer. Received: top=0"):
-        results.predict(run, pictures, top=0)
-
-
 def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model, *_ = keras_vit.load_run(run)
     model.get_layer("rescale").metadata["labels"] = [f"digit {i}" for i in range(10)]
     model.save("mine.keras")
-    inside, outside = results.predict(run, pictures, 10), results.predict("mine.keras", pictures, 10)
+    inside, outside = predict(run, pictures, 10), predict("mine.keras", pictures, 10)
     for ours, theirs in zip(inside, outside):
         ours = {f"digit {name}": value for name, value in ours}
         assert all(abs(ours[name] - value) < 1e-3 for name, value in theirs)

@@ -192,16 +192,16 @@ def test_bad_arrays_are_named_before_anything_is_written(tmp_path):
 
 
 def test_a_teacher_is_asked_for_and_learned_from(tmp_path):
-    recipe = config.override(small(), {"optim.distill": "hard"})
-    with pytest.raises(ValueError, match="optim.distill needs a teacher"):
+    recipe = config.override(small(), {"task.distill": "hard"})
+    with pytest.raises(ValueError, match="task.distill needs a teacher"):
         runs.fit(recipe, tmp_path / "run", verbose=0)
     teacher = keras_vit.from_recipe(small())
-    with pytest.raises(ValueError, match="A teacher needs optim.distill"):
+    with pytest.raises(ValueError, match="A teacher needs task.distill"):
         runs.fit(small(), tmp_path / "run", teacher=teacher, verbose=0)
     _, history = runs.fit(recipe, tmp_path / "run", teacher=teacher, verbose=0)
     assert np.isfinite(history["loss"]).all()
     teacher.save(tmp_path / "teacher.keras")
-    named = config.override(recipe, {"optim.teacher": str(tmp_path / "teacher.keras")})
+    named = config.override(recipe, {"task.teacher": str(tmp_path / "teacher.keras")})
     _, again = runs.fit(named, tmp_path / "again", verbose=0)
     assert again["loss"] == history["loss"]
 

@@ -8,6 +8,7 @@ import pytest
 
 import keras_vit
 from keras_vit import trained
+from keras_vit.tasks.class_tally import softmax
 from keras_vit.training import rundir
 
 CHANGES = {"model.depth": 1, "model.width": 16, "model.mlp_dim": 32, "model.num_heads": 2}
@@ -131,9 +132,9 @@ def two(path):
         (half, "is damaged, or not a Keras model: not a zip archive"),
         (flipped, "is damaged, or not a Keras model: "),
         (archive, "is damaged, or not a Keras model: "),
-        (vectors, r"must be an image classifier, .* Received: input shape \(None, 4\)"),
-        (maps, r"must be an image classifier, .* Received: input shape \(None, None, None, 3\)"),
-        (two, r"must be an image classifier, .* output shape \[\(None, 3\), \(None, 2\)\]"),
+        (vectors, r"must be a model of images, .* Received: input shape \(None, 4\)"),
+        (maps, r"must be a model of images, .* Received: input shape \(None, None, None, 3\)"),
+        (two, r"must be an image classifier: .* output shape \[\(None, 3\), \(None, 2\)\]"),
     ],
 )
 def test_what_is_no_image_classifier_is_named(make, said, tmp_path):
@@ -190,8 +191,9 @@ def test_probabilities_are_not_softened_twice(tmp_path):
     inputs = keras.Input((8, 8, 3))
     for last in (keras.layers.Softmax(), keras.layers.Activation("softmax")):
         model = keras.Model(inputs, last(inside(inputs)))
-        np.testing.assert_allclose(trained.probabilities(model, model(images)), expected, atol=1e-6)
-    np.testing.assert_allclose(trained.probabilities(inside, inside(images)), expected, atol=1e-6)
+        for eager in (True, False):
+            np.testing.assert_allclose(softmax(trained.predictor(model, eager)(images)), expected, atol=1e-6)
+    np.testing.assert_allclose(softmax(trained.predictor(inside)(images)), expected, atol=1e-6)
     keras_vit.vit("mu/4", image_size=8, num_classes=1).save(tmp_path / "one.keras")
     with pytest.raises(ValueError, match=r"two classes or more"):
         trained.load_run(tmp_path / "one.keras")

@@ -38,7 +38,7 @@ def arguments_of(model):
     return {
         "image_size": tuple(model.input_shape[1:3]),
         "channels": model.input_shape[3],
-        "num_classes": layers["head"].units if "head" in layers else 0,
+        "num_classes": _classes(model, layers.get("head")),
         "pooling": layers["pool"].pooling,
         "class_token": encoder.class_token,
         "distilled": encoder.distillation_token,
@@ -62,6 +62,12 @@ def arguments_of(model):
         "num_heads": block.num_heads,
         "patch_size": layers["patches"].patch_size,
     }
+
+
+def _classes(model, head):
+    """Returns the number of classes of a classifier; 0 without a head, or with a head for something else."""
+    of_images = isinstance(head, keras.layers.Dense) and len(model.output_shape) < 4
+    return head.units if of_images else 0
 
 
 def _statistics(rescale):

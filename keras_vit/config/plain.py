@@ -5,8 +5,7 @@ import dataclasses
 import keras
 
 from keras_vit.config.moved import migrated
-from keras_vit.config.recipe import Reached, Recipe, Weights
-from keras_vit.options import Augment, Data, Optim
+from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
 from keras_vit.task import tasks
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}

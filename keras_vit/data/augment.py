@@ -1,4 +1,4 @@
-"""Random augmentation of a batch of images: pure functions of (images, settings, draws)."""
+"""Random augmentation of a batch: pure functions of (examples, settings, draws)."""
 
 import math
 
@@ -7,47 +7,55 @@ import tensorflow as tf
 from keras_vit.data.crops import CUTS
 from keras_vit.data.draws import scaled
 from keras_vit.data.randaugment import randaugment
+from keras_vit.data.targets import KINDS, change_some, moved
 
 
-def augment(images, settings, draw):
-    """Augments every image of a batch by its own random numbers.
+def augment(examples, settings, draw):
+    """Augments every example of a batch by its own random numbers.
 
     Args:
-        images: float32 tensor, `(batch, height, width, channels)`, 0..255.
-        settings: A `keras_vit.options.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
+        examples: Dictionary of `"images"`, a float32 tensor `(batch, height, width, channels)`, 0..255, and targets of
+            `targets.KINDS`, which follow when their image moves.
+        settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
         draw: Result of `keras_vit.data.draws.draws`.
 
     Returns:
-        Tensor like `images`.
+        Dictionary like `examples`.
+
+    Raises:
+        ValueError: For RandAugment with targets that have a place in the image.
     """
+    count, height, width = tf.shape(examples["images"])[0], *examples["images"].shape[1:3]
     if settings.crop == "padded":
-        images = padded_crop(images, settings.crop_padding, draw)
+        examples = moved(examples, "shift", settings.crop_padding, draw_shift(count, settings.crop_padding, draw))
     if settings.rotation or settings.scale or settings.shear or settings.translation:
-        images = affine(images, settings, draw)
+        examples = moved(examples, "warp", draw_affine(count, height, width, settings, draw))
     if settings.flip and settings.crop not in CUTS:  # those crops flip too
-        chosen = draw("flip", tf.shape(images)[0], 1)[:, 0] < 0.5
-        images = _change_some(images, chosen, lambda some: tf.reverse(some, [2]))
+        examples = moved(examples, "flip", draw("flip", count, 1)[:, 0] < 0.5)
+    images = examples["images"]
     if settings.jitter:
         images = jitter(images, settings.jitter, draw)
     if settings.randaugment:
+        placed = [name for name in examples if name != "images" and KINDS[name].warp]
+        if placed:
+            raise ValueError(f"Augment.randaugment moves images only. Received: {', '.join(placed)} beside them")
         images = randaugment(images, settings.randaugment, settings.magnitude, draw)
     if settings.erase:
         images = erase(images, settings.erase, draw)
-    return images
+    return {**examples, "images": images}
 
 
-def padded_crop(images, padding, draw):
-    """Pads with black and crops to the old size, at a random place for each image."""
-    count, (height, width) = tf.shape(images)[0], images.shape[1:3]
-    start = tf.cast(draw("padded_crop", count, 2) * (2 * padding + 1), "int32")  # (batch, 2)
-    images = tf.pad(images, [[0, 0], [padding, padding], [padding, padding], [0, 0]])
-    images = tf.gather(images, start[:, :1] + tf.range(height), axis=1, batch_dims=1)
-    return tf.gather(images, start[:, 1:] + tf.range(width), axis=2, batch_dims=1)
+def draw_shift(count, padding, draw):
+    """Draws where each image is cut out of itself with a border around it: `(batch, 2)`, from 0 to twice the border."""
+    return tf.cast(draw("padded_crop", count, 2) * (2 * padding + 1), "int32")
 
 
-def affine(images, settings, draw):
-    """Rotates, scales, shears and shifts each image about its centre; bilinear, black outside."""
-    batch, (height, width) = tf.shape(images)[0], images.shape[1:3]
+def draw_affine(count, height, width, settings, draw):
+    """Draws a rotation, scaling, shear and shift of each image about its centre.
+
+    Returns:
+        float32 tensor `(batch, 8)`, from output to input pixels, for `tf.raw_ops.ImageProjectiveTransformV3`.
+    """
     limits = [
         settings.rotation * math.pi / 180,
         settings.scale,
@@ -56,7 +64,7 @@ def affine(images, settings, draw):
         settings.translation,
     ]
     # float64, since in float32 the last bit of a cosine depends on how many are computed together
-    numbers = tf.cast(scaled(draw("affine", batch, 5), -1, 1), "float64")
+    numbers = tf.cast(scaled(draw("affine", count, 5), -1, 1), "float64")
     angle, scale, shear, right, down = tf.unstack(numbers * limits, axis=1)
     scale = 1 / (1 + scale)
     cos, sin = tf.cos(angle) * scale, tf.sin(angle) * scale
@@ -65,14 +73,7 @@ def affine(images, settings, draw):
     shift_x = x0 - a * x0 - b * y0 + right * width
     shift_y = y0 - c * x0 - d * y0 + down * height
     zero = tf.zeros_like(a)
-    return tf.raw_ops.ImageProjectiveTransformV3(
-        images=images,
-        transforms=tf.cast(tf.stack([a, b, shift_x, c, d, shift_y, zero, zero], axis=1), "float32"),
-        output_shape=(height, width),
-        fill_value=0.0,
-        interpolation="BILINEAR",
-        fill_mode="CONSTANT",
-    )
+    return tf.cast(tf.stack([a, b, shift_x, c, d, shift_y, zero, zero], axis=1), "float32")
 
 
 def jitter(images, strength, draw):
@@ -105,10 +106,4 @@ def erase(images, probability, draw):
     y = tf.range(height, dtype="float64")[None, :, None, None] - top * (height - rows)
     x = tf.range(width, dtype="float64")[None, None, :, None] - left * (width - columns)
     inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
-    return _change_some(images, chosen, lambda some: tf.where(inside, 0.0, some))
-
-
-def _change_some(images, chosen, change):
-    """Changes only the chosen images: copying them takes less time than `tf.where` on every pixel."""
-    index = tf.where(chosen)
-    return tf.tensor_scatter_nd_update(images, index, change(tf.gather_nd(images, index)))
+    return change_some(images, chosen, lambda some: tf.where(inside, 0.0, some))

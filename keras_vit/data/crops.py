@@ -6,16 +6,32 @@
   arXiv:1409.4842), as big_vision's `inception_crop`. Of a JPEG only the box is decoded;
 - `"resized"`: the shorter side is resized to `crop_resize` pixels, then a box of the model's size is cut out, as in
   big_vision's `resmall_crop`;
-- `"padded"`: see `augment.padded_crop`.
+- `"padded"`: a box of the model's size is cut out of the image with a black border, in `augment`.
 
 The first two flip too, while the pixels are few and still bytes.
+
+A cut is drawn first, then made, so that a mask can be cut where its image was.
 """
+
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_vit.data.decoding import decode
+from keras_vit.data.targets import KINDS
 
 CUTS = ("inception", "resized")
+
+
+class Cut(NamedTuple):
+    """Which part of an image is seen: a box, resized to a grid, of which a window of the model's size is cut out."""
+
+    shape: Any  # (height, width) of the image, int32
+    start: Any  # (top, left) of the box
+    extent: Any  # (height, width) of the box
+    grid: Any  # (height, width) to which the box is resized
+    window: Any = None  # (top, left) in the grid; None: all of it is seen
+    flip: Any = None  # whether the result is mirrored, a bool tensor; None: no
 
 
 def training_image(item, size, data, settings, numbers):
@@ -24,36 +40,91 @@ def training_image(item, size, data, settings, numbers):
     Args:
         item: A scalar string, an encoded image; or a uint8 tensor `(height, width, channels)`.
         size: `(height, width, channels)`.
-        data: A `keras_vit.options.Data`.
-        settings: A `keras_vit.options.Augment`.
+        data: A `keras_vit.config.Data`.
+        settings: A `keras_vit.config.Augment`.
         numbers: Four numbers in [0, 1), which determine the crop and whether it is flipped.
     """
-    if settings.crop == "inception":
-        image = _inception_crop(item, size[2], settings.crop_area, numbers)
-        return _quick_resize(_flip(image, settings, numbers), size[:2], data.antialias)
-    image = decode(item, size[2])
-    if settings.crop == "resized":
-        image = _resize_shorter_side(image, settings.crop_resize, size, "area", data.antialias)
-        room = tf.cast(tf.shape(image)[:2] - size[:2] + 1, "float32")
-        top, left = tf.unstack(tf.cast(numbers[:2] * room, "int32"))
-        image = _flip(image[top : top + size[0], left : left + size[1]], settings, numbers)
-        return tf.ensure_shape(image, size)
-    return resize(image, size[:2], antialias=data.antialias)
+    return training_example({"images": item}, size, data, settings, numbers)["images"]
 
 
 def evaluation_image(item, size, data):
     """Returns one image for evaluation, float32 of `size`, 0..255; arguments as in `training_image`."""
-    image = decode(item, size[2])
+    return evaluation_example({"images": item}, size, data)["images"]
+
+
+def training_example(items, size, data, settings, numbers):
+    """Returns the image of `training_image`, and what else has a place in it, cut out in the same place.
+
+    Args:
+        items: Dictionary of an `"images"` item and items of `targets.KINDS` that have a `cut`.
+    """
+    item, channels = items["images"], size[2]
+    if settings.crop == "inception":
+        shape, box = _opened(item, channels)
+        cut = draw_cut(shape, size, settings, numbers)
+        image = _quick_resize(_flip(box(cut.start, cut.extent), cut.flip), size[:2], data.antialias)
+    else:
+        image = decode(item, channels)
+        cut = draw_cut(tf.shape(image)[:2], size, settings, numbers)
+        image = _make(image, cut, size, "area" if settings.crop == "resized" else "bilinear", data.antialias)
+    return _with_image(items, image, cut, size)
+
+
+def evaluation_example(items, size, data):
+    """Returns the image of `evaluation_image`, and what else has a place in it; arguments as in `training_example`."""
+    image = decode(items["images"], size[2])
+    cut = centre_cut(tf.shape(image)[:2], size, data)
+    return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
+
+
+def draw_cut(shape, size, settings, numbers):
+    """Returns the `Cut` of one image for training, by its `(height, width)`; other arguments as in `training_image`."""
+    if settings.crop == "inception":
+        cut = Cut(shape, *_random_box(shape, settings.crop_area, numbers), size[:2])
+    elif settings.crop == "resized":
+        cut = _whole(shape, _grid(shape, settings.crop_resize, size))
+        room = tf.cast(cut.grid - size[:2] + 1, "float32")
+        cut = cut._replace(window=tf.unstack(tf.cast(numbers[:2] * room, "int32")))
+    else:
+        return _whole(shape, size[:2])  # flipped in `augment`
+    return cut._replace(flip=numbers[3] < 0.5) if settings.flip else cut
+
+
+def centre_cut(shape, size, data):
+    """Returns the `Cut` of one image for evaluation: all of it, or its centre."""
     if data.resize is None:
-        return resize(image, size[:2], data.method, data.antialias)
-    image = _resize_shorter_side(image, data.resize, size, data.method, data.antialias)
-    top, left = tf.unstack((tf.shape(image)[:2] - size[:2]) // 2)
-    return tf.ensure_shape(image[top : top + size[0], left : left + size[1]], size)
+        return _whole(shape, size[:2])
+    cut = _whole(shape, _grid(shape, data.resize, size))
+    return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
 
 
 def resize(image, size, method="bilinear", antialias=True):
     """Resizes to `(height, width)`; float32, 0..255."""
     return tf.clip_by_value(tf.image.resize(image, size, method, antialias=antialias), 0.0, 255.0)
+
+
+def _whole(shape, grid):
+    return Cut(shape, (0, 0), shape, grid)
+
+
+def _grid(shape, pixels, size):
+    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side."""
+    shape = tf.cast(shape, "float32")
+    wanted = tf.constant([pixels * side / min(size[:2]) for side in size[:2]], "float32")
+    return tf.cast(tf.round(shape * tf.reduce_max(wanted / shape)), "int32")
+
+
+def _with_image(items, image, cut, size):
+    return {name: image if name == "images" else KINDS[name].cut(item, cut, size[:2]) for name, item in items.items()}
+
+
+def _make(image, cut, size, method, antialias):
+    """Resizes a whole image to the grid of a `Cut`, and cuts its window out."""
+    image = resize(image, cut.grid, method, antialias)
+    if cut.window is not None:
+        top, left = cut.window
+        image = _flip(image[top : top + size[0], left : left + size[1]], cut.flip)
+    return tf.ensure_shape(image, size)
 
 
 def _quick_resize(image, size, antialias):
@@ -68,49 +139,45 @@ def _quick_resize(image, size, antialias):
     return tf.cond(shrinks, lambda: resize_by("area"), lambda: resize_by("bilinear"))
 
 
-def _resize_shorter_side(image, pixels, size, method, antialias):
-    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side."""
-    shape = tf.cast(tf.shape(image)[:2], "float32")
-    wanted = tf.constant([pixels * side / min(size[:2]) for side in size[:2]], "float32")
-    factor = tf.reduce_max(wanted / shape)
-    return resize(image, tf.cast(tf.round(shape * factor), "int32"), method, antialias)
+def _flip(image, flip):
+    return image if flip is None else tf.cond(flip, lambda: tf.reverse(image, [1]), lambda: image)
 
 
-def _flip(image, settings, numbers):
-    if not settings.flip:
-        return image
-    return tf.cond(numbers[3] < 0.5, lambda: tf.reverse(image, [1]), lambda: image)
+def _random_box(shape, area, numbers):
+    """Draws the start and the extent of an "inception" crop."""
+    start, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
+        tf.concat([shape, [3]], 0),
+        tf.zeros((0, 0, 4)),
+        tf.cast(numbers[:2] * 2**24, "int32"),
+        min_object_covered=0.0,
+        aspect_ratio_range=(0.75, 1.33),
+        area_range=(area, 1.0),
+        use_image_if_no_bounding_boxes=True,
+    )
+    return start[:2], extent[:2]
 
 
-def _inception_crop(item, channels, area, numbers):
-    """Returns the pixels of a random box. Of a JPEG, only the box is decoded."""
-    seed = tf.cast(numbers[:2] * 2**24, "int32")
+def _opened(item, channels):
+    """Returns an image's `(height, width)`, and a function from a box's start and extent to its pixels.
 
-    def random_box(shape):
-        start, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
-            shape,
-            tf.zeros((0, 0, 4)),
-            seed,
-            min_object_covered=0.0,
-            aspect_ratio_range=(0.75, 1.33),
-            area_range=(area, 1.0),
-            use_image_if_no_bounding_boxes=True,
-        )
-        return start[:2], extent[:2]
+    Of a JPEG only the header is read at first, and only the box is decoded.
+    """
 
-    def decode_then_crop():
-        image = decode(item, channels)
-        start, extent = random_box(tf.shape(image))
-        return image[start[0] : start[0] + extent[0], start[1] : start[1] + extent[1]]
+    def box_of(pixels, start, extent):
+        return pixels[start[0] : start[0] + extent[0], start[1] : start[1] + extent[1]]
 
-    def decode_box_of_jpeg():
-        start, extent = random_box(tf.image.extract_jpeg_shape(item))
+    def box_of_jpeg(start, extent):
         image = tf.image.decode_and_crop_jpeg(item, tf.concat([start, extent], 0), channels=3)
         return tf.image.rgb_to_grayscale(image) if channels == 1 else image
 
-    if item.dtype == tf.string:
-        image = tf.cond(tf.io.is_jpeg(item), decode_box_of_jpeg, decode_then_crop)
-    else:
-        image = decode_then_crop()
-    image.set_shape((None, None, channels))
-    return image
+    def box(start, extent):
+        image = tf.cond(is_jpeg, lambda: box_of_jpeg(start, extent), lambda: box_of(pixels, start, extent))
+        image.set_shape((None, None, channels))
+        return image
+
+    if item.dtype != tf.string:
+        return tf.shape(item)[:2], lambda start, extent: box_of(item, start, extent)
+    is_jpeg = tf.io.is_jpeg(item)
+    pixels = tf.cond(is_jpeg, lambda: tf.zeros((0, 0, channels), "uint8"), lambda: decode(item, channels))
+    shape = tf.cond(is_jpeg, lambda: tf.image.extract_jpeg_shape(item)[:2], lambda: tf.shape(pixels)[:2])
+    return shape, box

@@ -9,13 +9,14 @@ def even_batches(make, source, batch, share):
     """Returns full batches of a source, in which each image counts once.
 
     Args:
-        make: Function from a source and a batch size to a `tf.data.Dataset` of `(images, labels)`, in order.
-        source: Labelled images, with a length and `take(slice)`.
+        make: Function from a source and a batch size to a `tf.data.Dataset` of `(x, y)`, in order: tensors, or
+            structures of tensors.
+        source: Images and targets, with a length and `take(slice)`.
         batch: Images of a batch, over all processes.
         share: `(index, count)` of this process.
 
     Returns:
-        A dataset of `(images, labels, weights)`, this process's part of each batch. The last are padded with images of
+        A dataset of `(x, y, weights)`, this process's part of each batch. The last are padded with images of
         weight 0. All other weights are slightly over 1 to compensate, since Keras divides by the number of all images.
 
     Raises:
@@ -29,13 +30,17 @@ def even_batches(make, source, batch, share):
     steps = math.ceil(math.ceil(images / count) / part)  # of the process that has the most
     weight = steps * batch / images
 
-    def pad(images, labels):
-        present = tf.shape(images)[0]
-        weights = tf.fill((present,), weight)
-        padded = [tf.pad(a, [[0, part - present], *[[0, 0]] * (len(a.shape) - 1)]) for a in (images, labels, weights)]
-        return tuple(tf.ensure_shape(a, (part, *a.shape[1:])) for a in padded)
+    def pad_one(array, present):
+        padded = tf.pad(array, [[0, part - present], *[[0, 0]] * (len(array.shape) - 1)])
+        return tf.ensure_shape(padded, (part, *array.shape[1:]))
+
+    def pad(*pair):
+        present = tf.shape(tf.nest.flatten(pair)[0])[0]
+        everything = (*pair, tf.fill((present,), weight))
+        return tf.nest.map_structure(lambda array: pad_one(array, present), everything)
 
     batches = make(ours, part)
-    empty = tf.data.Dataset.from_tensors(tuple(tf.zeros((0, *spec.shape[1:])) for spec in batches.element_spec))
+    none = tf.nest.map_structure(lambda spec: tf.zeros((0, *spec.shape[1:]), spec.dtype), batches.element_spec)
+    empty = tf.data.Dataset.from_tensors(none)
     batches = batches.concatenate(empty).take(steps).map(pad)
     return batches.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(2)

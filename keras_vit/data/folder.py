@@ -1,23 +1,26 @@
-"""Folders of images with a folder for each class."""
+"""Folders of images: with a folder for each class, with a folder of masks, or images alone."""
 
 import pathlib
 
 import numpy as np
 
-from keras_vit.data import inspection
-from keras_vit.data.memory import Source
+from keras_vit.data import inspection, mask_folder
+from keras_vit.data.memory import Source, lacks
 from keras_vit.images import shown
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 
 
-def read(path, split, data):
+def read(path, split, data, targets, extras=()):
     """Reads a split of a folder.
 
     Args:
-        path: A folder of class folders, for splits of `"all"`; or of folders of class folders, one for each split.
+        path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
+            with segmentation masks the folders `images` and `masks`; without targets anything: all images are read.
         split: Such as `"all[:80%]"` or `"train"`.
-        data: A `keras_vit.options.Data`; `bad_images` is read.
+        data: A `keras_vit.config.Data`; `bad_images` is read.
+        targets: Names of what is read beside images.
+        extras: Names of what is read too, where it is there.
 
     Returns:
         A `memory.Source` of the files. Classes are in alphabetical order.
@@ -28,16 +31,60 @@ def read(path, split, data):
     base = split.partition("[")[0]
     folder = root if base == "all" else root / base
     if not folder.is_dir():
+        inside = "class folders" if "labels" in targets else "images"
         raise ValueError(
-            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the class folders are directly inside "
+            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
             "it, use splits of 'all', such as 'all[:80%]'."
         )
-    class_names = _class_names(folder)
-    files, digests = _readable(_image_files(folder, class_names), data.bad_images)
+    paired = mask_folder.is_paired(folder)
+    if "segmentation_masks" in targets or (paired and "segmentation_masks" in extras):
+        if "labels" in targets:
+            raise lacks(str(folder), "labels", ["images", "segmentation masks"])
+        whole = _with_masks(folder, data)
+    elif "labels" in targets:
+        whole = _labelled(folder, _class_names(folder), data)
+    else:
+        whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
+    return whole.part(split, base)
+
+
+def _labelled(folder, class_names, data):
+    files = _image_files(folder, class_names)
+    digests, readable = _readable([path for path, _ in files], data.bad_images)
+    files = [files[i] for i in readable]
     _check_filled(folder, class_names, {label for _, label in files})
     paths, labels = zip(*files)
-    whole = Source(np.array(paths), np.array(labels, "int32"), tuple(class_names), files=True, digests=digests)
-    return whole.part(split, base)
+    labels = {"labels": np.array(labels, "int32")}
+    return Source(np.array(paths), labels, tuple(class_names), files=True, digests=digests)
+
+
+def _images_alone(folder, data, with_labels):
+    """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
+    if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
+        class_names = _class_names(folder)
+        files = _image_files(folder, class_names, report=False)
+        if class_names and len({label for _, label in files}) == len(class_names) > 1:
+            return _labelled(folder, class_names, data)
+    paths = [path for path, _ in _image_files(folder, ["."])]
+    if not paths:
+        raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    digests, readable = _readable(paths, data.bad_images)
+    return Source(np.array(paths)[readable], {}, (), files=True, digests=digests)
+
+
+def _with_masks(folder, data):
+    if not mask_folder.is_paired(folder):
+        raise ValueError(
+            f"{str(folder)!r} must contain the folders 'images' and 'masks'. Received: "
+            f"{', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
+        )
+    pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
+    checked = mask_folder.inspect([mask for _, mask in pairs])
+    digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
+    pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
+    mask_folder.check_sizes(pairs, checked)
+    masks = {"segmentation_masks": mask_folder.items([mask for _, mask in pairs], checked)}
+    return Source(np.array([path for path, _ in pairs]), masks, (), files=True, digests=digests)
 
 
 def _class_names(folder):
@@ -51,7 +98,7 @@ def _class_names(folder):
     return names
 
 
-def _image_files(folder, class_names):
+def _image_files(folder, class_names, report=True):
     """Returns pairs of a path and a label, of all files that end like an image; prints how many do not."""
     every = [
         (file, label)
@@ -60,7 +107,7 @@ def _image_files(folder, class_names):
         if not file.is_dir()
     ]
     files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
-    if len(files) < len(every):
+    if report and len(files) < len(every):
         others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
         print(
             f"Ignored {len(every) - len(files)} files without an image extension: {', '.join(map(shown, others[:10]))}"
@@ -68,20 +115,32 @@ def _image_files(folder, class_names):
     return files
 
 
-def _readable(files, on_bad):
-    """Decodes every image once; returns the readable files and their hashes. Others are an error, or are printed."""
-    checked = inspection.inspect_all(path for path, _ in files)
-    bad = [f"{shown(path)} ({reason})" for (path, _), (reason, _) in zip(files, checked) if reason]
+def _readable(paths, on_bad, masks=None):
+    """Decodes every image once. Unreadable ones are an error, or are printed; so are those whose masks are.
+
+    Args:
+        paths: Image files.
+        on_bad: `Data.bad_images`.
+        masks: A `masks.Mask` for each image, if it has one.
+
+    Returns:
+        Hashes of the readable files, one row for each, and the positions of these files among `paths`.
+    """
+    checked = inspection.inspect_all(paths)
+    if masks is not None:
+        both = zip(checked, masks)
+        checked = [(why or (m.fault and f"its mask: {m.fault}"), digest + m.digest) for (why, digest), m in both]
+    bad = [f"{shown(path)} ({reason})" for path, (reason, _) in zip(paths, checked) if reason]
     if bad:
         listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
-        if on_bad == "raise" or len(bad) == len(files):
+        if on_bad == "raise" or len(bad) == len(paths):
             raise ValueError(
-                f"{len(bad)} of {len(files)} images cannot be read. Repair or remove them, or leave them out with "
+                f"{len(bad)} of {len(paths)} images cannot be read. Repair or remove them, or leave them out with "
                 f"data.bad_images=skip:\n  {listed}"
             )
-        print(f"Left out {len(bad)} of {len(files)} images, which cannot be read:\n  {listed}")
+        print(f"Left out {len(bad)} of {len(paths)} images, which cannot be read:\n  {listed}")
     digests = np.array([list(digest) for reason, digest in checked if not reason], "uint8")
-    return [item for item, (reason, _) in zip(files, checked) if not reason], digests
+    return digests, [i for i, (reason, _) in enumerate(checked) if not reason]
 
 
 def _check_filled(folder, class_names, labels):

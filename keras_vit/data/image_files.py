@@ -1,21 +1,24 @@
 """Image files outside a data set, as evaluation sees them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import tensorflow as tf
 
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
 from keras_vit.images import encoded
-from keras_vit.options import Data
+
+WHOLE = SimpleNamespace(resize=None, method="bilinear", antialias=True)  # the defaults of `keras_vit.config.Data`
 
 
-def read_files(paths, size, data=Data()):
+def read_files(paths, size, data=WHOLE):
     """Returns image files as evaluation sees them.
 
     Args:
         paths: Paths of image files.
         size: `(height, width, channels)`.
-        data: A `keras_vit.options.Data`, which determines how images are resized.
+        data: A `keras_vit.config.Data`, which determines how images are resized.
 
     Returns:
         float32 array, `(files, height, width, channels)`, 0..255.

@@ -22,13 +22,19 @@ def inspect(path):
         Why it cannot be read, or `None`; and a hash of its bytes, `DIGEST` bytes long.
     """
     path = str(path)
+    fault, version = status_of(path)
+    return (fault, b"") if fault else _inspect_version(path, *version)
+
+
+def status_of(path):
+    """Returns why a file cannot be read, or `None`; and its size and modification time."""
     try:
         status = os.stat(path)
     except OSError as error:
-        return error.strerror, b""
+        return error.strerror, None
     if stat.S_ISREG(status.st_mode) and not status.st_size:
-        return "empty file", b""
-    return _inspect_version(path, status.st_size, status.st_mtime_ns)
+        return "empty file", None
+    return None, (status.st_size, status.st_mtime_ns)
 
 
 def inspect_all(paths):
@@ -72,7 +78,7 @@ def named(*sources):
     try:
         yield
     except (tf.errors.OpError, FileNotFoundError):
-        paths = [path for source in sources if getattr(source, "files", False) for path in source.images]
+        paths = [path for source in sources for path in getattr(source, "paths", ())]
         for path, (reason, _) in zip(paths, inspect_all(paths)):
             if reason:
                 raise ValueError(f"{str(path)!r} was readable when it was checked, and now is not: {reason}.") from None

@@ -13,23 +13,27 @@ import tensorflow as tf
 
 from keras_vit.keras_private import sublayers, tf_data_generator
 
+MASKS = "segmentation_masks"
 NEED_LABELS = ("MixUp", "CutMix", "FourierMix", "Mosaic")  # of Keras and KerasCV
+# AugMix blends the indices of classes; the others fail on masks.
+NO_MASKS = ("AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "RandomGrayscale")
 
 
-def layers_function(layers, seed):
+def layers_function(layers, seed, names=("images",)):
     """Returns a function that applies Keras preprocessing layers to a batch, in order; one batch at a time.
 
     Args:
         layers: Layers that keep the shape of images and need no labels, of `keras.layers` or `keras_cv.layers`.
         seed: Integer, of the run.
+        names: Of the items of an example. With `"segmentation_masks"`, layers change them as they change the images.
 
     Returns:
-        A function from images (float32, `(batch, height, width, channels)`), labels, and the epoch and position of each
-        image (int64, `(batch, 2)`) to the same.
+        A function from examples (a dictionary of `"images"`, float32 `(batch, height, width, channels)`, and targets),
+        and the epoch and position of each image (int64, `(batch, 2)`) to the same.
 
     Raises:
         TypeError: If an item is not a layer.
-        ValueError: If a layer would have to change labels too.
+        ValueError: If a layer would have to change labels too, or cannot change masks.
     """
     for layer in layers:
         if not isinstance(layer, keras.Layer):
@@ -46,18 +50,57 @@ def layers_function(layers, seed):
                 stacklevel=2,
             )
     generators = seed_generators(layers)
+    if MASKS in names:
+        layers = _leaves(layers)
+        check_masks(layers)
 
-    def apply_layers(images, labels, at):
+    def apply_layers(examples, at):
         batch_seed = tf.random.fold_in(at[0], seed)
         for number, generator in enumerate(generators):
             start = tf.random.stateless_uniform((), tf.random.fold_in(batch_seed, number), 0, 2**31 - 1, "int64")
             generator.state.assign(tf.cast(tf.stack([start, 0]), generator.state.dtype))
         with _python_seed(seed):
             for layer in layers:
-                images = tf.ensure_shape(tf.cast(layer(images, training=True), "float32"), images.shape)
-        return images, labels, at
+                examples = {**examples, **(_with_masks if MASKS in names else _images_alone)(layer, examples)}
+        return examples, at
 
     return apply_layers
+
+
+def check_masks(layers):
+    """Raises ValueError if a layer cannot change segmentation masks as it changes images."""
+    for layer in layers:
+        if not hasattr(layer, "transform_segmentation_masks") or type(layer).__name__ in NO_MASKS:
+            raise ValueError(
+                "Augment.layers must change segmentation masks with their images, and leave their values as they are. "
+                f"Received: {type(layer).__name__} {layer.name!r}"
+            )
+        if getattr(layer, "fill_mode", None) == "constant" and layer.fill_value:
+            raise ValueError(
+                "A layer with fill_mode='constant' must have fill_value=0 where there are segmentation masks. "
+                f"Received: fill_value={layer.fill_value} of {layer.name!r}"
+            )
+
+
+def _leaves(layers):
+    """Returns layers without the `Sequential`s and `Pipeline`s around them."""
+    inside = [(layer, getattr(layer, "layers", None)) for layer in layers]
+    return [leaf for layer, inner in inside for leaf in ([layer] if inner is None else _leaves(inner))]
+
+
+def _images_alone(layer, examples):
+    images = examples["images"]
+    return {"images": tf.ensure_shape(tf.cast(layer(images, training=True), "float32"), images.shape)}
+
+
+def _with_masks(layer, examples):
+    """Masks are given as 1 for class 0 and so on, and 0 for outside, with which layers fill."""
+    images, masks = examples["images"], examples[MASKS]
+    changed = layer({"images": images, MASKS: tf.cast(masks + 1, "float32")}, training=True)  # 255 becomes 0
+    return {
+        "images": tf.ensure_shape(tf.cast(changed["images"], "float32"), images.shape),
+        MASKS: tf.ensure_shape(tf.cast(changed[MASKS], "uint8") - 1, masks.shape),
+    }
 
 
 def seed_generators(layers):

@@ -1,4 +1,4 @@
-"""Labelled images in memory, and how much memory one split may take."""
+"""Images and their targets in memory, and how much memory one split may take."""
 
 import contextlib
 import dataclasses
@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
+from keras_vit.data import masks
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -19,19 +20,21 @@ CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Labelled images: pixels or encoded files in memory, or file names.
+    """Images and targets: pixels or encoded files in memory, or file names.
 
-    `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths.
+    `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
+    `"labels"`, int32 (n,), or `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
+    or nothing.
     """
 
     images: np.ndarray
-    labels: np.ndarray
-    class_names: tuple[str, ...]
-    files: bool = False  # whether `images` are paths
+    targets: dict[str, np.ndarray]
+    class_names: tuple[str, ...] = ()
+    files: bool = False  # whether `images` are paths, and targets that are strings too
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
 
     def __len__(self):
-        return len(self.labels)
+        return len(self.images)
 
     def shuffled(self, seed, epoch, count):
         """Returns the keys of one epoch as a `tf.data.Dataset` of vectors of `count`; an incomplete one is dropped.
@@ -50,19 +53,23 @@ class Source:
         return tf.data.Dataset.range(len(self)).batch(count)
 
     def reader(self):
-        """Returns a function from keys to (pixels or encoded images, labels)."""
-        images, labels, paths = self._tensors
+        """Returns a function from keys to a dictionary of items: pixels or encoded images, and each target."""
+        tensors, unread = self._tensors, self._unread
 
         def look_up(keys):
-            items = tf.gather(images, keys)
-            return tf.map_fn(tf.io.read_file, items) if paths else items, tf.gather(labels, keys)
+            items = {name: tf.gather(column, keys) for name, column in tensors.items()}
+            return {n: tf.map_fn(tf.io.read_file, v) if n in unread else v for n, v in items.items()}
 
         return look_up
 
     def take(self, index):
         """Returns the source of the images at `index`, in that order."""
         digests = None if self.digests is None else self.digests[index]
-        return dataclasses.replace(self, images=self.images[index], labels=self.labels[index], digests=digests)
+        targets = {name: target[index] for name, target in self.targets.items()}
+        part = dataclasses.replace(self, images=self.images[index], targets=targets, digests=digests)
+        if "mask_counts" in vars(self):  # decoded already
+            vars(part)["mask_counts"] = self.mask_counts[index]
+        return part
 
     def part(self, split, name):
         """Returns the part `name[a%:b%]`, or all for `name`, in an order that is shuffled but always the same."""
@@ -80,32 +87,81 @@ class Source:
         """The numbers of channels that a model may have: files are decoded to either."""
         return (self.images.shape[-1],) if self.images.ndim == 4 else (1, 3)
 
+    @property
+    def labels(self):
+        """The label of each image, int32."""
+        return self.targets["labels"]
+
     def check_labels(self):
         """Raises ValueError unless every image has a label, the index of a class."""
         checks.class_indices(self.labels, len(self.class_names), len(self.images))
 
+    @functools.cached_property
+    def mask_counts(self):
+        """Pixels of each value 0 to 255 in each segmentation mask, `(n, 256)`."""
+        return masks.counts_of(list(self.targets["segmentation_masks"]))
+
+    @property
+    def mask_values(self):
+        """The values in the segmentation masks: a dictionary from each to the name of a file, or image, that has it."""
+        column = self.targets["segmentation_masks"]
+        return masks.named_values(self.mask_counts, column if _are_paths(column, self.files) else None)
+
+    @property
+    def paths(self):
+        """The paths of all files that are read, as strings."""
+        return [path for column in self._columns.values() if _are_paths(column, self.files) for path in column]
+
     def fingerprint(self):
-        """Returns a hash of the labels, and of the pixels, encoded files or file names, in their order."""
-        digest = hashlib.sha256(repr(self.class_names).encode() + self.labels.tobytes())
-        if self.images.ndim == 4:
-            digest.update(np.ascontiguousarray(self.images).reshape(-1))
-        elif self.files:
-            digest.update(repr(self.images.tolist()).encode())
-        else:
-            for image in self.images:
-                digest.update(len(image).to_bytes(8, "little") + image)
+        """Returns a hash of the targets, and of the pixels, encoded files or file names, in their order."""
+        labels = self.targets.get("labels")
+        digest = hashlib.sha256(repr(self.class_names).encode() + (b"" if labels is None else labels.tobytes()))
+        for name, column in self._columns.items():
+            if name == "labels":
+                continue
+            if name != "images":
+                digest.update(name.encode())
+            if column.dtype.kind == "u":
+                digest.update(np.ascontiguousarray(column).reshape(-1))
+            elif _are_paths(column, self.files):
+                digest.update(repr(column.tolist()).encode())
+            else:
+                for item in column:
+                    digest.update(len(item).to_bytes(8, "little") + item)
         return digest.hexdigest()
+
+    @property
+    def _columns(self):
+        return {"images": self.images, **self.targets}
+
+    @functools.cached_property
+    def _unread(self):
+        """The names of what is read when it is needed. Files that fit into memory are read once."""
+        paths = {name for name, column in self._columns.items() if _are_paths(column, self.files)}
+        return set() if fits(sum(map(os.path.getsize, self.paths))) else paths
 
     @functools.cached_property
     def _tensors(self):
-        """Images and labels, and whether the images are still paths: files that fit into memory are read once, here."""
-        # As bytes, since a name may be no UTF-8.
-        images = tf.constant(list(map(os.fsencode, self.images)) if self.files else self.images)
-        paths = self.files and not fits(sum(map(os.path.getsize, self.images)))
-        if self.files and not paths:
-            files = tf.data.Dataset.from_tensor_slices(images).map(tf.io.read_file, num_parallel_calls=os.cpu_count())
-            images = files.batch(len(self)).get_single_element()
-        return images, tf.constant(self.labels), paths
+        """Images and targets, by name."""
+        return {name: self._tensor(name, column) for name, column in self._columns.items()}
+
+    def _tensor(self, name, column):
+        if not _are_paths(column, self.files):
+            return tf.constant(column)
+        paths = tf.constant(list(map(os.fsencode, column)))  # as bytes, since a name may be no UTF-8
+        if name in self._unread:
+            return paths
+        files = tf.data.Dataset.from_tensor_slices(paths).map(tf.io.read_file, num_parallel_calls=os.cpu_count())
+        return files.batch(len(self)).get_single_element()
+
+
+def lacks(name, target, known):
+    """Returns the error for a target that a data set does not have."""
+    return ValueError(f"{name!r} has no {target.replace('_', ' ')}. It has: {', '.join(known)}")
+
+
+def _are_paths(column, files):
+    return files and column.dtype.kind in "US"
 
 
 def fits(num_bytes):

@@ -3,6 +3,22 @@
 import tensorflow as tf
 
 
+def mixed(examples, classes, augment, seed):
+    """Returns the images and one-hot labels of a batch of examples, blended by `mix` if there is an augmentation.
+
+    Args:
+        examples: Dictionary of `"images"`, float32 `(batch, height, width, channels)`, and `"labels"`, `(batch,)`.
+        classes: Number of classes.
+        augment: A `keras_vit.config.Augment`, or `None` at evaluation.
+        seed: Integer tensor of shape `(2,)`.
+
+    Returns:
+        Images, and float32 labels `(batch, classes)`, which sum to one.
+    """
+    images, labels = examples["images"], tf.one_hot(examples["labels"], classes)
+    return (images, labels) if augment is None else mix(images, labels, augment, seed)
+
+
 def mix(images, labels, settings, seed):
     """Blends each image, and its label, with the one before it in the batch, by one weight for the batch.
 
@@ -13,7 +29,7 @@ def mix(images, labels, settings, seed):
     Args:
         images: float32 tensor, `(batch, height, width, channels)`.
         labels: float32 tensor, `(batch, classes)`.
-        settings: A `keras_vit.options.Augment`.
+        settings: A `keras_vit.config.Augment`.
         seed: Integer tensor of shape `(2,)`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""From a source to batches: shuffle, read and crop, augment, mix.
+"""From a source to batches: shuffle, read and crop, augment; the task makes of them what its model learns from.
 
 Order and augmentation are pure functions of (seed, epoch, position in the epoch), so a run can start at any step and
 sees the batches that it would have seen.
@@ -14,7 +14,7 @@ from keras_vit.data.augment import augment
 from keras_vit.data.draws import draws
 from keras_vit.data.image_files import read_files as read_files
 from keras_vit.data.keras_layers import layers_function
-from keras_vit.data.mixing import mix
+from keras_vit.data.targets import KINDS
 
 CHUNK = 2**21  # pixel values that are processed at once
 
@@ -24,7 +24,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
 
     Args:
         source: Result of `sources.load`.
-        recipe: A `Recipe`; its `data`, `augment`, `optim.epochs` and `seed` are read.
+        recipe: A `Recipe`; its `task`, `data`, `augment`, `optim.epochs` and `seed` are read.
         size: `(height, width, channels)` of the images.
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
@@ -32,8 +32,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
         share: `(index, count)` for several processes: the part of every batch at `index`, out of `count` equal parts.
 
     Returns:
-        A `tf.data.Dataset` of `(images, labels)`: float32 `(batch, height, width, channels)`, 0..255,
-        and float32 `(batch, classes)`, which sum to one. Batches are full; the rest of an epoch is dropped.
+        A `tf.data.Dataset` of `(x, y)`, as `recipe.task.batch` returns them. Batches are full; the rest of an epoch is
+        dropped.
 
     Raises:
         ValueError: If there are fewer images than one batch, or the parts of a batch would not be equal.
@@ -42,7 +42,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
     if batch % share[1]:
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
-    chunk = _chunk(part, size)
+    chunk, task = _chunk(part, size), recipe.task.on(source)
     read = _reader(source, size, recipe.data, settings)
 
     def shuffled_keys(epoch):  # chunks of other processes, and skipped steps, are dropped before any image is read
@@ -52,11 +52,11 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
 
     def read_and_augment(epoch, first, keys):
         draw = draws(seed, epoch, first)
-        images, labels = read(keys, draw("crop", chunk, 4))
-        return augment(images, settings, draw), labels, tf.tile([[epoch, first]], (chunk, 1))
+        examples = read(keys, draw("crop", chunk, 4))
+        return augment(examples, settings, draw), tf.tile([[epoch, first]], (chunk, 1))
 
-    def mix_batch(images, labels, at):
-        return mix(images, labels, settings, tf.random.fold_in(at[0], seed))
+    def make_batch(examples, at):
+        return task.batch(examples, settings, tf.random.fold_in(at[0], seed))
 
     if first_epoch is None:
         epochs, count = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1), 1
@@ -65,8 +65,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     keys = epochs.flat_map(shuffled_keys).skip(first_step * (part // chunk))
     batches = _parallel(keys, read_and_augment).rebatch(part, drop_remainder=True)
     if settings.layers:
-        batches = batches.map(layers_function(settings.layers, seed))
-    batches = batches.map(mix_batch, num_parallel_calls=2, deterministic=True)
+        batches = batches.map(layers_function(settings.layers, seed, tuple(batches.element_spec[0])))
+    batches = batches.map(make_batch, num_parallel_calls=2, deterministic=True)
     return _prefetch(batches, steps * count - first_step)
 
 
@@ -75,16 +75,35 @@ def evaluation_batches(source, recipe, size, batch=None):
 
     `batch` is the batch size; the recipe's if `None`.
     """
-    batch = batch or recipe.data.batch_size
-    keys = source.in_order(_chunk(batch, size))
-    batches = _parallel(keys, _reader(source, size, recipe.data)).rebatch(batch)
-    return _prefetch(batches, -(-len(source) // batch))
+    task = recipe.task.on(source)
+
+    def make_batch(examples):
+        return task.batch(examples, None, tf.zeros((2,), "int64"))
+
+    batches = _examples_in_order(source, recipe, size, batch or recipe.data.batch_size)
+    batches = batches.map(make_batch, num_parallel_calls=2, deterministic=True)
+    return _prefetch(batches, -(-len(source) // (batch or recipe.data.batch_size)))
 
 
 def evaluation_arrays(source, recipe, size):
-    """Yields `evaluation_batches` as NumPy arrays; if a file can no longer be read, raises ValueError with its name."""
+    """Yields every image once, in order, with its targets as the data have them.
+
+    Args:
+        source: Result of `sources.load`.
+        recipe: A `Recipe`; its `data` is read.
+        size: `(height, width, channels)` of the images.
+
+    Yields:
+        Dictionaries of NumPy arrays: `"images"`, float32 `(batch, height, width, channels)`, 0..255; `"labels"`,
+        integers; `"segmentation_masks"`, at their own size, PNG bytes or uint8 `(batch, rows, columns, 1)`: see
+        `masks.pixels`.
+
+    Raises:
+        ValueError: If a file can no longer be read, with its name.
+    """
+    batches = _examples_in_order(source, recipe, size, recipe.data.batch_size, raw=True)
     with inspection.named(source):
-        yield from evaluation_batches(source, recipe, size).as_numpy_iterator()
+        yield from _prefetch(batches, -(-len(source) // recipe.data.batch_size)).as_numpy_iterator()
 
 
 def steps_per_epoch(source, recipe):
@@ -97,28 +116,40 @@ def steps_per_epoch(source, recipe):
     return len(source) // recipe.data.batch_size
 
 
-def _reader(source, size, data, settings=None):
-    """Returns a function from a source's keys to (images, one-hot labels).
+def _examples_in_order(source, recipe, size, batch, raw=False):
+    keys = source.in_order(_chunk(batch, size))
+    return _parallel(keys, _reader(source, size, recipe.data, raw=raw)).rebatch(batch)
 
-    With `settings`, an `Augment`, images are cropped for training, by random numbers that the function takes too.
+
+def _reader(source, size, data, settings=None, raw=False):
+    """Returns a function from a source's keys to examples: a dictionary of batches of images and each target.
+
+    With `settings`, an `Augment`, images are cropped for training, by random numbers that the function takes too. What
+    has a place in its image is cut with it; with `raw` it stays as it is.
     """
     look_up, cut = source.reader(), settings is not None and settings.crop in crops.CUTS
 
-    def bring_to_size(item, numbers):
+    def bring_to_size(items, numbers):
         if settings is None:
-            return crops.evaluation_image(item, size, data)
-        return crops.training_image(item, size, data, settings, numbers)
+            return crops.evaluation_example(items, size, data)
+        return crops.training_example(items, size, data, settings, numbers)
 
-    def read_images(keys, numbers=None):
-        items, labels = look_up(keys)
-        if items.dtype != tf.string and items.shape[1:] == size and not cut:
-            images = tf.cast(items, "float32")
+    def fits(name, item):
+        return item.dtype != tf.string and item.shape[1:] == (size if name == "images" else (*size[:2], 1))
+
+    def read_examples(keys, numbers=None):
+        items = look_up(keys)
+        placed = {n: item for n, item in items.items() if n == "images" or (KINDS[n].cut and not raw)}
+        if all(fits(*pair) for pair in placed.items()) and not cut:
+            found = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
-            images = tf.map_fn(lambda pair: bring_to_size(*pair), (items, numbers), fn_output_signature=tf.float32)
-        return tf.ensure_shape(images, (None, *size)), tf.one_hot(labels, len(source.class_names))
+            types = {name: tf.float32 if name == "images" else tf.uint8 for name in placed}
+            found = tf.map_fn(lambda pair: bring_to_size(*pair), (placed, numbers), fn_output_signature=types)
+        found["images"] = tf.ensure_shape(found["images"], (None, *size))
+        return {**items, **found}
 
-    return read_images
+    return read_examples
 
 
 def _chunk(batch, size):

@@ -1,4 +1,4 @@
-"""Labelled images streamed from TFRecord files in each epoch: for data sets that do not fit into memory."""
+"""Images and targets streamed from TFRecord files in each epoch: for data sets that do not fit into memory."""
 
 import dataclasses
 import functools
@@ -11,27 +11,30 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
+from keras_vit.data import masks
 
 FILES, RUN = 16, 16  # files that are read in turn, and records that are read in a row from each
 BUFFER = 2**31  # bytes of the records from which the next one is drawn
-IMAGE = {"image": tf.io.FixedLenFeature((), tf.string)}
-LABEL = {"label": tf.io.FixedLenFeature((), tf.int64)}
+TYPES = {"images": tf.string, "labels": tf.int64, "segmentation_masks": tf.string}
+FIRST = 64  # records that are checked before training
 
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """Labelled, encoded images that stay in their files. Has the methods of `memory.Source`, but no `images`."""
+    """Encoded images and targets that stay in their files. Has the methods of `memory.Source`, but no `images`."""
 
     pieces: tuple[tuple[str, int, int], ...]  # path, records to skip, records to take
     class_names: tuple[str, ...]
     buffer: int  # number of records from which the next one is drawn
+    features: tuple[tuple[str, str], ...] = (("images", "image"), ("labels", "label"))  # names, and those in a record
     channels = (1, 3)  # files are decoded to either
 
     @classmethod
-    def of(cls, pieces, class_names, num_bytes):
+    def of(cls, pieces, class_names, num_bytes, **more):
         """Returns the stream of some pieces of files; `num_bytes` is the size of all their records."""
         count = sum(count for _, _, count in pieces)
-        return cls(tuple(pieces), class_names, max(int(min(BUFFER / num_bytes, 1) * count), 1) if count else 1)
+        buffer = max(int(min(BUFFER / num_bytes, 1) * count), 1) if count else 1
+        return cls(tuple(pieces), class_names, buffer, **more)
 
     def __len__(self):
         return sum(count for _, _, count in self.pieces)
@@ -61,22 +64,38 @@ class Stream:
         """Returns all records like `shuffled`, in order; the last vector may be shorter."""
         return tf.data.Dataset.from_tensor_slices(self._columns()).flat_map(_records).batch(count)
 
+    @property
+    def targets(self):
+        """The names of the targets."""
+        return tuple(name for name, _ in self.features if name != "images")
+
     def reader(self):
-        """Returns a function from records to (encoded images, labels)."""
+        """Returns a function from records to a dictionary of items: encoded images, and each target."""
 
         def parse(records):
-            fields = tf.io.parse_example(records, {**IMAGE, **LABEL})
-            text = f"a label is outside the {len(self.class_names)} classes"
-            known = (fields["label"] >= 0) & (fields["label"] < len(self.class_names))
-            tf.debugging.Assert(tf.reduce_all(known), [text, fields["label"]])
-            return fields["image"], fields["label"]
+            items = _parsed(records, self.features)
+            if "labels" in items:
+                text = f"a label is outside the {len(self.class_names)} classes"
+                known = (items["labels"] >= 0) & (items["labels"] < len(self.class_names))
+                tf.debugging.Assert(tf.reduce_all(known), [text, items["labels"]])
+            return items
 
         return parse
 
     @functools.cached_property
     def labels(self):
         """All labels in order, an int32 vector. The first access reads every record."""
-        return np.concatenate([_labels(records) for records in self.in_order(1024)]).astype("int32")
+        return np.concatenate([self._column("labels", records) for records in self.in_order(1024)]).astype("int32")
+
+    @functools.cached_property
+    def mask_counts(self):
+        """Pixels of each value 0 to 255 in the segmentation masks of the first records, `(records, 256)`."""
+        return masks.counts_of(self._column("segmentation_masks", next(iter(self.in_order(FIRST)))).tolist())
+
+    @property
+    def mask_values(self):
+        """The values in the segmentation masks of the first records: from each to the name of a mask that has it."""
+        return masks.named_values(self.mask_counts)
 
     def take(self, index):
         """Returns the stream of the images in a slice."""
@@ -93,12 +112,18 @@ class Stream:
 
     def check_labels(self):
         """Raises ValueError unless the first labels are indices of classes; `reader` checks the others."""
-        checks.class_indices(_labels(next(iter(self.in_order(64)))), len(self.class_names))
+        checks.class_indices(self._column("labels", next(iter(self.in_order(FIRST)))), len(self.class_names))
 
     def fingerprint(self):
         """Returns a hash of the class names, and of the names and sizes of the files and what is read of each."""
         pieces = [(pathlib.Path(path).name, tf.io.gfile.stat(path).length, *some) for path, *some in self.pieces]
-        return hashlib.sha256(repr((self.class_names, pieces)).encode()).hexdigest()
+        others = [name for name in self.targets if name != "labels"]
+        read = (self.class_names, pieces, others) if others else (self.class_names, pieces)
+        return hashlib.sha256(repr(read).encode()).hexdigest()
+
+    def _column(self, name, records):
+        """Returns one feature of some records, as an array."""
+        return _parsed(records, [pair for pair in self.features if pair[0] == name])[name].numpy()
 
     def _columns(self):
         paths, skips, counts = zip(*self.pieces)
@@ -109,5 +134,6 @@ def _records(path, skip, count):
     return tf.data.TFRecordDataset(path).skip(skip).take(count)
 
 
-def _labels(records):
-    return tf.io.parse_example(records, LABEL)["label"].numpy()
+def _parsed(records, features):
+    fields = tf.io.parse_example(records, {key: tf.io.FixedLenFeature((), TYPES[name]) for name, key in features})
+    return {name: fields[key] for name, key in features}

@@ -16,39 +16,97 @@ from keras_vit.data.decoding import error_reason
 from keras_vit.data.memory import Source
 
 
-def read(name, split, data):
-    """Reads a split of a data set of labelled images, which is downloaded and prepared if necessary.
+def read(name, split, data, targets, extras=()):
+    """Reads a split of a data set of images, which is downloaded and prepared if necessary.
 
     Args:
         name: Its name in tensorflow-datasets.
         split: Any that tensorflow-datasets takes.
-        data: A `keras_vit.options.Data`; not used.
+        data: A `keras_vit.config.Data`; not used.
+        targets: Names of what is read beside images.
+        extras: Names of what is read too, if the data set has it.
 
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.
     """
-    import tensorflow_datasets as tfds
-
     builder = _prepared(name)
-    image, class_names = _features(builder, name)
+    features, keys = builder.info.features, feature_keys(builder.info.features, name, targets, extras)
+    class_names = tuple(features[keys["labels"]].names) if "labels" in keys else ()
     known = sorted(builder.info.splits)
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     pieces = builder.info.splits[split].file_instructions
-    fixed_size = None not in image.shape
+    places = [key for item, key in keys.items() if item != "labels"]
+    fixed_size = all(None not in features[key].shape for key in places)
+    count = sum(p.take for p in pieces)
     encoded = sum(tf.io.gfile.stat(p.filename).length * p.take / p.examples_in_shard for p in pieces)
-    pixels = math.prod(image.shape) * sum(p.take for p in pieces) if fixed_size else 0
+    pixels = sum(math.prod(features[key].shape) for key in places) * count if fixed_size else 0
     if memory.fits(max(encoded, pixels)):
-        decoders = None if fixed_size else {"image": tfds.decode.SkipDecoding()}
-        dataset = builder.as_dataset(split=split, batch_size=-1, decoders=decoders)
-        images, labels = dataset["image"].numpy(), dataset["label"].numpy()
-        return Source(images, labels.astype("int32"), class_names)
+        columns = _held(builder, split, keys, places if fixed_size else ()).batch(count).get_single_element()
+        targets = {name: column.numpy() for name, column in columns.items()}
+        if "labels" in targets:
+            targets["labels"] = targets["labels"].astype("int32")
+        return Source(targets.pop("images"), targets, class_names)
     if builder.info.file_format.value != "tfrecord":
         raise ValueError(
             f"A data set that does not fit into memory must be prepared as TFRecord files. Received: {name!r}, "
             f"prepared as {builder.info.file_format.value!r}"
         )
-    return records.Stream.of([(p.filename, p.skip, p.take) for p in pieces], class_names, encoded)
+    files = [(p.filename, p.skip, p.take) for p in pieces]
+    return records.Stream.of(files, class_names, encoded, features=tuple(keys.items()))
+
+
+def _held(builder, split, keys, decoded):
+    """Returns a split as a `tf.data.Dataset` of the features that are wanted; of images only the `decoded` are."""
+    import tensorflow_datasets as tfds
+
+    images = [key for key, feature in builder.info.features.items() if isinstance(feature, tfds.features.Image)]
+    decoders = {key: tfds.decode.SkipDecoding() for key in images if key not in decoded}
+    dataset = builder.as_dataset(split=split, decoders=decoders)
+    return dataset.map(lambda example: {item: example[key] for item, key in keys.items()})
+
+
+def feature_keys(features, name, targets, extras=()):
+    """Returns the keys of a data set's features: of `"images"`, and of each target.
+
+    Args:
+        features: A `tfds.features.FeaturesDict`.
+        name: The data set's name, for errors.
+        targets: Names of what is read beside images.
+        extras: Names of what is read too, if there is a feature for it.
+
+    Raises:
+        ValueError: If there is no feature for one of them, or are several.
+    """
+    import tensorflow_datasets as tfds
+
+    features = dict(features)
+    pictures = {key: f for key, f in features.items() if isinstance(f, tfds.features.Image)}
+    colour = [key for key, f in pictures.items() if f.shape[-1] == 3]
+    labels = [key for key, f in features.items() if isinstance(f, tfds.features.ClassLabel)]
+    image = _one(pictures, "image") or _one(colour) or _one(pictures)
+    if image is None or pictures[image].shape[-1] not in (1, 3):
+        raise ValueError(
+            f"A data set must have an image of one or three channels. Received: {name!r} of {', '.join(features)}"
+        )
+    if pictures[image].np_dtype != np.uint8:
+        kind = pictures[image].np_dtype
+        raise ValueError(f"Images must be of type uint8. Received: {name!r}, whose images are of type {kind}")
+    masks = [k for k, f in pictures.items() if k != image and f.shape[-1] == 1 and f.np_dtype == np.uint8]
+    found = {
+        "labels": _one(labels, "label"),
+        "segmentation_masks": _one(masks, "segmentation_mask") or _one([key for key in masks if "mask" in key]),
+    }
+    found["segmentation_masks"] = found["segmentation_masks"] or _one(masks)
+    missing = next((target for target in targets if not found.get(target)), None)
+    if missing:
+        raise memory.lacks(name, missing, features)
+    return {"images": image, **{t: found[t] for t in (*targets, *extras) if found.get(t)}}
+
+
+def _one(keys, first=None):
+    """Returns the key `first` if it is there, else the only one, or `None`."""
+    return first if first in keys else next(iter(keys)) if len(keys) == 1 else None
 
 
 def _prepared(name):
@@ -64,21 +122,6 @@ def _prepared(name):
     if not builder.is_prepared():
         (_prepare_from_files if builder.MANUAL_DOWNLOAD_INSTRUCTIONS else _download)(builder)
     return builder
-
-
-def _features(builder, name):
-    """Returns the feature of the images and the names of the classes."""
-    import tensorflow_datasets as tfds
-
-    features = builder.info.features
-    if "image" not in features or not isinstance(dict(features).get("label"), tfds.features.ClassLabel):
-        raise ValueError(
-            f"A data set must have an image and a class label. Received: {name!r} of {', '.join(features)}"
-        )
-    image = features["image"]
-    if image.np_dtype != np.uint8:
-        raise ValueError(f"Images must be of type uint8. Received: {name!r}, whose images are of type {image.np_dtype}")
-    return image, tuple(features["label"].names)
 
 
 def _download(builder):

@@ -117,7 +117,7 @@ def read_image(path, size, data, model=None):
     Args:
         path: The file.
         size: `(height, width, channels)`.
-        data: A `keras_vit.options.Data`.
+        data: A `keras_vit.config.Data`.
         model: Model whose own evaluation rule replaces `data`, or `None`.
 
     Returns:

@@ -3,13 +3,13 @@
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
-from keras_vit.options import Data
 from keras_vit.preprocessing import before_crop, evaluation_rule
 
 
@@ -88,7 +88,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.crops import evaluation_image
 
         shorter = before_crop(min(full), rule) if rule["resize"] == "crop" else None
-        data = Data(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
+        data = SimpleNamespace(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
         image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
         return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))
 

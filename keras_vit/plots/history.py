@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LAST = ("learning_rate", "images_per_second")
+UNDRAWN = ("epoch", "minutes_left")
 
 
 def plot_history(history: dict) -> "Figure":
@@ -36,8 +37,8 @@ def plot_history(history: dict) -> "Figure":
             raise ValueError(
                 f"`history` must have a `loss` of at least one epoch. Received: {f'{name}: ' * bool(name)}{sorted(one)}"
             )
-    columns = dict.fromkeys(column for one in runs.values() for column in one)
-    panels = [column for column in columns if f"val_{column}" in columns or column == "loss"]
+    columns = dict.fromkeys(["loss", *(column for one in runs.values() for column in one)])
+    panels = [column for column in columns if not column.startswith("val_") and column not in (*LAST, *UNDRAWN)]
     panels += [column for column in LAST if column in columns]
     figure = canvas.figure(8, 3.2 if len(panels) <= 2 else 5.6)
     axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).ravel()

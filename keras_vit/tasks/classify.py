@@ -6,18 +6,14 @@ from typing import Literal
 
 import keras
 import numpy as np
+from keras import ops
 
-from keras_vit import metrics, plots
 from keras_vit.backbone import HEADS
 from keras_vit.checked import number
-from keras_vit.explain import answers
-from keras_vit.plots import canvas
 from keras_vit.pretrained import vit
 from keras_vit.task import Task
+from keras_vit.tasks.class_tally import ClassTally, softmax
 from keras_vit.tasks.distillation import Distiller, load_teacher
-from keras_vit.tasks.losses import ClassLoss
-
-CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,71 +97,42 @@ def class_weights(source):
     return len(source) / (len(counts) * np.maximum(counts, 1))
 
 
-class ClassTally:
-    """Accuracy and the other metrics of a `Classify`, image by image.
+@keras.saving.register_keras_serializable(package="keras_vit")
+class ClassLoss(keras.losses.Loss):
+    """Cross-entropy between labels and logits, by a softmax or by one sigmoid per class.
 
-    It keeps two numbers per class. Only `"partial_auc"` and figures need the outputs of each image.
+    The sigmoid form sums over classes, as in big_vision (Beyer et al. 2020, arXiv:2006.07159, section 5).
 
     Args:
-        task: A `Classify` with its classes.
-        keep: Whether to keep what figures need.
+        kind: `"softmax"` or `"sigmoid"`.
+        label_smoothing: Share of each label that is spread evenly over all classes.
+        class_weights: Factor on the loss of an image, one per class; `None` for 1.
+
+    Call arguments:
+        y_true: `(batch, classes)`, rows that sum to one.
+        y_pred: `(batch, classes)`, logits.
     """
 
-    def __init__(self, task, keep=False):
-        self.task, self.keep = task, keep
-        self.right, self.total = np.zeros((2, len(task.classes)), "int64")
-        self.ranked, self.kept = [], []
+    def __init__(self, kind="softmax", label_smoothing=0.0, class_weights=None, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.kind, self.label_smoothing = kind, label_smoothing
+        self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
 
-    def add(self, examples, outputs):
-        labels, outputs = examples["labels"], np.asarray(outputs, "float64")
-        predictions, certainty = outputs.argmax(-1), softmax(outputs)
-        self.total += np.bincount(labels, minlength=len(self.total))
-        self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
-        if "partial_auc" in self.task.metrics:
-            self.ranked.append((outputs, labels))
-        if self.keep:
-            self.kept.append((labels, certainty))
-        own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
-        return np.where(predictions == labels, highest, own - highest)
+    def call(self, y_true, y_pred):
+        labels = ops.cast(y_true, y_pred.dtype)
+        smooth = labels * (1 - self.label_smoothing) + self.label_smoothing / labels.shape[-1]
+        if self.kind == "softmax":
+            loss = -ops.sum(smooth * ops.log_softmax(y_pred, axis=-1), axis=-1)
+        else:
+            loss = -ops.sum(smooth * ops.log_sigmoid(y_pred) + (1 - smooth) * ops.log_sigmoid(-y_pred), axis=-1)
+        if self.class_weights is not None:
+            loss = loss * ops.sum(labels * ops.convert_to_tensor(self.class_weights, labels.dtype), axis=-1)
+        return loss  # (batch,)
 
-    def result(self):
-        found = {name: METRICS[name](self) for name in self.task.metrics}
-        return found | ({"calibration_error": answers.calibration(*self._arrays()).error} if self.keep else {})
-
-    def figures(self):
-        labels, certainty = self._arrays()
-        names, predictions = self.task.classes, certainty.argmax(-1)
-        short = [canvas.short(name) for name in names]
-        calibration = answers.calibration(labels, certainty)
-        pairs = answers.confused(labels, predictions, CONFUSED)
-        listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
+    def get_config(self):
         return {
-            "Confusion matrix: numbers are images, colours are shares of the true class. Most frequent confusions "
-            f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
-            "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
-            f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),
-            "Precision and recall by class, lowest recall first.": plots.plot_per_class(
-                answers.per_class(labels, certainty), short
-            ),
+            **super().get_config(),
+            "kind": self.kind,
+            "label_smoothing": self.label_smoothing,
+            "class_weights": self.class_weights,
         }
-
-    def _arrays(self):
-        return tuple(np.concatenate(parts) for parts in zip(*self.kept))
-
-
-def softmax(outputs):
-    """Returns the softmax of logits over the last axis."""
-    raised = np.exp(outputs - outputs.max(-1, keepdims=True))
-    return raised / raised.sum(-1, keepdims=True)
-
-
-def _balanced(tally):
-    present = tally.total > 0
-    return float(np.mean(tally.right[present] / tally.total[present]))
-
-
-METRICS = {
-    "accuracy": lambda tally: float(tally.right.sum() / tally.total.sum()),
-    "balanced_accuracy": _balanced,
-    "partial_auc": lambda tally: float(metrics.partial_auc(*map(np.concatenate, zip(*tally.ranked)))),
-}

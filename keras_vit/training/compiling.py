@@ -26,7 +26,7 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
 
     Args:
         model: A Keras model.
-        optim: A `keras_vit.options.Optim`.
+        optim: A `keras_vit.config.Optim`.
         steps: Batches per epoch.
         losses: Loss and metrics, arguments of Keras's `compile`.
         jit_compile: Whether XLA compiles it.

@@ -109,6 +109,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             *ema.callbacks(run.recipe.optim),
             Pace(run),
+            *run.task.callbacks(run),
             *shown,
             stopping.StopOnNaN(run),
             KeepBest(run, learner),

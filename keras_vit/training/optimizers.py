@@ -16,7 +16,7 @@ def make(optim, variables, steps):
     Weight decay applies to kernels only: not to biases, norms, tokens, positions or layer scale.
 
     Args:
-        optim: A `keras_vit.options.Optim`.
+        optim: A `keras_vit.config.Optim`.
         variables: The trainable variables.
         steps: Batches per epoch.
 

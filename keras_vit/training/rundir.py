@@ -177,7 +177,7 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    if names and len(names) != model.output_shape[-1]:
+    if file in (MODEL, BEST) and names and len(names) != model.output_shape[-1]:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {model.output_shape[-1]} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."

@@ -20,11 +20,13 @@ def test_round_trip_through_json():
 
 def test_keras_layers_of_an_augmentation_come_back_from_json():
     layers = (keras.layers.RandomFlip("horizontal", seed=3), keras.layers.RandomRotation(0.1))
-    recipe = Recipe(name="x", model={}, augment=Augment(layers=layers), metrics=("accuracy", "partial_auc"))
+    recipe = Recipe(
+        name="x", model={}, augment=Augment(layers=layers), task=config.Classify(metrics=("accuracy", "partial_auc"))
+    )
     text = json.dumps(config.to_dict(recipe))
     again = config.from_dict(json.loads(text))
     assert [type(layer) for layer in again.augment.layers] == [keras.layers.RandomFlip, keras.layers.RandomRotation]
-    assert again.augment.layers[0].seed == 3 and again.metrics == recipe.metrics
+    assert again.augment.layers[0].seed == 3 and again.task == recipe.task
     fresh = Augment(layers=(keras.layers.RandomFlip("horizontal", seed=3), keras.layers.RandomRotation(0.1)))
-    other = config.to_dict(Recipe(name="x", model={}, augment=fresh, metrics=recipe.metrics))
+    other = config.to_dict(Recipe(name="x", model={}, augment=fresh, task=recipe.task))
     assert json.dumps(other) == text  # two processes that name layers otherwise have the same recipe

@@ -14,7 +14,7 @@ EVERYTHING = dict(crop="padded", crop_padding=2, rotation=20.0, scale=0.2, shear
 
 
 def run(images=IMAGES, seed=3, epoch=5, first=0, **settings):
-    return augment(tf.constant(images), Augment(**settings), draws(seed, epoch, first)).numpy()
+    return augment({"images": tf.constant(images)}, Augment(**settings), draws(seed, epoch, first))["images"].numpy()
 
 
 def dot(row, column):
@@ -38,7 +38,9 @@ def test_nothing_asked_changes_nothing():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_draws_by_seed_epoch_and_position_alone(channels):
     signature = [tf.TensorSpec((None, 9, 9, channels)), *[tf.TensorSpec((), "int64")] * 3]
-    compiled = tf.function(lambda i, s, e, f: augment(i, Augment(**EVERYTHING), draws(s, e, f)), signature)
+    compiled = tf.function(
+        lambda i, s, e, f: augment({"images": i}, Augment(**EVERYTHING), draws(s, e, f))["images"], signature
+    )
 
     def run(images, seed=3, epoch=5, first=0):
         return compiled(images, seed, epoch, first).numpy()
@@ -127,3 +129,42 @@ def test_erase_blackens_one_rectangle_in_its_share_of_images():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         assert mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all()
         assert 0.005 < mask.mean() < 0.27  # 2 to 20 %, give or take a pixel on each side
+
+
+SHAPES = (np.hypot(*(np.mgrid[:32, :32] - 13)) < 9).astype("uint8")[None, ..., None].repeat(24, 0)
+
+
+def both(masks=SHAPES, **settings):
+    """Augments masks, and images that show them in white."""
+    examples = {"images": tf.constant(masks * 255.0, "float32"), "segmentation_masks": tf.constant(masks)}
+    found = augment(examples, Augment(**settings), draws(3, 5, 0))
+    return found["images"].numpy(), found["segmentation_masks"].numpy()
+
+
+ALL = dict(rotation=20.0, scale=0.2, shear=0.2, translation=0.2, flip=True, crop="padded", crop_padding=5)
+ONE = [dict(rotation=40.0), dict(scale=0.4), dict(shear=0.4), dict(translation=0.3)]
+
+
+@pytest.mark.parametrize("settings", [*ONE, ALL], ids=str)
+def test_masks_go_where_their_images_go(settings):
+    images, masks = both(**settings)
+    inside = masks != 255
+    plain = inside & ((images == 0) | (images > 255 - 1e-2))
+    assert plain.sum() > 0.8 * inside.sum() and (masks != SHAPES).any(axis=(1, 2, 3)).mean() > 0.9
+    np.testing.assert_array_equal(masks[plain], images[plain] > 127)
+    white, ones = both(np.ones_like(SHAPES), **settings)
+    assert (ones[white == 0] == 255).all() and (ones[white > 255 - 1e-2] == 1).all() and (ones == 255).any()
+
+
+def test_colours_leave_targets_alone():
+    masks = both(jitter=0.4, erase=0.5)[1]
+    np.testing.assert_array_equal(masks, SHAPES)
+    examples = {"images": tf.constant(IMAGES), "labels": tf.range(64)}
+    found = augment(examples, Augment(**EVERYTHING), draws(3, 5, 0))
+    np.testing.assert_array_equal(found["labels"], np.arange(64))
+    np.testing.assert_array_equal(found["images"], run(**EVERYTHING))
+
+
+def test_randaugment_moves_images_alone_and_is_refused_with_masks():
+    with pytest.raises(ValueError, match="moves images only. Received: segmentation_masks beside them"):
+        both(randaugment=1)

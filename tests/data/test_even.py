@@ -38,6 +38,20 @@ def test_in_an_evaluation_every_image_counts_once(images, batch_size, count):
     assert np.isclose((numbers * weights).mean(), source.numbers.mean())  # what Keras's loss is
 
 
+def test_inputs_and_targets_may_be_structures():
+    def make(source, size):
+        numbers = tf.data.Dataset.from_tensor_slices(source.numbers).batch(size)
+        return numbers.map(lambda n: ({"images": n, "noise": tf.stack([n, n], 1)}, tf.cast(n[:, None, None], "uint8")))
+
+    source = Numbers(np.arange(1.0, 8.0, dtype="float32"))
+    batches = [batch for i in (0, 1) for batch in even_batches(make, source, 4, (i, 2)).as_numpy_iterator()]
+    assert {(x["noise"].shape, y.shape, y.dtype.name) for x, y, _ in batches} == {((2, 2), (2, 1, 1), "uint8")}
+    for x, y, weights in batches:
+        assert set(x) == {"images", "noise"} and not x["images"][weights == 0].any()
+        np.testing.assert_array_equal(x["images"], y[:, 0, 0])
+    assert sorted(n for x, _, w in batches for n in x["images"][w > 0]) == list(source.numbers)
+
+
 def test_an_evaluation_needs_an_image_for_each_process():
     with pytest.raises(ValueError, match="Received: 3 images, 4 processes"):
         even_batches(None, Numbers(np.zeros(3)), 8, (0, 4))

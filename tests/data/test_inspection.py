@@ -21,7 +21,7 @@ def source(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(4)]
     for path in paths:
         path.write_bytes(DATA)
-    return Source(np.array(list(map(str, paths))), np.zeros(4, "int32"), ("a",), files=True)
+    return Source(np.array(list(map(str, paths))), {"labels": np.zeros(4, "int32")}, ("a",), files=True)
 
 
 def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from keras_vit.data.sources import Source  # noqa: E402
 
 RNG = np.random.default_rng(0)
 PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
-SOURCE = Source(PIXELS, (np.arange(24) % 3).astype("int32"), ("a", "b", "c"))
+SOURCE = Source(PIXELS, {"labels": (np.arange(24) % 3).astype("int32")}, ("a", "b", "c"))
 L = keras.layers
 KERAS = {
     "RandAugment": lambda: L.RandAugment(),
@@ -63,7 +63,7 @@ def test_layers_of_keras(names):
 
 def test_layers_draw_apart_from_each_other_and_anew_for_each_batch_and_seed():
     noise = lambda: L.RandomBrightness(0.5, seed=1)  # noqa: E731 - the same seed each time
-    flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.labels, SOURCE.class_names)
+    flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.targets, SOURCE.class_names)
     recipe = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
 
     def shifts(layers, seed=1):
@@ -106,6 +106,52 @@ def test_what_cannot_be_used_is_refused():
     for layer in (L.MixUp(name="mine"), keras.Sequential([L.CutMix()], name="mine")):
         with pytest.raises(ValueError, match="Augment.mixup or Augment.cutmix. Received: 'mine'"):
             batches(layer)
+
+
+PLACES = np.zeros((8, 32, 32, 1), "uint8")
+PLACES[:, 4:20, 6:15], PLACES[:, 22:28, 20:30] = 1, 2
+EXACT = {
+    "RandomFlip": lambda: L.RandomFlip(),
+    "RandomRotation": lambda: L.RandomRotation(0.2),
+    "RandomTranslation": lambda: L.RandomTranslation(0.2, 0.2, fill_mode="constant"),
+    "RandomZoom": lambda: L.RandomZoom(0.3),
+    "RandomShear": lambda: L.RandomShear(0.3, 0.3),
+    "RandomPerspective": lambda: L.RandomPerspective(1.0, 0.5),
+    "RandomErasing": lambda: L.RandomErasing(),
+    "RandomContrast": lambda: L.RandomContrast(0.4),
+    "RandAugment": lambda: L.RandAugment(),
+    "Pipeline": lambda: L.Pipeline([L.RandomFlip(), keras.Sequential([L.RandomRotation(0.1)])]),
+}
+
+
+def with_masks(*layers):
+    function = keras_layers.layers_function(layers, 1, ("images", "segmentation_masks"))
+    examples = {"images": tf.constant(PLACES.repeat(3, -1) * 100.0), "segmentation_masks": tf.constant(PLACES)}
+    at = tf.constant([[0, 0]] * 8, "int64")
+    found = tf.data.Dataset.from_tensors((examples, at)).map(function).get_single_element()[0]
+    return found["images"].numpy(), found["segmentation_masks"].numpy()
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_masks_keep_their_values(name):
+    images, masks = with_masks(EXACT[name]())
+    assert masks.dtype == np.uint8 and set(np.unique(masks)) <= {0, 1, 2, 255}
+    if name in ("RandomErasing", "RandomContrast"):
+        np.testing.assert_array_equal(masks, PLACES)
+    elif name != "RandAugment":  # whose colours hide where it moved
+        assert (masks != PLACES).any()
+        known = np.round(images[..., :1]) == images[..., :1]  # not blended
+        same = np.where(masks == 255, 0, masks)[known] * 100 == images[..., :1][known]
+        assert known.mean() > 0.75 and same.mean() > 0.98
+    assert (masks == 255).any() == (name in ("RandomTranslation", "RandomPerspective"))  # 255 where nothing was
+
+
+def test_layers_that_cannot_change_masks_are_refused():
+    for layer in (L.AugMix(), L.RandomGrayscale(), L.Rescaling(0.5), keras.Sequential([L.AugMix()])):
+        with pytest.raises(ValueError, match="leave their values as they are. Received: (AugMix|RandomGr|Rescaling)"):
+            with_masks(layer)
+    with pytest.raises(ValueError, match="fill_value=0 where there are segmentation masks. Received: fill_value=9"):
+        with_masks(L.RandomZoom(0.3, fill_mode="constant", fill_value=9))
 
 
 def test_layers_of_keras_on_jax():

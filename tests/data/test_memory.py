@@ -12,7 +12,7 @@ from keras_vit.data import memory, pipeline, sources
 from keras_vit.data.memory import Source
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (20, 6, 5, 3)).astype("uint8")
-LABELS = (np.arange(20) % 2).astype("int32")
+LABELS = {"labels": (np.arange(20) % 2).astype("int32")}
 NAMES = ("cat", "dog")
 RECIPE = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
 
@@ -20,7 +20,7 @@ RECIPE = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=
 @pytest.fixture
 def paths(tmp_path):
     found = []
-    for i, (image, label) in enumerate(zip(PIXELS, LABELS)):
+    for i, (image, label) in enumerate(zip(PIXELS, LABELS["labels"])):
         folder = tmp_path / NAMES[label]
         folder.mkdir(exist_ok=True)
         found.append(str(folder / f"{i:02}.png"))
@@ -91,7 +91,7 @@ def test_fingerprints_tell_pixels_labels_names_and_order_apart(paths):
             source,
             source.take(slice(None, None, -1)),
             source.take(slice(19)),
-            Source(kind, 1 - LABELS, NAMES, files),
+            Source(kind, {"labels": 1 - LABELS["labels"]}, NAMES, files),
             Source(kind, LABELS, NAMES[::-1], files),
         ]
         found |= {variant.fingerprint() for variant in variants}
@@ -104,9 +104,9 @@ def test_channels_and_labels():
     assert Source(np.array(["a"] * 20), LABELS, NAMES, files=True).channels == (1, 3)
     Source(PIXELS, LABELS, NAMES).check_labels()
     with pytest.raises(ValueError, match="1 outside"):
-        Source(PIXELS, np.where(np.arange(20) == 3, 2, LABELS), NAMES).check_labels()
+        Source(PIXELS, {"labels": np.where(np.arange(20) == 3, 2, LABELS["labels"])}, NAMES).check_labels()
     with pytest.raises(ValueError, match="20 images and 19 labels"):
-        Source(PIXELS, LABELS[1:], NAMES).check_labels()
+        Source(PIXELS, {"labels": LABELS["labels"][1:]}, NAMES).check_labels()
 
 
 @pytest.mark.parametrize("share", [0, 1])

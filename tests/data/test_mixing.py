@@ -89,3 +89,15 @@ def test_with_both_each_batch_draws_one():
     known = np.isin(images, IMAGES).all(axis=(1, 2, 3))  # CutMix makes no new values
     assert abs(known.sum() - 500) < 5 * np.sqrt(250)
     np.testing.assert_array_equal(images, batches.__wrapped__(mixup=0.8, cutmix=1.0)[0])  # a function of the seed
+
+
+def test_examples_become_images_and_one_hot_labels():
+    examples = {"images": tf.constant(IMAGES), "labels": tf.range(BATCH)}
+    images, labels = mixing.mixed(examples, BATCH, None, [1, 2])
+    assert images is examples["images"] and labels.dtype == tf.float32
+    np.testing.assert_array_equal(labels, LABELS)
+    for found, expected in zip(
+        mixing.mixed(examples, BATCH, Augment(mixup=0.5), tf.constant([1, 2])),
+        mixing.mix(tf.constant(IMAGES), tf.constant(LABELS), Augment(mixup=0.5), tf.constant([1, 2])),
+    ):
+        np.testing.assert_array_equal(found, expected)

@@ -19,7 +19,7 @@ from tests import picturefiles  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
-SOURCE = Source(PIXELS, (np.arange(COUNT) % 3).astype("int32"), ("a", "b", "c"))
+SOURCE = Source(PIXELS, {"labels": (np.arange(COUNT) % 3).astype("int32")}, ("a", "b", "c"))
 RECIPE = Recipe(name="x", model={}, data=Data(batch_size=5), optim=Optim(epochs=3), seed=7)
 ALONE = Augment(crop="padded", crop_padding=1, rotation=30.0, scale=0.1, translation=0.2, flip=True, jitter=0.2,
                 randaugment=1, magnitude=9.0, erase=0.3)  # fmt: skip
@@ -150,7 +150,7 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
     for i in range(4):
         paths.append(str(tmp_path / f"{i}.png"))
         Image.new("RGB", (6 + i, 5), (10 * i, 0, 0)).save(paths[-1])
-    labels = np.arange(4, dtype="int32")
+    labels = {"labels": np.arange(4, dtype="int32")}
     files = Source(np.array(paths), labels, tuple("abcd"), files=True)
     encoded = Source(np.array([pathlib.Path(p).read_bytes() for p in paths], dtype=object), labels, tuple("abcd"))
     for source in (files, encoded):
@@ -169,9 +169,9 @@ def test_a_file_that_went_bad_is_refused(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(3)]
     for path in paths:
         path.write_bytes(picturefiles.EXACT["grey.png"])
-    source = Source(np.array(list(map(str, paths))), np.arange(3, dtype="int32"), tuple("abc"), files=True)
+    source = Source(np.array(list(map(str, paths))), {"labels": np.arange(3, dtype="int32")}, tuple("abc"), files=True)
     assert len(list(pipeline.evaluation_arrays(source, RECIPE, SIZE))) == 1
     paths[1].write_text("no image")
-    source = Source(source.images, source.labels, source.class_names, files=True)
+    source = Source(source.images, source.targets, source.class_names, files=True)
     with pytest.raises(ValueError, match=r"1.png' was readable when it was checked, and now is not: "):
         list(pipeline.evaluation_arrays(source, RECIPE, SIZE))

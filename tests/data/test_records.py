@@ -145,19 +145,17 @@ def test_the_fingerprint_is_of_what_is_read(stream, files, tmp_path):
 def test_labels_outside_the_classes_are_refused(files, tmp_path):
     early = records.Stream.of([(write(tmp_path / "0", range(20), lambda n: n - 1), 0, 20)], ("a", "b", "c"), 1)
     with pytest.raises(ValueError, match=r"0 to 2. Received: 17 outside, such as \[-1, 3, 4"):
-        sources.check_fits(early, SIZE, 3)
+        early.check_labels()
     late = records.Stream.of([(write(tmp_path / "1", range(99), lambda n: n // 90 * 3), 0, 99)], ("a", "b", "c"), 1)
-    assert sources.check_fits(late, SIZE, 3) is late
+    late.check_labels()
     with pytest.raises(tf.errors.InvalidArgumentError, match="a label is outside the 3 classes"):
         numbers(pipeline.evaluation_batches(late, RECIPE, SIZE))
 
 
-def test_a_model_that_does_not_fit_is_refused(stream):
-    assert sources.check_fits(stream, (9, 9, 1), 3) is stream
-    with pytest.raises(ValueError, match="as many classes as the data, 3. Received: 4 classes"):
-        sources.check_fits(stream, SIZE, 4)
+def test_a_model_of_other_channels_is_refused(stream):
+    assert sources.check_channels(stream, (9, 9, 1)) is stream
     with pytest.raises(ValueError, match="as the images, 1 or 3. Received: 4 channels"):
-        sources.check_fits(stream, (4, 4, 4), 3)
+        sources.check_channels(stream, (4, 4, 4))
 
 
 def test_the_buffer_holds_so_many_bytes():

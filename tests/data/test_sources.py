@@ -62,22 +62,40 @@ def test_splits_have_the_same_classes_and_their_own_fingerprint():
 
 def test_arrays_are_checked():
     images = np.zeros((3, 4, 4, 1), "uint8")
-    assert sources.from_arrays(images, [0, 1, 2], (4, 4, 1), 3).class_names == ("0", "1", "2")
-    with pytest.raises(ValueError, match="1 outside"):
-        sources.from_arrays(images, [0, 1, 3], (4, 4, 1), 3)
-    with pytest.raises(ValueError, match=r"shape=\(3, 4, 4, 1\)"):
-        sources.from_arrays(images, [0, 1, 2], (8, 8, 1), 3)
+    read = lambda *arrays, targets=("labels",): sources.from_arrays(arrays, targets, (4, 4, 1), tuple("abc"))  # noqa: E731
+    source = read(images, [0, 1, 2])
+    assert source.class_names == tuple("abc") and source.labels.dtype == np.int32 and len(source) == 3
+    masks = read(images, images[..., 0], targets=("segmentation_masks",))
+    assert masks.targets["segmentation_masks"].shape == (3, 4, 4, 1) and masks.mask_values == {0: "mask 0"}
+    assert not read(images, targets=()).targets and not sources.from_arrays(images, (), (4, 4, 1)).targets
+    for arrays, message in (
+        ((images, [0, 1, 3]), "1 outside"),
+        ((np.zeros((3, 8, 8, 1)), [0, 1, 2]), r"shape=\(3, 8, 8, 1\)"),
+        ((images, [0, 1]), "Received: 3 images and 2 labels"),
+        ((images,), r"must be a pair \(images, labels\). Received: tuple of 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(*arrays)
+    for wrong, message in ((images[:2], r"\(2, 4, 4, 1\)"), (images / 2, "float64"), (images + 256.0 > 0, "bool"),
+                           (images.astype(int) + 256, "0 to 255. Received: 256 to 256")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            read(images, wrong, targets=("segmentation_masks",))
+    with pytest.raises(ValueError, match="must be images. Received: tuple of 2"):
+        sources.from_arrays((images, images), (), (4, 4, 1))
 
 
-def test_a_source_that_does_not_fit_the_model_is_refused():
-    source = sources.from_arrays(np.zeros((3, 4, 4, 1), "uint8"), [0, 1, 2], (4, 4, 1), 3)
-    assert sources.check_fits(source, (8, 8, 1), 3) is source  # another size is resized, as recipes say
-    with pytest.raises(ValueError, match="as many classes as the data, 3. Received: 4 classes"):
-        sources.check_fits(source, (4, 4, 1), 4)
+def test_channels_that_do_not_fit_the_model_are_refused():
+    source = sources.from_arrays((np.zeros((3, 4, 4, 1), "uint8"), [0, 1, 2]), ("labels",), (4, 4, 1), tuple("abc"))
+    assert sources.check_channels(source, (8, 8, 1)) is source  # another size is resized, as recipes say
     with pytest.raises(ValueError, match="as many channels as the images, 1. Received: 3 channels"):
-        sources.check_fits(source, (4, 4, 3), 3)
-    files = sources.Source(np.array(["a.png"] * 3), source.labels, source.class_names, files=True)
+        sources.check_channels(source, (4, 4, 3))
+    files = sources.Source(np.array(["a.png"] * 3), source.targets, source.class_names, files=True)
     with pytest.raises(ValueError, match="as the images, 1 or 3. Received: 4 channels"):
-        sources.check_fits(files, (4, 4, 4), 3)
-    with pytest.raises(ValueError, match=r"such as \[3\]"):
-        sources.check_fits(sources.Source(source.images, source.labels + 1, source.class_names), (4, 4, 1), 3)
+        sources.check_channels(files, (4, 4, 4))
+
+
+def test_digits_have_labels_and_nothing_else():
+    assert not sources.load(Data(), "all", ()).targets
+    assert np.array_equal(sources.load(Data(), "all", (), ("labels",)).labels, sources.load(Data(), "all").labels)
+    with pytest.raises(ValueError, match="'digits' has no segmentation masks. It has: images, labels"):
+        sources.load(Data(), "all", ("segmentation_masks",))

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from keras_vit import vit
+from keras_vit.tasks.classify import ClassLoss
 from keras_vit.tasks.distillation import Distiller
-from keras_vit.tasks.losses import ClassLoss
 
 pytestmark = pytest.mark.backend
 

@@ -10,7 +10,9 @@ from keras_vit.training.loop import Run, run_epochs
 
 RNG = np.random.default_rng(0)
 SOURCE = Source(
-    RNG.integers(0, 256, (40, 8, 8, 1)).astype("uint8"), RNG.integers(0, 3, 40).astype("int32"), tuple("abc")
+    RNG.integers(0, 256, (40, 8, 8, 1)).astype("uint8"),
+    {"labels": RNG.integers(0, 3, 40).astype("int32")},
+    tuple("abc"),
 )
 RECIPE = config.Recipe(
     name="x",

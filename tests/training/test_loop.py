@@ -7,9 +7,14 @@ pytest.importorskip("tensorflow")
 from keras_vit import config
 from keras_vit.training import state
 from keras_vit.training.devices import ALONE, Place
-from keras_vit.training.evaluation import measure_model
+from keras_vit.training.evaluation import tally_of
 from keras_vit.training.loop import Run
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
+
+
+def accuracy(model):
+    task = RECIPE.task.on(SOURCE)
+    return tally_of(model.predict_on_batch, task, RECIPE, SOURCE, (8, 8, 1))[0].result()["accuracy"]
 
 
 @pytest.mark.parametrize("after", [7, 13])
@@ -44,14 +49,14 @@ def test_a_run_leaves_two_states_the_best_model_and_its_history(whole):
     assert sorted(p.name.split("-")[0] for p in folder.iterdir()) == ["best.keras", "history.csv", "state", "state"]
     assert len(history["loss"]) == 3 and set(history) >= {"val_accuracy", "learning_rate", "images_per_second"}
     best = keras.models.load_model(folder / "best.keras")
-    assert measure_model(best, RECIPE, SOURCE)["accuracy"] == pytest.approx(max(history["val_accuracy"]))
+    assert accuracy(best) == pytest.approx(max(history["val_accuracy"]))
     assert not best.compiled
 
 
 def test_what_is_returned_is_the_moving_average(whole):
     """The last epoch was measured with it."""
     model, history, folder = whole
-    assert measure_model(model, RECIPE, SOURCE)["accuracy"] == pytest.approx(history["val_accuracy"][-1])
+    assert accuracy(model) == pytest.approx(history["val_accuracy"][-1])
     arrays = sorted(state.newest(folder)[0].items(), key=lambda item: int(item[0].split("/")[1]))
     raw = {name.split("/", 2)[2]: array for name, array in arrays if name.startswith("model/")}
     averages = [array for name, array in arrays if name.endswith("_average")]

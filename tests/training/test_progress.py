@@ -17,7 +17,7 @@ def run_of(epochs, steps, images):
     recipe = config.Recipe(
         name="x", model={}, data=config.Data(batch_size=images), optim=config.Optim(epochs=epochs, warmup_epochs=0)
     )
-    return types.SimpleNamespace(recipe=recipe, steps=steps, epoch=0, step=0)
+    return types.SimpleNamespace(recipe=recipe, task=recipe.task, steps=steps, epoch=0, step=0)
 
 
 class Stream(io.StringIO):
@@ -184,7 +184,7 @@ def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
 def test_batches_are_counted(clock, columns, monkeypatch, terminal):
     stream = Stream(terminal)
     monkeypatch.setattr(progress.sys, "stdout", stream)
-    batches = [(np.zeros((10, 2)), np.zeros(10))] * 8
+    batches = [{"images": np.zeros((10, 2)), "labels": np.zeros(10)}] * 8
     found = []
     for batch in progress.counted(batches, 80, "evaluating"):
         found.append(batch)

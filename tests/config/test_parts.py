@@ -1,11 +1,8 @@
 import pytest
 
-from keras_vit import config
-from keras_vit.config import Augment, Data, Optim, Recipe, Weights
+from keras_vit.config import LEVELS, Augment, Data, Optim, Reached, Recipe, Task
 
 pytestmark = pytest.mark.backend
-
-RECIPE = Recipe(name="x", model={"width": 8, "image_size": (4, 6)}, weights=Weights("a.keras", "0" * 64))
 
 
 def test_unknown_words_are_refused_in_files_too():
@@ -25,7 +22,7 @@ def test_levels_are_the_published_ones():
         "strong1": (2, 20, 0.5),
         "strong2": (2, 20, 0.8),
     }
-    assert set(published) == set(config.LEVELS)
+    assert set(published) == set(LEVELS)
     for name, (count, magnitude, mixup) in published.items():
         level = Augment.level(name, crop="inception", flip=True)
         assert (level.randaugment, level.magnitude, level.mixup) == (count, magnitude, mixup)
@@ -33,3 +30,16 @@ def test_levels_are_the_published_ones():
     assert Augment.level("light2", mixup=0.0).mixup == 0
     with pytest.raises(ValueError, match="Received: level='heavy'"):
         Augment.level("heavy")
+
+
+def test_a_recipe_classifies_by_default():
+    recipe = Recipe(name="x", model={})
+    assert type(recipe.task).__name__ == "Classify" and recipe.task.targets == ("labels",)
+    with pytest.raises(TypeError, match="Recipe.task must be Task. Received: 'segment'"):
+        Recipe(name="x", model={}, task="segment")
+    assert issubclass(type(recipe.task), Task)
+
+
+def test_what_was_reached_has_a_headline():
+    assert Reached(test_accuracy=0.5).headline == ("test accuracy", 0.5)
+    assert Reached(scores=(("mean IoU on val", 0.9), ("pixel accuracy", 0.95))).headline == ("mean IoU on val", 0.9)

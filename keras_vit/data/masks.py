@@ -1,0 +1,115 @@
+"""Files of segmentation masks: PNGs of class indices, one for each pixel.
+
+TensorFlow decodes a palette to colours, and stretches fewer than eight bits. Such files are written again as plain grey
+PNGs when they are inspected, so that every mask behind this module is decoded alike.
+"""
+
+import functools
+import hashlib
+import io
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit import images
+from keras_vit.data.inspection import DIGEST, status_of
+
+
+class Mask(NamedTuple):
+    """What is known of a mask file."""
+
+    fault: str | None  # why it cannot be used
+    wrong_kind: bool = False  # whether it can be read, but is no mask of class indices
+    digest: bytes = b""  # hash of its bytes
+    size: tuple[int, int] = (0, 0)  # width, height
+    counts: np.ndarray | None = None  # pixels of each value, (256,)
+    rewritten: bytes | None = None  # a grey PNG of its indices, unless the file is one
+
+
+def decode(item):
+    """Returns uint8 `(height, width, 1)` from a grey PNG, a scalar string; or pixels, as they are."""
+    if item.dtype != tf.string:
+        return item
+    mask = tf.io.decode_png(item, channels=1)
+    mask.set_shape((None, None, 1))
+    return mask
+
+
+def pixels(item):
+    """Returns a mask as `pipeline.evaluation_arrays` yields it, PNG bytes or uint8, as uint8 `(height, width)`."""
+    return (decode(tf.constant(item)).numpy() if isinstance(item, bytes) else np.asarray(item))[..., 0]
+
+
+def counts(values):
+    """Returns how many pixels have each value 0 to 255."""
+    return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256).astype("uint32")
+
+
+def inspect(path):
+    """Decodes a mask file, unless that was done before and its size and modification time are the same."""
+    path = str(path)
+    fault, version = status_of(path)
+    return Mask(fault) if fault else _inspect_version(path, *version)
+
+
+def inspect_all(paths):
+    """Returns the `Mask` of each file, in order."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(inspect, paths))
+
+
+def counts_of(items):
+    """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
+
+    def count(item):
+        return inspect(item).counts if isinstance(item, str) else counts(pixels(item))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.array(list(pool.map(count, items)), "uint32").reshape(-1, 256)
+
+
+def named_values(counted, paths=None):
+    """Returns a dictionary from each value that occurs to the name of the first mask that has it.
+
+    Args:
+        counted: Result of `counts_of`.
+        paths: Of the masks; without, they are named by their numbers.
+    """
+    values = np.flatnonzero(counted.any(axis=0)).tolist()
+    first = {value: int(np.argmax(counted[:, value] > 0)) for value in values}
+    return {value: f"mask {i}" if paths is None else str(paths[i]) for value, i in first.items()}
+
+
+def image_size(path):
+    """Returns (width, height) of an image file, from its header."""
+    with images.opened(images.encoded(path)) as image:
+        return image.size
+
+
+@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
+def _inspect_version(path, _size, _modified):
+    try:
+        data = images.encoded(path)
+        with images.opened(data) as image:
+            if image.format != "PNG" or image.mode not in ("1", "L", "P"):
+                return Mask(f"{image.format} of mode {image.mode!r}", wrong_kind=True)
+            size, values = image.size, np.asarray(image).astype("uint8")
+            bits = data[24]  # in a PNG's header
+            plain = image.mode == "L" and bits == 8
+            if image.mode == "L":
+                values //= 255 // (2**bits - 1)  # Pillow stretches them as TensorFlow does
+    except Exception as error:  # any error of the decoder is a fault of this file
+        return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
+    digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
+    return Mask(None, False, digest, size, counts(values), None if plain else _grey_png(values))
+
+
+def _grey_png(values):
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(values).save(file, "PNG")
+    return file.getvalue()

@@ -1,0 +1,106 @@
+"""A mask goes where its image goes: seen by a mask that is drawn as an image too."""
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.options import Augment, Data  # noqa: E402
+
+from keras_vit.data import crops, targets  # noqa: E402
+from tests.data.test_masks import png  # noqa: E402
+
+RNG = np.random.default_rng(0)
+ROWS, COLUMNS = np.mgrid[:61, :80]
+SHAPE = (((ROWS - 25) / 20) ** 2 + ((COLUMNS - 30) / 22) ** 2 < 1) | ((ROWS > 35) & (COLUMNS > 45) & (COLUMNS < 72))
+MASK = SHAPE.astype("uint8")[..., None]
+IMAGE = np.repeat(MASK * 255, 3, axis=-1)
+BATCH = RNG.integers(0, 200, (12, 9, 7, 1)).astype("uint8")
+
+
+def agree(images, masks, share=0.8):
+    """Checks masks against the images of the same shape where these are not at its edge: black or white."""
+    images, masks = np.asarray(images)[..., 0], np.asarray(masks)[..., 0]
+    plain = (images < 1e-3) | (images > 255 - 1e-3)
+    assert plain.mean() > share and masks.dtype == np.uint8 and set(np.unique(masks)) <= {0, 1}
+    np.testing.assert_array_equal(masks[plain], images[plain] > 127)
+
+
+@pytest.mark.parametrize("kind", ["pixels", "files"])
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize(
+    "size, crop",
+    [
+        ((32, 32, 3), {"crop": "inception", "flip": True}),
+        ((50, 150, 1), {"crop": "inception", "crop_area": 0.3}),
+        ((32, 40, 3), {"crop": "resized", "crop_resize": 47, "flip": True}),
+        ((90, 90, 3), {"crop": "resized", "crop_resize": 100}),
+        ((24, 50, 3), {"crop": None}),
+        ((24, 50, 3), {"resize": 60}),
+        ((61, 80, 3), {"resize": None}),
+    ],
+)
+def test_a_mask_is_cut_where_its_image_is(size, crop, antialias, kind):
+    data = Data(resize=crop.get("resize"), antialias=antialias)
+    settings = None if "resize" in crop else Augment(**crop)
+    encoded = tf.io.encode_png(IMAGE) if kind == "files" else tf.constant(IMAGE[..., : size[2]])
+    items = {"images": encoded, "segmentation_masks": tf.constant(png(MASK[..., 0])) if kind == "files" else MASK}
+
+    def cut(numbers):
+        items_now = {name: tf.convert_to_tensor(item) for name, item in items.items()}
+        if settings is None:
+            return crops.evaluation_example(items_now, size, data)
+        return crops.training_example(items_now, size, data, settings, numbers)
+
+    numbers = tf.constant(RNG.random((8, 4)), "float32")
+    found = tf.data.Dataset.from_tensor_slices(numbers).map(cut).batch(8).get_single_element()
+    assert found["segmentation_masks"].shape == (8, *size[:2], 1)
+    agree(found["images"], found["segmentation_masks"])
+
+
+def test_a_jpeg_s_mask_is_cut_too():
+    photograph = {"images": tf.io.encode_jpeg(IMAGE, quality=100), "segmentation_masks": tf.constant(png(MASK[..., 0]))}
+    numbers = tf.constant([0.3, 0.6, 0.1, 0.2])
+    settings = Augment(crop="inception", flip=True)
+    found = crops.training_example(photograph, (32, 32, 3), Data(), settings, numbers)
+    assert np.mean((found["images"][..., 0] > 127) == (found["segmentation_masks"][..., 0] == 1)) > 0.98
+
+
+def test_windows_of_whole_pixels_are_exact():
+    settings = Augment(crop="resized", crop_resize=61, flip=True)  # the image's own size
+    image = (BATCH[0].repeat(7, 0)[:61].repeat(12, 1)[:, :80]).repeat(3, -1)
+    for numbers in RNG.random((6, 4)):
+        items = {"images": tf.constant(image), "segmentation_masks": tf.constant(image[..., :1])}
+        found = crops.training_example(items, (40, 40, 3), Data(), settings, tf.constant(numbers, "float32"))
+        np.testing.assert_array_equal(found["images"][..., :1], found["segmentation_masks"])
+
+
+@pytest.mark.parametrize("change", ["flip", "shift", "warp"])
+def test_whole_pixels_move_exactly_and_255_is_outside(change):
+    far = RNG.integers(-4, 5, (12, 2))
+    arguments = {
+        "flip": [tf.constant(RNG.random(12) < 0.5)],
+        "shift": [3, tf.constant(RNG.integers(0, 7, (12, 2)), "int32")],
+        "warp": [tf.constant([[1, 0, x, 0, 1, y, 0, 0] for y, x in far], "float32")],
+    }[change]
+    examples = {"images": tf.constant(BATCH, "float32"), "segmentation_masks": tf.constant(BATCH), "labels": far}
+    moved = targets.moved(examples, change, *arguments)
+    ones = targets.moved({"images": tf.ones_like(examples["images"])}, change, *arguments)["images"]
+    masks = moved["segmentation_masks"].numpy()
+    assert moved["labels"] is far and masks.dtype == np.uint8
+    np.testing.assert_array_equal(masks == targets.OUTSIDE, ones == 0)
+    np.testing.assert_array_equal(np.where(masks == targets.OUTSIDE, 0, masks), moved["images"])
+    assert (masks != BATCH).any() and ((masks == targets.OUTSIDE).any() != (change == "flip"))
+
+
+def test_only_the_chosen_are_flipped():
+    chosen = np.arange(12) % 3 == 0
+    found = targets.moved({"images": tf.constant(BATCH)}, "flip", tf.constant(chosen))["images"].numpy()
+    np.testing.assert_array_equal(found[chosen], BATCH[chosen, :, ::-1])
+    np.testing.assert_array_equal(found[~chosen], BATCH[~chosen])
+
+
+def test_a_mask_of_another_size_is_refused():
+    items = {"images": tf.constant(IMAGE), "segmentation_masks": tf.constant(MASK[1:])}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A mask must have the size of its image"):
+        crops.evaluation_example(items, (8, 8, 3), Data())

@@ -1,0 +1,132 @@
+"""What every task must do: train, resume, be saved, evaluated, exported, reported and shown."""
+
+import dataclasses
+import importlib.util
+import pathlib
+
+import keras
+import numpy as np
+
+import keras_vit
+from keras_vit import config, export, predictions, report, results, runs, trained
+from keras_vit.training import devices, state
+
+TIMES = ("images_per_second", "minutes_left")
+
+
+class Kill(keras.callbacks.Callback):
+    """Ends a training like a crash, after so many batches."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.left = after
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.left -= 1
+        if not self.left:
+            raise SystemError("killed")
+
+
+def run_task_test(recipe, folder, monkeypatch, images=()):
+    """Takes a recipe through everything that is done with a task.
+
+    Args:
+        recipe: A small `Recipe`, with two steps per epoch or more.
+        folder: An empty folder.
+        monkeypatch: Pytest's.
+        images: Files of images to predict.
+
+    Returns:
+        The directory of the finished run.
+    """
+    recipe = config.override(recipe, {"optim.epochs": 2, "optim.warmup_epochs": 1.0})
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
+    _resumes(recipe, folder, monkeypatch)
+    run = folder / "whole"
+    task = trained.find(run).task
+    _is_saved(recipe, run)
+    measured = _is_exported_and_evaluated(run)
+    _is_a_source_of_weights(recipe, run)
+    for found in predictions.predict(run, images) if images else ():
+        assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
+    page = report.report(run).read_text()
+    for name in next(iter(measured.values())):
+        assert name.replace("_", " ") in page
+    if importlib.util.find_spec("gradio"):
+        from keras_vit.demo.page import page as demo_page
+
+        assert demo_page(run).fns
+    assert task.best[0] in keras_vit.load_run(run).recipe.task.best
+    return run
+
+
+def _resumes(recipe, folder, monkeypatch):
+    """A run that is killed in its second epoch ends where one ends that is left alone, bit for bit."""
+    runs.fit(recipe, folder / "whole", verbose=0)
+    steps = len(state_of(folder / "whole")[1]["history"]) and _steps(recipe)
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "_tensorboard", lambda _: Kill(steps + 1))
+        try:
+            runs.fit(recipe, folder / "killed", verbose=0, save_steps=1, tensorboard=True)
+        except SystemError:
+            pass
+        else:
+            raise AssertionError("the run was not killed")
+    assert not (folder / "killed" / "model.keras").exists()
+    runs.fit(recipe, folder / "killed", verbose=0)
+    ours, theirs = (state_of(folder / name) for name in ("killed", "whole"))
+    assert ours[0].keys() == theirs[0].keys()
+    for name, array in theirs[0].items():
+        np.testing.assert_array_equal(ours[0][name], array, err_msg=name)
+    rows = [[{**row, **dict.fromkeys(TIMES)} for row in notes["history"]] for _, notes in (ours, theirs)]
+    np.testing.assert_equal(*rows)
+    assert {name for name in rows[0][0] if name != "epoch"} >= {"loss", "val_loss", recipe.task.best[0]}
+
+
+def state_of(folder):
+    arrays, notes, _ = state.newest(folder)
+    return arrays, notes
+
+
+def _steps(recipe):
+    train, _ = runs.sources_of(recipe)
+    return len(train) // recipe.data.batch_size
+
+
+def _is_saved(recipe, run):
+    """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
+    model, loaded, _ = keras_vit.load_run(run)
+    assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
+    images = np.random.default_rng(0).integers(0, 256, (2, *model.input_shape[1:])).astype("float32")
+    again = keras.models.load_model(run / "model.keras")
+    np.testing.assert_array_equal(np.asarray(again(images)), np.asarray(model(images)))
+    assert (run / "best.keras").exists()
+
+
+def _is_exported_and_evaluated(run):
+    """The exported files give the model's outputs, and all are measured by the task's scores."""
+    for one in results.export(run):
+        assert one.max_abs_diff <= 1e-3 * max(one.range, 1e-3)
+    measured = results.evaluate(run)
+    assert [pathlib.Path(name).name for name in measured] == ["model.keras", "saved_model", "model.tflite"]
+    first = next(iter(measured.values()))
+    assert first and all(np.isfinite(value) for value in first.values())
+    for values in measured.values():
+        assert values.keys() == first.keys()
+        np.testing.assert_allclose(list(values.values()), list(first.values()), atol=0.02)
+    return measured
+
+
+def _is_a_source_of_weights(recipe, run):
+    """A classifier of other classes starts from the run's encoder."""
+    model = keras_vit.from_pretrained(run, num_classes=3, pooling="gap")
+    assert model.output_shape == (None, 3)
+    ours = {v.path: v for v in keras_vit.load_run(run).model.weights}
+    for variable in model.weights:
+        if variable.path.startswith("block_"):
+            np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
+    start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(run)}, name="again")
+    assert keras_vit.from_recipe(start).output_shape == keras_vit.load_run(run).model.output_shape
+
+
+__all__ = ["export", "run_task_test"]

@@ -1,0 +1,64 @@
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import predictions
+from keras_vit.data import pipeline
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Five images, one of which is below, and one file that is no image."""
+    (tmp_path / "pictures" / "deep").mkdir(parents=True)
+    files = [tmp_path / "pictures" / name for name in ("a.png", "b.png", "c.png", "d.png", "deep/a.png")]
+    for seed, file in enumerate(files):
+        keras.utils.save_img(file, np.random.default_rng(seed).integers(0, 256, (30, 22 + seed, 3)), scale=False)
+    for name in ("notes.txt", "._a.png", ".hidden.png"):
+        (tmp_path / "pictures" / name).write_text("no image")
+    return files
+
+
+def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
+    recipe = keras_vit.load_run("mnist").recipe
+    model = keras_vit.from_recipe("mnist", pretrained=True)
+    logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    batches, real = [], predictions.predictor
+    counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
+    monkeypatch.setattr(predictions, "predictor", lambda *given, **more: counted(real(*given, **more)))
+    monkeypatch.setattr(predictions, "IMAGES", 2)
+    found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
+    assert batches == [2, 2, 1]
+    got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    monkeypatch.setattr(predictions, "VALUES", 1)
+    assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
+
+
+def test_folders_are_searched_for_images(run, pictures):
+    assert predictions.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
+    assert predictions.predict(run, [pictures[0].parent]) == predictions.predict(run, pictures)
+    (pictures[0].parent / "none").mkdir()
+    with pytest.raises(ValueError, match="There is no image in the folder '.*none'. Known endings: .jpg"):
+        predictions.image_files([pictures[0].parent / "none"])
+
+
+def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
+    pictures[1].write_text("no image")
+    found = list(predictions.predictions(run, pictures))
+    assert [path for path, *_ in found] == pictures
+    assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
+    assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
+    with pytest.raises(ValueError, match="b.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
+        predictions.predict(run, pictures)
+    with pytest.raises(ValueError, match="`top` must be a positive integer. Received: top=0"):
+        predictions.predict(run, pictures, top=0)
+
+
+def test_masks_need_a_task_with_masks(run, pictures, tmp_path):
+    with pytest.raises(ValueError, match="`to` is for tasks with masks, such as Segment. Received: to='.*masks'"):
+        predictions.predict(run, pictures, to=tmp_path / "masks")
+    assert not (tmp_path / "masks").exists()

@@ -1,0 +1,73 @@
+"""A task of one's own, as a recipe file defines it."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import config, task
+from tests.tasks.harness import run_task_test
+
+TOY = """
+from dataclasses import dataclass
+import keras, numpy as np, keras_vit
+from keras_vit import Data, Optim, Recipe, Task
+
+class Error:
+    def __init__(self): self.errors = []
+    def add(self, examples, outputs):
+        self.errors.append(abs(outputs[:, 0] - examples["images"].mean((1, 2, 3)) / 255))
+        return -self.errors[-1]
+    def result(self): return {"mean_error": float(np.concatenate(self.errors).mean())}
+    def figures(self): return {}
+
+@dataclass(frozen=True, repr=False)
+class Brightness(Task):
+    power: float = 1.0
+    def model(self, **arguments): return keras_vit.vit(**{**arguments, "num_classes": 1})
+    def compiled(self, source): return {"loss": "mse"}
+    def batch(self, examples, augment, seed):
+        return examples["images"], keras.ops.mean(examples["images"], axis=(1, 2, 3))[:, None] / 255
+    def tally(self, keep=False): return Error()
+    def answer(self, output): return {"brightness": float(output[0])}
+
+recipe = Recipe(
+    name="toy", task=Brightness(), model=dict(variant="mu/4", image_size=8, channels=1, depth=2, dropout=0.1),
+    data=Data(source="digits", batch_size=16, limit=32), optim=Optim(epochs=2, ema=0.9),
+)
+"""
+
+
+def test_a_task_in_a_recipe_file_does_everything(tmp_path, monkeypatch):
+    (tmp_path / "toy.py").write_text(TOY)
+    recipe = keras_vit.load_recipe(tmp_path / "toy.py", {"task.power": 2.0})
+    assert recipe.task.power == 2.0 and "task.power" in config.names(recipe)
+    run = run_task_test(recipe, tmp_path, monkeypatch)
+    assert keras_vit.load_run(run).recipe.task == recipe.task
+
+
+def test_an_unknown_task_is_named():
+    with pytest.raises(ValueError, match="The task 'Nothing' is not defined: load the recipe that defines it"):
+        config.from_dict({"name": "x", "model": {}, "task": {"kind": "Nothing"}})
+    assert {"Classify"} <= set(task.tasks())
+
+
+def test_what_a_task_does_not_define_is_named():
+    plain = task.Task()
+    for call, name in ((lambda: plain.model(), "model"), (lambda: plain.tally(), "tally")):
+        with pytest.raises(NotImplementedError, match=f"Task must define `{name}`"):
+            call()
+    with pytest.raises(ValueError, match="Task takes no teacher"):
+        plain.teacher_for(None, keras_vit.vit("mu/4", image_size=8, num_classes=2))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_a_picture_is_the_image_by_default(channels):
+    image = np.random.default_rng(0).uniform(-1, 256, (5, 6, channels))
+    drawn = task.Task().picture(image, None)
+    assert drawn.dtype == "uint8" and drawn.shape == (5, 6, 3)
+    assert task.Task(classes=("a", "b")).answer(np.array([0.25, 0.75])) == {"a": 0.25, "b": 0.75}
+    assert pathlib.Path(task.__file__).name == "task.py"
