@@ -26,8 +26,15 @@ def source(**values):
     return types.SimpleNamespace(mask_counts=counts, mask_values={int(v): "a.png" for v in np.flatnonzero(counts[0])})
 
 
-@pytest.mark.parametrize("head", ["linear", "mask", "dpt"])
-@pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), HYBRID, dict(SMALL, final_norm="after")])
+@pytest.mark.parametrize(
+    "head, more",
+    [
+        ("linear", dict(SMALL, class_token=True, registers=2)),
+        ("mask", dict(SMALL, final_norm="after")),
+        ("dpt", dict(SMALL, class_token=True)),
+        ("dpt", HYBRID),
+    ],
+)
 def test_any_head_learns_on_any_encoder(head, more, tmp_path):
     task = Segment(classes=CLASSES, head=head, head_width=8 if head == "dpt" else None)
     model = task.model(**more)
@@ -35,8 +42,7 @@ def test_any_head_learns_on_any_encoder(head, more, tmp_path):
     encoder = vit(**more, num_classes=0, pooling="none")
     heads = [v.path for v in model.weights if v.path.startswith("head/")]
     assert heads and {v.path for v in model.weights} - set(heads) == {v.path for v in encoder.weights}
-    found = arguments_of(model)
-    assert (found["num_classes"], found["pooling"]) == (3, "none")
+    assert arguments_of(model)["pooling"] == "none"
     model.compile(keras.optimizers.Adam(1e-2), **task.compiled(None), run_eagerly=True)
     x, y = task.batch({"images": IMAGES, "segmentation_masks": np.zeros((2, 32, 48, 1), "uint8")}, None, (0, 0))
     losses = [model.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(2)]
