@@ -88,9 +88,8 @@ def check_recipe(recipe):
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
-    silent = [name for name in ("image_size", "num_classes") if name not in recipe.model]
-    if recipe.model.get("weights") and silent:
-        raise ValueError(f"A recipe with model.weights must set {' and '.join(silent)} too. Received: {recipe.model}")
+    if recipe.model.get("weights") and "image_size" not in recipe.model:
+        raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
     image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
         if pixels is not None and pixels < min(image):

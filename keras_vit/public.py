@@ -53,6 +53,7 @@ from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
+from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.distillation import Distiller as Distiller
 from keras_vit.trained import load_run as load_run

@@ -28,15 +28,17 @@ def sincos_1d(length, width):
     return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(length, width).astype("float32")
 
 
-def sincos_2d(grid, width):
-    """Returns sine-cosine positions of a grid of patches, as in MoCo v3 and big_vision.
+def sincos_2d(grid, width, inclusive=True):
+    """Returns sine-cosine positions of a grid of patches, as in MoCo v3 and big_vision, or as in MAE.
 
     Chen et al. 2021 (arXiv:2104.02057). The four quarters of the channels are
-    `sin x, cos x, sin y, cos y`, with frequencies from 1 down to 1/10000, inclusive.
+    `sin x, cos x, sin y, cos y`, with frequencies from 1 down to 1/10000.
 
     Args:
         grid: `(rows, columns)`.
         width: Number of channels, a multiple of 4 and at least 8.
+        inclusive: Whether the last frequency is 1/10000, as in MoCo v3 and big_vision, or one step above it, as in
+            MAE (He et al. 2021, arXiv:2111.06377).
 
     Returns:
         float32 array, `(rows * columns, width)`, row-major.
@@ -49,7 +51,7 @@ def sincos_2d(grid, width):
             f"The width must be a multiple of 4 and at least 8 for sincos2d positions. Received: width={width}"
         )
     quarter = width // 4
-    frequency = 10000.0 ** -(np.arange(quarter) / (quarter - 1))
+    frequency = 10000.0 ** -(np.arange(quarter) / (quarter - inclusive))
     y, x = np.mgrid[: grid[0], : grid[1]]
     x, y = x.reshape(-1, 1) * frequency, y.reshape(-1, 1) * frequency
     return np.concatenate([np.sin(x), np.cos(x), np.sin(y), np.cos(y)], axis=1).astype("float32")

@@ -81,7 +81,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     found = find(target)
     (model, _, class_names), recipe = found.trained, found.recipe
     folder = pathlib.Path(folder or found.home)
-    more = {"labels": class_names, "overwrite": overwrite}
+    more = {"labels": class_names or None, "overwrite": overwrite}
     planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
     if (quantize or onnx) and not overwrite:
         planned = {path: what for path, what in planned.items() if not path.exists()}

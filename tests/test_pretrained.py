@@ -94,7 +94,7 @@ def test_a_recipe_can_start_from_weights(published, tmp_path):
     model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
     assert model.input_shape == (None, 8, 8, 1)
     np.testing.assert_array_equal(weights(model)["norm/gamma"], weights(published)["norm/gamma"])
-    with pytest.raises(ValueError, match="must set image_size and num_classes"):
+    with pytest.raises(ValueError, match="must set image_size too"):
         keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": {"weights": "x"}}))
 
 

@@ -15,13 +15,14 @@ def test_sincos_1d_by_hand():
         np.testing.assert_allclose(table[n], expected, atol=1e-6)
 
 
-def test_sincos_2d_by_hand():
-    table = resampling.sincos_2d((2, 3), 8)  # frequencies 1 and 1/10000
+@pytest.mark.parametrize("inclusive, last", [(True, 1e-4), (False, 1e-2)])
+def test_sincos_2d_by_hand(inclusive, last):
+    table = resampling.sincos_2d((2, 3), 8, inclusive)  # frequencies 1 and 1/10000, or 1/100
     for y in range(2):
         for x in range(3):
             expected = [
-                *(np.sin(x), np.sin(x / 1e4), np.cos(x), np.cos(x / 1e4)),
-                *(np.sin(y), np.sin(y / 1e4), np.cos(y), np.cos(y / 1e4)),
+                *(np.sin(x), np.sin(x * last), np.cos(x), np.cos(x * last)),
+                *(np.sin(y), np.sin(y * last), np.cos(y), np.cos(y * last)),
             ]
             np.testing.assert_allclose(table[3 * y + x], expected, atol=1e-6)
 

@@ -52,6 +52,7 @@ ROWS = (
 ALIASES = (
     (r"^(vit|deit)\.", ""),
     (r"^layers\.", "encoder.layer."),
+    (r"^decoder\.decoder_encoder\.layer\.", "decoder.decoder_layers."),  # version 5 writes a masked autoencoder's so
     (r"\.attention\.([qkv])_proj\.", lambda m: f".attention.attention.{dict(q='query', k='key', v='value')[m[1]]}."),
     (r"\.attention\.o_proj\.", ".attention.output.dense."),
     (r"\.mlp\.fc1\.", ".intermediate.dense."),

@@ -19,6 +19,7 @@ from keras_vit.plots.predictions import plot_calibration as plot_calibration
 from keras_vit.plots.predictions import plot_confusion as plot_confusion
 from keras_vit.plots.predictions import plot_per_class as plot_per_class
 from keras_vit.plots.predictions import plot_roc as plot_roc
+from keras_vit.plots.reconstruction import plot_reconstruction as plot_reconstruction
 from keras_vit.plots.tokens import plot_depth as plot_depth
 from keras_vit.plots.weights import plot_filters as plot_filters
 from keras_vit.plots.weights import plot_positions as plot_positions

@@ -36,6 +36,10 @@ class Classify(Task):
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
     metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
 
+    def check(self, recipe):
+        if recipe.model.get("weights") and "num_classes" not in recipe.model:
+            raise ValueError(f"A recipe with model.weights must set num_classes too. Received: {recipe.model}")
+
     def on(self, source, arguments=None):
         names = source.class_names
         if arguments is not None and len(names) != arguments["num_classes"]:

@@ -152,6 +152,9 @@ class Segment(Task):
         shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
         return {self.classes[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
+    def mask(self, output, size):
+        return (pixels.predict(output, size) + self.first).astype("uint8")
+
     def picture(self, image, output, example=None):
         drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
         if example is not None and "segmentation_masks" in example:

@@ -144,6 +144,21 @@ def test_bad_folders_are_refused(tmp_path):
         load(tmp_path, "train")
 
 
+def test_without_targets_all_images_are_read(folder):
+    source = sources.load(Data(source=f"folder:{folder}"), "all", ())
+    assert len(source) == 8 and not source.targets and source.class_names == () and source.digests.shape == (8, 16)
+    labelled = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))
+    np.testing.assert_array_equal(labelled.labels, load(folder).labels)
+    assert labelled.fingerprint() == load(folder).fingerprint() != source.fingerprint()
+    picture(folder / "alone.png", 0)
+    flat = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))  # no class folders alone
+    assert len(flat) == 9 and not flat.targets
+    assert len(sources.load(Data(source=f"folder:{folder}"), "cat[:50%]", (), ("labels",))) == 2
+    (folder / "empty" / "inside").mkdir(parents=True)
+    with pytest.raises(ValueError, match="empty' must contain images .*Received: none"):
+        sources.load(Data(source=f"folder:{folder}"), "empty", ())
+
+
 @pytest.mark.skipif("KERAS_VIT_IMAGES" not in os.environ, reason="KERAS_VIT_IMAGES is not set")
 def test_real_photographs():
     source = load(os.environ["KERAS_VIT_IMAGES"], limit=20)

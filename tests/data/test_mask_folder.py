@@ -7,7 +7,7 @@ from PIL import Image
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import inspection, mask_folder, masks, sources  # noqa: E402
+from keras_vit.data import inspection, mask_folder, masks, memory, sources  # noqa: E402
 
 MASKS = ("segmentation_masks",)
 
@@ -108,6 +108,22 @@ def test_unreadable_images_and_masks_may_be_left_out_in_pairs(folder, capsys):
     source = load(folder, bad_images="skip")
     assert sorted(stems(source.images)) == list("0145") and len(source.digests) == 4
     assert "Left out 2 of 6 images" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fault", [b"no image", None])
+def test_a_mask_that_went_bad_is_named(folder, fault, monkeypatch):
+    monkeypatch.setattr(memory, "SHARE", 0)  # files are read when they are needed
+    source, path = load(folder), folder / "masks" / "b" / "3.png"
+    path.write_bytes(fault) if fault else path.unlink()
+    read = source.reader()
+
+    def decode_all():
+        with inspection.named(source):
+            for mask in read(tf.range(6))[MASKS[0]]:
+                masks.decode(mask)
+
+    with pytest.raises(ValueError, match=r"b/3.png' was readable when it was checked, and now is not: "):
+        decode_all()
 
 
 def test_labels_are_not_read_with_masks(folder):

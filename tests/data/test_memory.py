@@ -99,6 +99,45 @@ def test_fingerprints_tell_pixels_labels_names_and_order_apart(paths):
     assert len(found) == 15
 
 
+def test_fingerprints_tell_targets_apart(paths):
+    files = np.array(paths)
+    masks = np.arange(600).reshape(20, 6, 5, 1).astype("uint8")
+    found = [
+        Source(PIXELS, {}).fingerprint(),
+        Source(PIXELS, LABELS).fingerprint(),
+        Source(PIXELS, {"segmentation_masks": masks}).fingerprint(),
+        Source(PIXELS, {"segmentation_masks": masks + 1}).fingerprint(),
+        Source(files, {}, files=True).fingerprint(),
+        Source(files, {"segmentation_masks": files}, files=True).fingerprint(),
+        Source(files, {"segmentation_masks": files[::-1]}, files=True).fingerprint(),
+    ]
+    assert len(set(found)) == 7
+
+
+def test_a_fingerprint_of_labelled_images_stays_what_it_was():
+    # of `data.json` of older runs
+    expected = "454545768158b209e6f6ef97e313d87303bce978b91909764e14c97722ed8a21"
+    assert Source(PIXELS, LABELS, NAMES).fingerprint() == expected
+
+
+def test_values_of_masks_are_those_of_the_part():
+    masks = np.arange(20, dtype="uint8")[:, None, None, None] * np.ones((1, 6, 5, 1), "uint8")
+    source = Source(PIXELS, {"segmentation_masks": masks})
+    assert source.take([5, 3]).mask_values == {3: "mask 1", 5: "mask 0"}
+    assert len(source.mask_values) == 20 and source.mask_counts.sum() == 600
+    assert source.take([5, 3]).mask_values == {3: "mask 1", 5: "mask 0"}  # after they were counted
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_targets_are_read_like_images(share, paths, monkeypatch):
+    monkeypatch.setattr(memory, "SHARE", share)
+    source = Source(np.array(paths), {"segmentation_masks": np.array(paths[::-1]), **LABELS}, NAMES, files=True)
+    items = source.reader()(np.array([0, 19]))
+    contents = [pathlib.Path(paths[i]).read_bytes() for i in (0, 19)]
+    assert items["images"].numpy().tolist() == contents == items["segmentation_masks"].numpy().tolist()[::-1]
+    assert items["labels"].numpy().tolist() == [0, 1] and len(source.paths) == 40
+
+
 def test_channels_and_labels():
     assert Source(PIXELS, LABELS, NAMES).channels == (3,)
     assert Source(np.array(["a"] * 20), LABELS, NAMES, files=True).channels == (1, 3)

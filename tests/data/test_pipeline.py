@@ -15,6 +15,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
+from keras_vit.task import Task  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
@@ -175,3 +176,63 @@ def test_a_file_that_went_bad_is_refused(tmp_path):
     source = Source(source.images, source.targets, source.class_names, files=True)
     with pytest.raises(ValueError, match=r"1.png' was readable when it was checked, and now is not: "):
         list(pipeline.evaluation_arrays(source, RECIPE, SIZE))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Pairs(Task):
+    """Returns images and masks as they are, and random numbers."""
+
+    targets = ("segmentation_masks",)
+
+    def batch(self, examples, augment, seed):
+        noise = tf.random.stateless_uniform(tf.shape(examples["images"])[:1], seed)
+        return {"images": examples["images"], "noise": noise}, examples["segmentation_masks"]
+
+
+MASKED = change(task=Pairs(), augment=dataclasses.replace(ALONE, randaugment=0))
+PLACES = Source(PIXELS, {"segmentation_masks": PIXELS})
+
+
+def test_masks_come_with_their_images_in_every_epoch():
+    recipe = change(task=Pairs(), augment=Augment(crop="padded", crop_padding=2, flip=True))
+    found = batches(recipe, source=Source(PIXELS + 1, {"segmentation_masks": PIXELS + 1}))
+    assert len(found) == 12
+    for x, masks in found:
+        assert masks.dtype == np.uint8 and masks.shape == (5, *SIZE)
+        np.testing.assert_array_equal(np.where(masks == 255, 0, masks), x["images"])
+    assert any((masks == 255).any() for _, masks in found)
+    images, masks = next(pipeline.evaluation_batches(PLACES, recipe, (8, 8, 1)).as_numpy_iterator())
+    np.testing.assert_array_equal(images["images"], masks)
+
+
+def test_masked_batches_can_start_anywhere_and_be_shared():
+    def flat(found):
+        return [(x["images"], x["noise"], masks) for x, masks in found]
+
+    whole = flat(batches(MASKED, source=PLACES))
+    same(whole[6:], flat(batches(MASKED, source=PLACES, first_epoch=1, first_step=2)))
+    assert len({numbers.tobytes() for _, numbers, _ in whole}) == 12
+    six = dataclasses.replace(MASKED, data=Data(batch_size=6))
+    parts = [batches(six, source=PLACES, share=(index, 2)) for index in range(2)]
+    joined = [[np.concatenate([a[0]["images"], b[0]["images"]]), np.concatenate([a[1], b[1]])] for a, b in zip(*parts)]
+    same([(x["images"], masks) for x, masks in batches(six, source=PLACES)], joined)
+    drawn = [x["noise"] for x, _ in pipeline.evaluation_batches(PLACES, MASKED, SIZE).as_numpy_iterator()]
+    np.testing.assert_array_equal(drawn[0], drawn[1])  # a constant seed
+
+
+def test_evaluation_arrays_have_targets_as_they_are():
+    (first, *_), labelled = pipeline.evaluation_arrays(PLACES, MASKED, (8, 2, 1)), pipeline.evaluation_arrays
+    assert first["images"].shape == (5, 8, 2, 1) and first["images"].dtype == np.float32
+    np.testing.assert_array_equal(first["segmentation_masks"], PIXELS[:5])
+    labels = np.concatenate([batch["labels"] for batch in labelled(SOURCE, RECIPE, SIZE)])
+    np.testing.assert_array_equal(labels, SOURCE.labels)
+
+
+def test_masks_of_another_size_than_the_model_are_cut_with_their_images():
+    masks = np.repeat(np.repeat(PIXELS, 2, 1), 2, 2)
+    images = Source(PIXELS.repeat(2, 1).repeat(2, 2), {"segmentation_masks": masks})
+    for recipe in (MASKED, change(task=Pairs(), augment=Augment(crop="inception"))):
+        for x, found in batches(recipe, source=images):
+            assert x["images"].shape == found.shape == (5, *SIZE)
+    for x, found in batches(recipe, source=images):
+        np.testing.assert_allclose(x["images"], found, rtol=1e-6)

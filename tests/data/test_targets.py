@@ -5,8 +5,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.options import Augment, Data  # noqa: E402
-
+from keras_vit.config import Augment, Data  # noqa: E402
 from keras_vit.data import crops, targets  # noqa: E402
 from tests.data.test_masks import png  # noqa: E402
 

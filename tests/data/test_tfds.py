@@ -1,6 +1,7 @@
 import io
 import os
 import tarfile
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data, Optim, Recipe
-from keras_vit.data import memory, pipeline, records, sources, tfds
+from keras_vit.data import masks, memory, pipeline, records, sources, tfds
+from keras_vit.task import Task
 
 
 def test_unprepared_data_without_network_fails_at_once(tmp_path, monkeypatch):
@@ -79,10 +81,111 @@ def test_imagenet_is_prepared_from_the_official_archives(tmp_path, monkeypatch):
         assert len(sources.load(data, "train[:75%]")) == 12
 
 
+MASKS = ("segmentation_masks",)
+
+
+@pytest.fixture
+def pets(tmp_path, monkeypatch):
+    """A data set like oxford_iiit_pet: two labels, images and masks of several sizes, and other features."""
+    import tensorflow_datasets
+    from tensorflow_datasets.core import features
+
+    class TinyPets(tensorflow_datasets.core.GeneratorBasedBuilder, skip_registration=True):
+        VERSION = tensorflow_datasets.core.Version("1.0.0")
+
+        def _info(self):
+            return self.dataset_info_from_configs(
+                features=features.FeaturesDict(
+                    {
+                        "image": features.Image(shape=(None, None, 3)),
+                        "label": features.ClassLabel(names=["a", "b", "c"]),
+                        "species": features.ClassLabel(num_classes=2),
+                        "segmentation_mask": features.Image(shape=(None, None, 1)),
+                        "boxes": features.Sequence(features.BBoxFeature()),
+                        "name": features.Text(),
+                    }
+                )
+            )
+
+        def _split_generators(self, _):
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self):
+            for i in range(9):
+                shape = (6 + i, 8, 1)
+                yield i, {"image": np.full((*shape[:2], 3), 20 * i, "uint8"), "label": i % 3, "species": i % 2,
+                          "segmentation_mask": np.full(shape, i % 4, "uint8"), "boxes": [], "name": str(i)}  # fmt: skip
+
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    TinyPets(data_dir=tmp_path).download_and_prepare()
+    return Data(source="tfds:tiny_pets", batch_size=3)
+
+
+@dataclass(frozen=True, repr=False)
+class Pairs(Task):
+    targets = MASKS
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["segmentation_masks"]
+
+
+@pytest.mark.parametrize("share", [1 / 4, 0])
+def test_masks_are_read_by_the_type_of_their_feature(pets, share, monkeypatch):
+    monkeypatch.setattr(memory, "SHARE", share)
+    source = sources.load(pets, "train", MASKS)
+    assert isinstance(source, memory.Source if share else records.Stream) and len(source) == 9
+    assert tuple(source.targets) == MASKS and source.class_names == ()
+    assert sorted(source.mask_values) == [0, 1, 2, 3] and source.mask_values[0].startswith("mask ")
+    assert source.mask_counts.shape == (9, 256)
+    recipe = Recipe(name="x", model={}, task=Pairs(), data=pets, augment=Augment(flip=True), optim=Optim(epochs=1))
+    dataset = pipeline.training_batches(source, recipe, (5, 4, 3), first_epoch=0)
+    seen = [pair for images, found in dataset.as_numpy_iterator() for pair in zip(images, found)]
+    assert sorted(int(image[0, 0, 0]) // 20 for image, _ in seen) == list(range(9))
+    for image, mask in seen:
+        np.testing.assert_array_equal(mask, np.full((5, 4, 1), image[0, 0, 0] // 20 % 4))
+    raw = [
+        example for batch in pipeline.evaluation_arrays(source, recipe, (5, 4, 3)) for example in zip(*batch.values())
+    ]
+    for image, mask in raw:
+        number = int(image[0, 0, 0]) // 20
+        np.testing.assert_array_equal(masks.pixels(mask), np.full((6 + number, 8), number % 4))
+    everything = sources.load(pets, "train", (), (*MASKS, "labels"))
+    assert set(everything.targets) == {"labels", *MASKS} and everything.class_names == ("a", "b", "c")
+    alone, labelled = (sources.load(pets, "train", targets) for targets in ((), ("labels",)))
+    assert not alone.targets and sorted(labelled.labels) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert len({s.fingerprint() for s in (source, everything, alone, labelled)}) == 4
+
+
+def test_features_are_picked_by_their_type():
+    from tensorflow_datasets.core import features as f
+
+    picture, grey, label = f.Image(shape=(None, None, 3)), f.Image(shape=(4, 4, 1)), f.ClassLabel(num_classes=2)
+    keys = lambda targets, extras=(), **found: tfds.feature_keys(found, "x", targets, extras)  # noqa: E731
+    assert keys(("labels",), photo=picture, kind=label) == {"images": "photo", "labels": "kind"}
+    assert keys(("labels",), image=grey, a=label, label=label) == {"images": "image", "labels": "label"}
+    assert keys(MASKS, a=grey, b=picture) == {"images": "b", "segmentation_masks": "a"}
+    assert keys(MASKS, image=grey, mask=grey, depth=grey) == {"images": "image", "segmentation_masks": "mask"}
+    assert keys((), MASKS, image=grey, text=f.Text()) == {"images": "image"}
+    sixteen = f.Image(shape=(4, 4, 1), dtype=np.uint16)
+    for targets, found, message in (
+        (("labels",), dict(image=grey), "'x' has no labels. It has: image"),
+        (("labels",), dict(image=grey, a=label, b=label), "'x' has no labels. It has: image, a, b"),
+        (MASKS, dict(image=grey, label=label), "'x' has no segmentation masks. It has: image, label"),
+        (MASKS, dict(image=picture, depth=sixteen), "'x' has no segmentation masks"),
+        ((), dict(a=picture, b=picture), "must have an image of one or three channels. Received: 'x' of a, b"),
+        ((), dict(label=label), "must have an image of one or three channels. Received: 'x' of label"),
+        ((), dict(image=sixteen), "Images must be of type uint8. Received: 'x', whose images are of type"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            keys(targets, **found)
+
+
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
 def test_real_mnist():
     source = sources.load(Data(source="tfds:mnist"), "train[55000:]")
     assert source.images.shape == (5000, 28, 28, 1) and source.images.dtype == np.uint8
     assert source.class_names == tuple("0123456789") and set(source.labels) == set(range(10))
+    with pytest.raises(ValueError, match="'mnist' has no segmentation masks. It has: image, label"):
+        sources.load(Data(source="tfds:mnist"), "train", MASKS)
     with pytest.raises(ValueError, match="no split 'validation'. Known: test, train"):
         sources.load(Data(source="tfds:mnist"), "validation")

@@ -1,0 +1,37 @@
+"""Layer-wise decay of the learning rate: the factor of each variable."""
+
+import re
+
+
+def layer_factors(paths, decay):
+    """Returns the factor on the learning rate of each variable, for layer-wise decay.
+
+    The factor is 1 after the last block (final norm, head, your own layers), `decay` in the last block, `decay**2` in
+    the one below, and so on. Stem, patches, positions and everything else before the first block form one more layer.
+    Variables between two blocks count with the lower one. Bao et al. 2022 (BEiT, arXiv:2106.08254), as in MAE's and
+    timm's fine-tuning.
+
+    Args:
+        paths: Weight paths, such as `"block_3/mlp/fc1/kernel"`, in the order of `model.trainable_variables`: the order
+            places layers with other names, such as the stem of another library or your own head.
+        decay: Number in (0, 1].
+    """
+    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))
+    blocks = blocks or list(dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))
+    named = [re.search(r"block_(\d+)$", block) for block in blocks]
+    numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
+    depth = 1 + max(numbers, default=-1)
+    inside = [
+        next((n + 1 for n, block in zip(numbers, blocks) if path.startswith(f"{block}/")), None) for path in paths
+    ]
+    last = max((i for i, level in enumerate(inside) if level), default=-1)
+    levels, level = [], 0
+    for i, (path, own) in enumerate(zip(paths, inside)):
+        level = own or level
+        levels.append(0 if BELOW.match(path) and not own else level if i <= last else depth + 1)
+    return [decay ** (depth + 1 - level) for level in levels]
+
+
+BLOCK = re.compile(r"(.*?)/attention/qkv/")  # a block of any name
+NAMED = re.compile(r"((?:.*?/)?block_\d+)/")
+BELOW = re.compile(r"(?:images|rescale|stem|patches|encoder|norm_pre)/")

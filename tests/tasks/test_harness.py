@@ -1,0 +1,61 @@
+"""The package's tasks, taken through everything that is done with a task."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+from keras_vit import predictions
+from keras_vit.config import Augment, Classify, Data, Optim, Recipe, Segment
+from tests.tasks.harness import run_task_test
+
+SIZES = ((20, 24), (16, 16), (30, 18))
+
+
+@pytest.fixture
+def shapes(tmp_path):
+    """A folder of images of several sizes, with a bright rectangle each, and their masks."""
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        rows, columns = SIZES[i % 3]
+        image, mask = rng.integers(0, 100, (rows, columns, 3), "uint8"), np.zeros((rows, columns), "uint8")
+        top, left = rng.integers(0, 8, 2)
+        image[top : top + 8, left : left + 8], mask[top : top + 8, left : left + 8] = 220, 1
+        for folder, pixels in (("images", image), ("masks", mask)):
+            (tmp_path / "shapes" / folder).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(tmp_path / "shapes" / folder / f"{i}.png")
+    return tmp_path / "shapes"
+
+
+def test_classify(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="digits",
+        task=Classify(label_smoothing=0.1, class_weights=True, metrics=("accuracy", "balanced_accuracy")),
+        model=dict(variant="mu/4", image_size=8, channels=1, num_classes=10, depth=2, dropout=0.1),
+        data=Data(source="digits", batch_size=16, limit=32),
+        augment=Augment(rotation=10.0, mixup=0.2),
+        optim=Optim(ema=0.9),
+    )
+    run_task_test(recipe, tmp_path, monkeypatch, sorted((shapes / "images").iterdir())[:2])
+
+
+def test_segment(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="shapes",
+        task=Segment(classes=("ground", "square"), class_weights=True),
+        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        data=Data(source=f"folder:{shapes}", train="all[:67%]", validation="all[67%:]", test="all[67%:]", batch_size=4),
+        augment=Augment(crop="inception", flip=True, rotation=20.0, jitter=0.2),
+        optim=Optim(ema=0.9),
+    )
+    images = sorted((shapes / "images").iterdir())
+    run = run_task_test(recipe, tmp_path, monkeypatch, images)
+    predictions.predict(run, images[:3], to=tmp_path / "predicted")
+    for i, path in enumerate(images[:3]):
+        with Image.open(tmp_path / "predicted" / path.name) as mask, Image.open(path) as image:
+            assert mask.size == image.size and mask.mode == "L" and set(np.unique(mask)) <= {0, 1}, i
+    with pytest.raises(FileExistsError, match="exists. Choose another folder"):
+        predictions.predict(run, images[:3], to=tmp_path / "predicted")
+    with pytest.raises(ValueError, match="Received: two of '0.png'"):
+        predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
