@@ -50,8 +50,8 @@ class Segment(Task):
         count = len(self.classes)
         if not 2 <= count <= MOST:
             raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
-        if self.first + count > 256:
-            raise ValueError(f"Masks must have values up to 255. Received: {count} classes from first={self.first}")
+        if self.first + count > pixels.VOID:
+            raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
         if self.void is not None and self.first <= self.void < self.first + count:
             raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
         if self.head == "mask" and count < 3:
