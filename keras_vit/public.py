@@ -56,6 +56,8 @@ from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.distillation import Distiller as Distiller
+from keras_vit.tasks.masked import MaskedAutoencoder as MaskedAutoencoder
+from keras_vit.tasks.masked import MaskedLoss as MaskedLoss
 from keras_vit.trained import load_run as load_run
 from keras_vit.training.finetuning import add_lora as add_lora
 from keras_vit.training.finetuning import freeze as freeze

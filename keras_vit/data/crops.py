@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_vit.data.decoding import decode
+from keras_vit.data.decoding import decode, opened
 from keras_vit.data.targets import KINDS
 
 CUTS = ("inception", "resized")
@@ -34,33 +34,23 @@ class Cut(NamedTuple):
     flip: Any = None  # whether the result is mirrored, a bool tensor; None: no
 
 
-def training_image(item, size, data, settings, numbers):
-    """Returns one image for training, float32 of `size`, 0..255.
+def training_example(items, size, data, settings, numbers):
+    """Cuts one image for training, and what else has a place in it in the same place.
 
     Args:
-        item: A scalar string, an encoded image; or a uint8 tensor `(height, width, channels)`.
+        items: Dictionary of `"images"`, a scalar string (an encoded image) or a uint8 tensor `(height, width,
+            channels)`; and items of `targets.KINDS` that have a `cut`.
         size: `(height, width, channels)`.
         data: A `keras_vit.config.Data`.
         settings: A `keras_vit.config.Augment`.
         numbers: Four numbers in [0, 1), which determine the crop and whether it is flipped.
-    """
-    return training_example({"images": item}, size, data, settings, numbers)["images"]
 
-
-def evaluation_image(item, size, data):
-    """Returns one image for evaluation, float32 of `size`, 0..255; arguments as in `training_image`."""
-    return evaluation_example({"images": item}, size, data)["images"]
-
-
-def training_example(items, size, data, settings, numbers):
-    """Returns the image of `training_image`, and what else has a place in it, cut out in the same place.
-
-    Args:
-        items: Dictionary of an `"images"` item and items of `targets.KINDS` that have a `cut`.
+    Returns:
+        Dictionary like `items`; the image is float32 of `size`, 0..255.
     """
     item, channels = items["images"], size[2]
     if settings.crop == "inception":
-        shape, box = _opened(item, channels)
+        shape, box = opened(item, channels)
         cut = draw_cut(shape, size, settings, numbers)
         image = _quick_resize(_flip(box(cut.start, cut.extent), cut.flip), size[:2], data.antialias)
     else:
@@ -70,15 +60,20 @@ def training_example(items, size, data, settings, numbers):
     return _with_image(items, image, cut, size)
 
 
+def evaluation_image(item, size, data):
+    """Returns one image for evaluation; item and result as in `training_example`."""
+    return evaluation_example({"images": item}, size, data)["images"]
+
+
 def evaluation_example(items, size, data):
-    """Returns the image of `evaluation_image`, and what else has a place in it; arguments as in `training_example`."""
+    """Cuts one image for evaluation, and what else has a place in it, like `training_example`."""
     image = decode(items["images"], size[2])
     cut = centre_cut(tf.shape(image)[:2], size, data)
     return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
 
 
 def draw_cut(shape, size, settings, numbers):
-    """Returns the `Cut` of one image for training, by its `(height, width)`; other arguments as in `training_image`."""
+    """Returns the `Cut` of one image for training, by its `(height, width)`."""
     if settings.crop == "inception":
         cut = Cut(shape, *_random_box(shape, settings.crop_area, numbers), size[:2])
     elif settings.crop == "resized":
@@ -155,29 +150,3 @@ def _random_box(shape, area, numbers):
         use_image_if_no_bounding_boxes=True,
     )
     return start[:2], extent[:2]
-
-
-def _opened(item, channels):
-    """Returns an image's `(height, width)`, and a function from a box's start and extent to its pixels.
-
-    Of a JPEG only the header is read at first, and only the box is decoded.
-    """
-
-    def box_of(pixels, start, extent):
-        return pixels[start[0] : start[0] + extent[0], start[1] : start[1] + extent[1]]
-
-    def box_of_jpeg(start, extent):
-        image = tf.image.decode_and_crop_jpeg(item, tf.concat([start, extent], 0), channels=3)
-        return tf.image.rgb_to_grayscale(image) if channels == 1 else image
-
-    def box(start, extent):
-        image = tf.cond(is_jpeg, lambda: box_of_jpeg(start, extent), lambda: box_of(pixels, start, extent))
-        image.set_shape((None, None, channels))
-        return image
-
-    if item.dtype != tf.string:
-        return tf.shape(item)[:2], lambda start, extent: box_of(item, start, extent)
-    is_jpeg = tf.io.is_jpeg(item)
-    pixels = tf.cond(is_jpeg, lambda: tf.zeros((0, 0, channels), "uint8"), lambda: decode(item, channels))
-    shape = tf.cond(is_jpeg, lambda: tf.image.extract_jpeg_shape(item)[:2], lambda: tf.shape(pixels)[:2])
-    return shape, box

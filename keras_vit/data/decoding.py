@@ -25,6 +25,32 @@ def decode(item, channels):
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
 
 
+def opened(item, channels):
+    """Returns an image's `(height, width)`, and a function from a box's start and extent to its pixels.
+
+    Of a JPEG only the header is read at first, and only the box is decoded.
+    """
+
+    def box_of(pixels, start, extent):
+        return pixels[start[0] : start[0] + extent[0], start[1] : start[1] + extent[1]]
+
+    def box_of_jpeg(start, extent):
+        image = tf.image.decode_and_crop_jpeg(item, tf.concat([start, extent], 0), channels=3)
+        return tf.image.rgb_to_grayscale(image) if channels == 1 else image
+
+    def box(start, extent):
+        image = tf.cond(is_jpeg, lambda: box_of_jpeg(start, extent), lambda: box_of(pixels, start, extent))
+        image.set_shape((None, None, channels))
+        return image
+
+    if item.dtype != tf.string:
+        return tf.shape(item)[:2], lambda start, extent: box_of(item, start, extent)
+    is_jpeg = tf.io.is_jpeg(item)
+    pixels = tf.cond(is_jpeg, lambda: tf.zeros((0, 0, channels), "uint8"), lambda: decode(item, channels))
+    shape = tf.cond(is_jpeg, lambda: tf.image.extract_jpeg_shape(item)[:2], lambda: tf.shape(pixels)[:2])
+    return shape, box
+
+
 def error_reason(error):
     """Returns the first line of a TensorFlow error, without the names of operations."""
     return str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines()[0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.data import folder, tfds
+from keras_vit.data.arrays import from_arrays as from_arrays
 from keras_vit.data.folder import IMAGE_ENDINGS as IMAGE_ENDINGS
 from keras_vit.data.memory import Source, lacks
 
@@ -58,32 +59,6 @@ def digits(_, split, data, targets, extras):
     return Source(images, {"labels": labels.astype("int32")}, tuple("0123456789")).part(split, "all")
 
 
-def from_arrays(arrays, targets, shape, class_names=()):
-    """Returns the source of the caller's own arrays.
-
-    Args:
-        arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
-            channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
-            without a last axis of 1, integers from 0 to 255.
-        targets: Their names, of `targets.KINDS`.
-        shape: `(height, width, channels)` that the model takes.
-        class_names: Names of the classes of labels.
-
-    Raises:
-        ValueError: If there are more or fewer arrays, or one has another shape, type or range.
-    """
-    if not targets and not isinstance(arrays, (tuple, list)):
-        arrays = (arrays,)
-    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
-        known = ", ".join(["images", *(name.replace("_", " ") for name in targets)])
-        wanted = {0: "images", 1: f"a pair ({known})"}.get(len(targets), f"({known})")
-        kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
-        raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
-    images = checks.pixels(arrays[0], shape)
-    made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
-    return Source(images, made, tuple(class_names))
-
-
 def check_channels(source, shape):
     """Returns the source. Raises ValueError unless a model of that image shape can take its images."""
     if shape[-1] not in source.channels:
@@ -101,28 +76,8 @@ def same_classes(first, second):
         )
 
 
-def _labels(values, images, class_names):
-    return checks.class_indices(values, len(class_names), len(images)).astype("int32")
-
-
-def _masks(values, images, _):
-    values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
-    if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
-        raise ValueError(
-            f"Segmentation masks must be integers of the shape {images.shape[:3]}, as the images. "
-            f"Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    if values.size and not 0 <= values.min() <= values.max() <= 255:
-        raise ValueError(
-            f"Segmentation masks must be class indices from 0 to 255. Received: {values.min()} to {values.max()}"
-        )
-    return values.astype("uint8")
-
-
 def _is_path(text):
     return "/" in text or os.sep in text or text.startswith(("~", ".")) or os.path.isdir(text)
 
 
-OF_ARRAY = {"labels": _labels, "segmentation_masks": _masks}
 READERS = {"digits": digits, "tfds": tfds.read, "folder": folder.read}

@@ -30,8 +30,12 @@ def pillow(pixels, height, width, method="bilinear"):
     return np.asarray(image).astype("float32")
 
 
+def training_image(item, *arguments):
+    return crops.training_example({"images": item}, *arguments)["images"]
+
+
 def inception_box(item, channels, area, numbers):
-    shape, box = crops._opened(item, channels)
+    shape, box = decoding.opened(item, channels)
     cut = crops.draw_cut(shape, (8, 8, channels), Augment(crop="inception", crop_area=area), numbers)
     return box(cut.start, cut.extent)
 
@@ -46,7 +50,7 @@ def boxes(crop, size=(90, 120, 3), count=400, **settings):
         if crop == "inception":
             cut = inception_box(tf.constant(PLACES), 3, settings.crop_area, numbers)
         else:
-            cut = crops.training_image(tf.constant(PLACES), size, Data(), settings, numbers)
+            cut = training_image(tf.constant(PLACES), size, Data(), settings, numbers)
         return tf.concat([cut[0, 0, :2], cut[-1, -1, :2]], 0)
 
     found = tf.data.Dataset.from_tensor_slices(numbers).map(ends).batch(count).get_single_element().numpy()
@@ -122,13 +126,13 @@ def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling
 @pytest.mark.parametrize("channels", [1, 3])
 def test_every_kind_of_file_is_cut(crop, kind, mode, channels):
     settings, size = Augment(crop=crop, crop_resize=40), (32, 24, channels)
-    image = crops.training_image(encoded(kind=kind, mode=mode), size, Data(), settings, tf.fill([4], 0.3)).numpy()
+    image = training_image(encoded(kind=kind, mode=mode), size, Data(), settings, tf.fill([4], 0.3)).numpy()
     assert image.shape == size and image.dtype == np.float32 and image.min() >= 0 and image.max() <= 255
     assert image.std() > 5
 
 
 def test_without_a_crop_training_sees_the_whole_image():
-    image = crops.training_image(encoded(), (24, 24, 3), Data(), Augment(), tf.zeros(4)).numpy()
+    image = training_image(encoded(), (24, 24, 3), Data(), Augment(), tf.zeros(4)).numpy()
     np.testing.assert_allclose(image, pillow(PICTURE, 24, 24), atol=1.01)
 
 
@@ -147,7 +151,7 @@ def test_cuts_are_shrunk_by_area_and_enlarged_bilinearly():
 def test_cuts_are_flipped_by_their_last_number(crop):
     settings = Augment(crop=crop, crop_resize=40, flip=True)
     flipped, kept = (
-        crops.training_image(encoded(), (32, 32, 3), Data(), settings, tf.constant([0.4, 0.7, 0.0, last])).numpy()
+        training_image(encoded(), (32, 32, 3), Data(), settings, tf.constant([0.4, 0.7, 0.0, last])).numpy()
         for last in (0.49, 0.5)
     )
     np.testing.assert_allclose(flipped[:, ::-1], kept, atol=1e-3)
@@ -162,10 +166,10 @@ def test_a_resized_crop_lies_inside_and_everywhere():
 
 def test_a_resized_crop_is_cut_out_of_the_shrunk_image():
     settings = Augment(crop="resized", crop_resize=45)  # half: "area" is the mean of four pixels
-    image = crops.training_image(tf.constant(PICTURE), (45, 20, 3), Data(), Augment(), tf.zeros(4))
+    image = training_image(tf.constant(PICTURE), (45, 20, 3), Data(), Augment(), tf.zeros(4))
     assert image.shape == (45, 20, 3)
     half = PICTURE.reshape(45, 2, 60, 2, 3).mean(axis=(1, 3))
-    image = crops.training_image(tf.constant(PICTURE), (45, 45, 3), Data(), settings, tf.fill([4], 0.99)).numpy()
+    image = training_image(tf.constant(PICTURE), (45, 45, 3), Data(), settings, tf.fill([4], 0.99)).numpy()
     np.testing.assert_allclose(image, half[:, 15:], atol=1e-3)
 
 
@@ -174,7 +178,7 @@ def test_real_photographs_are_cut_as_the_whole_ones_would_be():
     for path in sorted(pathlib.Path(os.environ["KERAS_VIT_IMAGES"]).rglob("*.JPEG"))[:10]:
         jpeg, numbers = tf.io.read_file(str(path)), tf.constant(RNG.random(4), "float32")
         cut, reference = (
-            crops.training_image(item, (64, 64, 3), Data(), INCEPTION, numbers).numpy()
+            training_image(item, (64, 64, 3), Data(), INCEPTION, numbers).numpy()
             for item in (jpeg, decoding.decode(jpeg, 3))
         )
         assert np.abs(cut - reference).mean() < 0.5 and np.abs(cut - reference)[2:-2, 2:-2].max() < 4

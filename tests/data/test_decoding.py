@@ -3,7 +3,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.data.decoding import decode, error_reason  # noqa: E402
+from keras_vit.data.decoding import decode, error_reason, opened  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 
@@ -34,3 +34,16 @@ def test_an_error_is_one_line_without_operations():
         decode(tf.constant(b"no image"), 3)
     reason = error_reason(raised.value)
     assert reason.startswith("Unknown image file format") and "\n" not in reason and "[Op" not in reason
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("kind", ["png", "jpeg", "pixels"])
+def test_a_box_is_what_is_cut_out_of_the_whole(kind, channels):
+    pixels = np.arange(40 * 50 * 3).reshape(40, 50, 3).astype("uint8") // 9
+    item = {"png": tf.io.encode_png, "jpeg": tf.io.encode_jpeg, "pixels": lambda p: tf.constant(p[..., :channels])}
+    item = item[kind](pixels)
+    shape, box = opened(item, channels)
+    assert shape.numpy().tolist() == [40, 50]
+    whole, cut = decode(item, channels).numpy(), box((8, 16), (16, 24)).numpy()
+    assert cut.shape == (16, 24, channels) and cut.dtype == np.uint8
+    np.testing.assert_allclose(cut[2:-2, 2:-2].astype(int), whole[10:22, 18:38], atol=0 if kind != "jpeg" else 4)

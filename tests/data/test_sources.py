@@ -60,30 +60,6 @@ def test_splits_have_the_same_classes_and_their_own_fingerprint():
         sources.same_classes("ab", "ba")
 
 
-def test_arrays_are_checked():
-    images = np.zeros((3, 4, 4, 1), "uint8")
-    read = lambda *arrays, targets=("labels",): sources.from_arrays(arrays, targets, (4, 4, 1), tuple("abc"))  # noqa: E731
-    source = read(images, [0, 1, 2])
-    assert source.class_names == tuple("abc") and source.labels.dtype == np.int32 and len(source) == 3
-    masks = read(images, images[..., 0], targets=("segmentation_masks",))
-    assert masks.targets["segmentation_masks"].shape == (3, 4, 4, 1) and masks.mask_values == {0: "mask 0"}
-    assert not read(images, targets=()).targets and not sources.from_arrays(images, (), (4, 4, 1)).targets
-    for arrays, message in (
-        ((images, [0, 1, 3]), "1 outside"),
-        ((np.zeros((3, 8, 8, 1)), [0, 1, 2]), r"shape=\(3, 8, 8, 1\)"),
-        ((images, [0, 1]), "Received: 3 images and 2 labels"),
-        ((images,), r"must be a pair \(images, labels\). Received: tuple of 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            read(*arrays)
-    for wrong, message in ((images[:2], r"\(2, 4, 4, 1\)"), (images / 2, "float64"), (images + 256.0 > 0, "bool"),
-                           (images.astype(int) + 256, "0 to 255. Received: 256 to 256")):  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            read(images, wrong, targets=("segmentation_masks",))
-    with pytest.raises(ValueError, match="must be images. Received: tuple of 2"):
-        sources.from_arrays((images, images), (), (4, 4, 1))
-
-
 def test_channels_that_do_not_fit_the_model_are_refused():
     source = sources.from_arrays((np.zeros((3, 4, 4, 1), "uint8"), [0, 1, 2]), ("labels",), (4, 4, 1), tuple("abc"))
     assert sources.check_channels(source, (8, 8, 1)) is source  # another size is resized, as recipes say
