@@ -114,8 +114,10 @@ def test_data_must_have_the_values_of_the_classes():
 def test_class_weights_balance_the_classes():
     weights = class_weights(source(v1=60, v2=30, v3=10, v9=500), 1, 3)
     np.testing.assert_allclose(weights, [100 / 180, 100 / 90, 100 / 30])
-    task = Segment(classes=CLASSES, first=1, class_weights=True)
-    np.testing.assert_allclose(task.compiled(source(v1=60, v2=30, v3=10))["loss"].class_weights, weights)
+    task = Segment(classes=CLASSES, first=1, class_weights=True, dice=0.5)
+    loss = task.compiled(source(v1=60, v2=30, v3=10))["loss"]
+    np.testing.assert_allclose(loss.class_weights, weights)
+    assert loss.dice == 0.5
 
 
 def test_answers_are_shares_and_pictures_are_painted():
