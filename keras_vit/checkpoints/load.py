@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import warnings
 from typing import Any
 
@@ -80,6 +81,7 @@ def load_weights(
         form, names, stated, evaluation, origins = description
         if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
             raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
+        _check_head(model, checkpoint, description, own, options)
         for name in ("mean", "std"):
             stated[name] = adapt.statistics(stated[name], own["channels"])
         class_position = stated.get("class_position")
@@ -169,6 +171,18 @@ def from_checkpoint(
         _fill(model, checkpoint, steps)
     _warn_of_assumptions(source, arguments, origins)
     return model
+
+
+def _check_head(model, checkpoint, description, own, options):
+    """Raises ValueError if a classifier's head would be loaded into a model for something else, or the other way."""
+    ours = any(variable.path.startswith("head/") for variable in model.weights)
+    theirs = any(re.match(description.form.head_names, name) for name in description.names)
+    differ = bool(own["num_classes"]) != bool(description.arguments["num_classes"])
+    if ours and theirs and differ and options.head == "require":
+        raise ValueError(
+            f"{str(checkpoint.path)!r} has a head for another task than {model.name!r}. Pass head='new' to load all but "
+            "the head."
+        )
 
 
 def _metadata(source, checkpoint, description, num_classes, options):

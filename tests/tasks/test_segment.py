@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import add_lora, freeze, vit
+from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment, class_weights
@@ -93,6 +93,20 @@ def test_weights_of_a_classifier_leave_its_head_and_pooling(tmp_path):
     want = np.asarray(classifier.get_layer("block_0").weights[2])
     np.testing.assert_array_equal(np.asarray(model.get_layer("block_0").weights[2]), want)
     assert model.output_shape == (None, 32, 48, 3) and not np.asarray(model.get_layer("head").kernel).any()
+
+
+def test_heads_of_other_tasks_are_refused(tmp_path):
+    classifier = vit("mu/8", image_size=(32, 48), num_classes=3, pooling="gap")
+    segmenter = Segment(classes=CLASSES).model(variant="mu/8", image_size=(32, 48))
+    for one, other in ((classifier, segmenter), (segmenter, classifier)):
+        one.get_layer("head").kernel.assign(np.ones((32, 3)))  # of one shape in both
+        one.save(tmp_path / "model.keras")
+        other.get_layer("head").kernel.assign(np.zeros((32, 3)))
+        with pytest.raises(ValueError, match="has a head for another task .* Pass head='new'"):
+            load_weights(other, tmp_path / "model.keras")
+        load_weights(other, tmp_path / "model.keras", head="new")
+        assert not np.asarray(other.get_layer("head").kernel).any()
+    assert from_checkpoint(tmp_path / "model.keras").output_shape == (None, 32)  # the encoder alone
 
 
 def test_values_outside_the_classes_are_void():
