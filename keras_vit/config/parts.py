@@ -34,7 +34,7 @@ class Data(Checked):
 class Augment(Checked):
     """Random augmentation of training images, in the order below. 0 turns an option off."""
 
-    crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.crops`
+    crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.cuts`
     crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
     crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
     crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop
