@@ -97,7 +97,7 @@ def evaluation_arrays(source, recipe, size):
     Yields:
         Dictionaries of NumPy arrays: `"images"`, float32 `(batch, height, width, channels)`, 0..255; `"labels"`,
         integers; `"segmentation_masks"`, at their own size, PNG bytes or uint8 `(batch, rows, columns, 1)`: see
-        `masks.pixels`.
+        `images.mask_pixels`.
 
     Raises:
         ValueError: If a file can no longer be read, with its name.
