@@ -3,7 +3,7 @@
 import zipfile
 
 from keras_vit import files
-from keras_vit.training import finetuning
+from keras_vit.training import finetuning, rundir
 from keras_vit.training.ema import averaged
 
 
@@ -30,3 +30,15 @@ def save_trained(learner, model, path, writes=True):
                     new.writestr(name, old.read(name))
         finally:
             plain.unlink(missing_ok=True)
+
+
+def save_final(run):
+    """Writes `model.keras` of a run if it is missing, and returns the model with all its weights in every process."""
+    path = run.folder / rundir.MODEL
+    missing = run.place.writes and not path.exists()
+    if run.place.agree([int(missing)]) == [1]:
+        save_trained(run.model, run.model, path, run.place.writes)
+    if run.place.processes == 1:
+        return run.model
+    # Its weights may be sharded over the processes.
+    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))
