@@ -94,6 +94,7 @@ class Optim(Checked):
     freeze: int | Literal["all"] | None = None  # blocks frozen, with all before them; "all": train the head only
     lora: int | None = number(None, low=1)  # rank of LoRA on attention; trains LoRA and the head only
     remat: bool = False  # gradient checkpointing of blocks: less memory, more time
+    xla: bool = True  # compile the step with XLA; on a CPU, convolutions of large images are faster without
 
 
 @dataclass(frozen=True, repr=False)

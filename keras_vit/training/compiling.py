@@ -9,7 +9,7 @@ def compile_run(run):
     """Returns the compiled model to fit: the task's learner around the run's model, or the model itself."""
     learner = run.task.learner(prepare(run.model, run.recipe.optim), run.teacher)
     losses = run.task.compiled(run.train)
-    return compile_model(learner, run.recipe.optim, run.steps, losses, run.place.jit_compile)
+    return compile_model(learner, run.recipe.optim, run.steps, losses, run.place.jit_compile and run.recipe.optim.xla)
 
 
 def prepare(model, optim):

@@ -130,5 +130,5 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             )
             keep.restore()  # `fit` leaves the EMA weights in the model: back to the trained ones
     # The returned model has the EMA weights, if there are any.
-    learner.optimizer.finalize_variable_values(run.model.trainable_variables)
+    learner.optimizer.finalize_variable_values(learner.trainable_variables)
     return history.read(run.folder)
