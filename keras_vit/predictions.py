@@ -10,7 +10,7 @@ from keras_vit import checks
 from keras_vit.files import replacing
 from keras_vit.images import encoded, opened
 from keras_vit.task import Task
-from keras_vit.trained import find, predictor, read
+from keras_vit.trained import find, read
 from keras_vit.training.devices import need_tensorflow
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
@@ -58,7 +58,7 @@ def predictions(target, files, top=3, to=None):
     found = find(target)
     model, task = found.trained.model, found.task
     masks = {} if to is None else _mask_files(task, files, pathlib.Path(to))
-    run = predictor(model, eager=True)
+    run = found.viewer()
     count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
         images, errors = {}, {}

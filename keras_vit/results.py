@@ -10,6 +10,7 @@ from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
+from keras_vit.task import Task
 from keras_vit.trained import Found, find, predictor, read
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
@@ -116,7 +117,8 @@ def explain(target, files=(), folder=None):
     Args:
         target: As in `load_run`.
         files: Image files; the first eight images of the test split if empty.
-        folder: Where to write `attention.png` and `curves.png`; as in `export` if `None`.
+        folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
+            in `export` if `None`.
 
     Returns:
         The paths of the pictures.
@@ -129,12 +131,16 @@ def explain(target, files=(), folder=None):
     from keras_vit import plots
     from keras_vit.training import history
 
-    titles = [_title(found.task.answer(output)) for output in predictor(model, eager=True)(images)]
+    outputs = found.viewer()(images)
+    titles = [_title(found.task.answer(output)) for output in outputs]
     folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"attention.png": plots.plot_attention(model, images, titles)}
     if found.run and (found.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(found.run))
+    if type(found.task).picture is not Task.picture:
+        pictures = [found.task.picture(*pair) for pair in zip(images, outputs)]
+        figures["pictures.png"] = plots.plot_pictures(pictures, titles)
     for name, figure in figures.items():
         figure.savefig(folder / name)
     return [folder / name for name in figures]

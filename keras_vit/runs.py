@@ -58,7 +58,7 @@ def fit(
         workdir: Directory of the run; `runs/NAME` if `None`. It gets `recipe.json`, `data.json` (identifies the data),
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
             training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
-            the last epoch.
+            the last epoch, and `learner.keras` if the task fits more than that.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
         validation: Likewise.

@@ -1,5 +1,6 @@
 """What a model is trained for. One subclass knows what a target is; nothing else does."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -112,6 +113,14 @@ class Task(Checked):
     def tally(self, keep: bool = False) -> Tally:
         """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
         raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
+
+    def viewer(self, learner: keras.Model) -> Callable | None:
+        """Returns the function from images to what `answer`, `caption` and `picture` take, if not the model's outputs.
+
+        Args:
+            learner: What was fitted, with its own weights, such as a decoder's.
+        """
+        return None
 
     def answer(self, output: np.ndarray) -> dict[str, float]:
         """Returns what the output says of one image, most likely first."""

@@ -38,6 +38,12 @@ class Found(NamedTuple):
         """The recipe's task, with its classes."""
         return dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
 
+    def viewer(self):
+        """Returns the function from images to what the task answers and draws: its outputs, or its learner's."""
+        path = self.run and self.run / rundir.LEARNER
+        own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
+        return own or predictor(self.trained.model, eager=True)
+
     @property
     def alone(self):
         """Whether it is a file outside a run directory."""

@@ -11,7 +11,7 @@ from keras_vit.config import Augment, Data, Optim, Recipe, Segment
 
 recipe = Recipe(
     name="nuclei",
-    task=Segment(classes=("background", "nucleus"), head="dpt", head_width=24),
+    task=Segment(classes=("background", "nucleus"), head="dpt", head_width=24, dice=0.5),
     model=dict(variant=None, stem=((16, 2), (32, 1)),  # (filters, stride): DPT's head reads this fine map too
                patch_size=8, width=96, depth=4, num_heads=4, mlp_dim=192, image_size=256, position="sincos2d",
                pooling="none"),

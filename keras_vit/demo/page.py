@@ -27,7 +27,7 @@ def page(target):
     found = trained.find(target)
     (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
     methods = {name: METHODS[name] for name in METHODS if name != "relevance" or has_classes(model)}
-    run = trained.predictor(model, eager=True)
+    run = found.viewer()
     size, source = model.input_shape[1:], recipe.data.source
     if size[2] not in (1, 3):
         raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[2]}")

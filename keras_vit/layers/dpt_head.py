@@ -25,7 +25,8 @@ class DPTHead(keras.layers.Layer):
         neck: Channels that each map is projected to; `None` for an eighth, a quarter, ... and all of its channels, as
             in DPT-Base.
         batch_norm: Whether batch normalisation follows the residual convolutions and the head's first one.
-        dropout: Dropout rate before the classifier.
+        dropout: Dropout rate before the classifier; 0.1 in the authors' code. On a CPU, XLA draws that many random
+            numbers so slowly that a step can take several times as long.
 
     Call arguments:
         maps: List of feature maps, or one map.
@@ -54,7 +55,7 @@ class DPTHead(keras.layers.Layer):
         factors: Sequence[float | None] = (4, 2, 1, 0.5),
         neck: Sequence[int] | None = None,
         batch_norm: bool = True,
-        dropout: float = 0.1,
+        dropout: float = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)

@@ -114,12 +114,14 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
     """
     matrix, texts = _square(matrix, class_names)
     right = np.diag(matrix)
-    found = right / np.maximum(matrix.sum(0) + matrix.sum(1) - right, 1)
+    union = matrix.sum(0) + matrix.sum(1) - right
+    found = right / np.maximum(union, 1)
+    mean = found[union > 0].mean() if matrix.any() else 0.0  # as the score: without classes that are nowhere
     order = np.argsort(-found, kind="stable")
     figure = canvas.figure(6.4, 0.9 + 0.26 * len(texts))
     axis = figure.subplots()
     axis.barh([texts[i] for i in order], found[order], color=canvas.COLOURS[0])
-    axis.axvline(found.mean(), color=canvas.COLOURS[1], linestyle="--", label=f"mean {found.mean():.3f}")
+    axis.axvline(mean, color=canvas.COLOURS[1], linestyle="--", label=f"mean {mean:.3f}")
     axis.set(xlim=(0, 1), xlabel="intersection over union")
     axis.legend(frameon=False, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)

@@ -74,6 +74,7 @@ def gather(target, arrays=None, most=10_000):
     some, size, run = source.take(slice(most)), model.input_shape[1:], trained.predictor(model)
     tally, scores = evaluation.tally_of(run, task, recipe, some, size, keep=True)
     best, worst = _extremes(scores)
+    view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})
     images = np.stack([chosen[i]["images"] for i in range(placed)])
@@ -92,8 +93,8 @@ def gather(target, arrays=None, most=10_000):
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
-            "Worst": [_example(task, run, chosen[i]) for i in worst],
-            "Best": [_example(task, run, chosen[i]) for i in best],
+            heading: [_example(task, view, chosen[i]) for i in indices]
+            for heading, indices in {"Worst": worst, "Best": best, "First": first}.items()
         },
         points=explain.project(explain.embed(model, images), "tsne") if mapped else np.empty((0, 2)),
         labels=labels,
@@ -129,8 +130,8 @@ def _examples(source, recipe, size, indices):
     return found
 
 
-def _example(task, run, example):
-    output = run(example["images"][None])[0]
+def _example(task, view, example):
+    output = view(example["images"][None])[0]
     return Example(example["images"], task.picture(example["images"], output, example), task.caption(output, example))
 
 

@@ -13,19 +13,25 @@ VOID = 255  # also where an augmented mask has no pixel
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PixelLoss(keras.losses.Loss):
-    """Softmax cross-entropy of an image's pixels: the mean over those that are not void.
+    """Softmax cross-entropy of an image's pixels: the mean over those that are not void. Optionally with a Dice loss.
+
+    The Dice loss of a class is `1 - (2 * sum(p * t) + 1) / (sum(p) + sum(t) + 1)`, where `p` is a pixel's probability
+    and `t` is 1 in the class and 0 elsewhere; it is averaged over the classes. Milletari et al. 2016 (V-Net,
+    arXiv:1606.04797), section 3, without the squares.
 
     Args:
-        class_weights: Factor on the loss of a pixel, one per class; `None` for 1.
+        class_weights: Factor on the cross-entropy of a pixel, one per class; `None` for 1.
+        dice: Share of the Dice loss in the sum, 0 to 1.
 
     Call arguments:
         y_true: Masks, `(batch, height, width)` or `(batch, height, width, 1)`, class indices.
         y_pred: Logits, `(batch, height, width, classes)`.
     """
 
-    def __init__(self, class_weights=None, name="loss", **kwargs):
+    def __init__(self, class_weights=None, dice=0.0, name="loss", **kwargs):
         super().__init__(name=name, **kwargs)
         self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
+        self.dice = dice
 
     def call(self, y_true, y_pred):
         labels, valid = _flat(y_true, y_pred)  # (batch, pixels)
@@ -34,10 +40,16 @@ class PixelLoss(keras.losses.Loss):
         if self.class_weights is not None:
             loss = loss * ops.take(ops.convert_to_tensor(self.class_weights, loss.dtype), labels)
         valid = ops.cast(valid, loss.dtype)
-        return ops.sum(loss * valid, axis=1) / ops.maximum(ops.sum(valid, axis=1), 1)  # (batch,)
+        loss = ops.sum(loss * valid, axis=1) / ops.maximum(ops.sum(valid, axis=1), 1)  # (batch,)
+        if self.dice:
+            found = ops.softmax(logits, axis=-1) * valid[..., None]
+            truth = ops.one_hot(labels, logits.shape[-1], dtype=found.dtype) * valid[..., None]
+            both, either = ops.sum(found * truth, axis=1), ops.sum(found + truth, axis=1)  # (batch, classes)
+            loss = (1 - self.dice) * loss + self.dice * ops.mean(1 - (2 * both + 1) / (either + 1), axis=-1)
+        return loss  # (batch,)
 
     def get_config(self):
-        return {**super().get_config(), "class_weights": self.class_weights}
+        return {**super().get_config(), "class_weights": self.class_weights, "dice": self.dice}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")

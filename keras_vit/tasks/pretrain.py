@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import keras
 import numpy as np
 
 from keras_vit import plots, variants
@@ -13,6 +14,7 @@ from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss, check_encoder
 from keras_vit.tasks.neighbours import knn_accuracy
 
 KEPT = 5000  # embeddings of which the accuracy of neighbours is computed
+EVERY, MEASURED = 5, 2000  # epochs between two measurements while training, and images of each
 SMALLEST = 2  # pixels of the side of a patch
 BLENDED = ("mixup", "cutmix", "erase")  # what would be reconstructed, but is in no image
 FINE = ("freeze", "lora", "layer_decay")  # options of fine-tuning
@@ -76,8 +78,17 @@ class Pretrain(Task):
     def tally(self, keep=False):
         return EmbeddingTally(keep)
 
+    def callbacks(self, run):
+        return [NeighboursEvery(run)] if "labels" in run.validation.targets else []
+
+    def viewer(self, learner):
+        return lambda images: np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, height, width, channels)
+
     def answer(self, output):
         return {}  # an embedding says nothing by itself
+
+    def caption(self, output, example):
+        return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
 
     def picture(self, image, output, example=None):
         """Returns the image; beside it the masked and the reconstructed one if `output` is what `reconstruct` returns.
@@ -89,6 +100,34 @@ class Pretrain(Task):
         """
         shown = [image, *output] if np.ndim(output) == 4 else [image]
         return np.concatenate([super(Pretrain, self).picture(one, output) for one in shown], axis=1)
+
+
+class NeighboursEvery(keras.callbacks.Callback):
+    """Adds the accuracy of the nearest neighbours of validation images to the logs, as `val_knn_accuracy`.
+
+    It is computed every few epochs and after the last; in between the last value is repeated.
+
+    Args:
+        run: A `training.loop.Run`.
+    """
+
+    def __init__(self, run):
+        super().__init__()
+        self.run = run
+
+    def on_epoch_end(self, epoch, logs=None):
+        before = self.run.history[-1]["val_knn_accuracy"] if self.run.history else None
+        if before is None or epoch % EVERY == 0 or epoch + 1 == self.run.recipe.optim.epochs:
+            before = self._measure()
+        logs["val_knn_accuracy"] = before
+
+    def _measure(self):
+        from keras_vit.data import pipeline
+
+        some, tally = self.run.validation.take(slice(MEASURED)), EmbeddingTally()
+        for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
+            tally.add(examples, keras.ops.convert_to_numpy(self.run.model.predict_on_batch(examples["images"])))
+        return tally.result()["knn_accuracy"]
 
 
 class EmbeddingTally:

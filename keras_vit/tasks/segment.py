@@ -32,7 +32,8 @@ class Segment(Task):
             feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image.
         first: Value of the first class.
         void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
-        class_weights: Whether to weight the loss of a class inversely to its share of the pixels.
+        class_weights: Whether to weight the cross-entropy of a class inversely to its share of the pixels.
+        dice: Share of the Dice loss; see `PixelLoss`.
         head_depth: Blocks of `"mask"`.
         head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, for `"dpt"` half of that, at most 256.
     """
@@ -44,6 +45,7 @@ class Segment(Task):
     first: int = number(0, most=255)
     void: int | None = number(255, most=255)
     class_weights: bool = False
+    dice: float = number(0.0, most=1)
     head_depth: int = number(2, low=1)
     head_width: int | None = number(None, low=1)
 
@@ -51,8 +53,8 @@ class Segment(Task):
         count = len(self.classes)
         if not 2 <= count <= MOST:
             raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
-        if self.first + count > 256:
-            raise ValueError(f"Masks must have values up to 255. Received: {count} classes from first={self.first}")
+        if self.first + count > pixels.VOID:
+            raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
         if self.void is not None and self.first <= self.void < self.first + count:
             raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
         if self.head == "mask" and count < 3:
@@ -140,7 +142,7 @@ class Segment(Task):
     def compiled(self, source):
         weights = class_weights(source, self.first, len(self.classes)) if self.class_weights else None
         scores = [pixels.MeanIoU(len(self.classes)), pixels.PixelAccuracy()]
-        return {"loss": pixels.PixelLoss(weights), "weighted_metrics": scores}
+        return {"loss": pixels.PixelLoss(weights, self.dice), "weighted_metrics": scores}
 
     def batch(self, examples, augment, seed):
         return examples["images"], examples["segmentation_masks"] - self.first  # bytes below the first wrap to void

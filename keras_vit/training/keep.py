@@ -26,9 +26,8 @@ class KeepState(keras.callbacks.Callback):
     def __init__(self, run, learner, save_steps=None):
         super().__init__()
         self.run, self.save_steps, self.metrics = run, save_steps, {}
-        known = {id(v) for known in (run.model, run.teacher) if known is not None for v in known.variables}
-        rest = [v for v in learner.variables if id(v) not in known]  # a decoder's; a teacher's do not change
-        self.variables = state.named(model=run.model.variables, learner=rest, optimizer=learner.optimizer.variables)
+        groups = {"model": run.model.variables, "learner": run.own_variables()}  # a teacher's do not change
+        self.variables = state.named(**groups, optimizer=learner.optimizer.variables)
 
     def restore(self):
         """Restores all variables and the run's progress from the newest training state, if there is one."""

@@ -33,6 +33,7 @@ class Run:
         step: Steps done in the epoch after them.
         best: Best value so far of the column that the task follows, `None` before the first epoch.
         history: One row (a dictionary) per epoch done.
+        learner: What is fitted: the model, or the task's learner around it.
     """
 
     recipe: Recipe
@@ -46,6 +47,7 @@ class Run:
     step: int = 0
     best: float | None = None
     history: list[dict] = dataclasses.field(default_factory=list)
+    learner: keras.Model | None = None
 
     @functools.cached_property
     def task(self):
@@ -56,6 +58,11 @@ class Run:
     def steps(self):
         """Steps per epoch."""
         return pipeline.steps_per_epoch(self.train, self.recipe)
+
+    def own_variables(self):
+        """Returns the variables of the learner that are neither the model's nor the teacher's, such as a decoder's."""
+        known = {id(v) for model in (self.model, self.teacher) if model is not None for v in model.variables}
+        return [v for v in self.learner.variables if id(v) not in known]
 
     def training_batches(self):
         """Returns the batches of the rest of the run, augmented: this process's share of each."""
@@ -96,7 +103,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         keras_vit.training.stopping.Stopped: A `KeyboardInterrupt`, after Ctrl-C or SIGTERM, once the state is saved.
     """
     epochs = run.recipe.optim.epochs
-    learner = compile_run(run)  # the run's model, or the task's learner around it
+    learner = run.learner = compile_run(run)
     validation = run.validation_batches()
     keep = KeepState(run, learner, save_steps)
     keep.restore()

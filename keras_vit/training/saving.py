@@ -33,11 +33,19 @@ def save_trained(learner, model, path, writes=True):
 
 
 def save_final(run):
-    """Writes `model.keras` of a run if it is missing, and returns the model with all its weights in every process."""
-    path = run.folder / rundir.MODEL
-    missing = run.place.writes and not path.exists()
-    if run.place.agree([int(missing)]) == [1]:
-        save_trained(run.model, run.model, path, run.place.writes)
+    """Writes `model.keras`, and `learner.keras` if it has weights of its own, where they are missing.
+
+    Args:
+        run: A `Run`, at its end.
+
+    Returns:
+        The model with all its weights in every process.
+    """
+    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if run.own_variables() else {})
+    for name, model in kept.items():
+        missing = run.place.writes and not (run.folder / name).exists()
+        if run.place.agree([int(missing)]) == [1]:
+            save_trained(model, model, run.folder / name, run.place.writes)
     if run.place.processes == 1:
         return run.model
     # Its weights may be sharded over the processes.

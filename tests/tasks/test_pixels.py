@@ -28,6 +28,19 @@ def test_the_loss_is_the_mean_over_the_pixels_that_are_not_void(weights):
     assert weighted == pytest.approx(2 * wanted[0] / 3, rel=1e-5)
 
 
+def test_dice_is_the_overlap_of_probabilities_and_classes():
+    truth = np.eye(3)[np.where(VALID, MASKS[..., 0], 0)] * VALID[..., None]
+    found = PROBABILITY * VALID[..., None]
+    both, either = (found * truth).sum((1, 2)), (found + truth).sum((1, 2))
+    dice = np.mean(1 - (2 * both + 1) / (either + 1), axis=-1)
+    entropy = np.array([EACH[i][VALID[i]].mean() for i in (0, 1)] + [0.0])
+    loss = pixels.PixelLoss(dice=0.3)
+    found = np.asarray(loss.call(MASKS, keras.ops.convert_to_tensor(LOGITS)))
+    np.testing.assert_allclose(found, 0.7 * entropy + 0.3 * dice, rtol=1e-4, atol=1e-6)
+    assert found[2] == 0  # void only
+    assert loss.get_config()["dice"] == 0.3
+
+
 def scores(count=3):
     return [pixels.MeanIoU(count), pixels.PixelAccuracy()]
 

@@ -3,9 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_vit import config
+import keras_vit
+from keras_vit import config, results, trained
 from keras_vit.tasks import Pretrain, pretrain
 from keras_vit.tasks.masked import MaskedAutoencoder
+from keras_vit.training import history, rundir
 from tests.checkpoints.helpers import unexpected
 from tests.tasks.harness import run_task_test
 
@@ -39,7 +41,19 @@ def test_a_step():
 def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     data = config.Data(source="digits", batch_size=32, limit=96)
     made = dataclasses.replace(recipe(model={"pooling": "gap", "num_classes": 0}), data=data)
-    run_task_test(made, tmp_path, monkeypatch)
+    run = run_task_test(dataclasses.replace(made, optim=config.Optim(ema=0.9)), tmp_path, monkeypatch)
+    learner = rundir.read_model(run / "learner.keras")
+    weights = {v.path: np.asarray(v) for v in keras_vit.load_run(run).model.weights}
+    for variable in learner.model.weights:  # the EMA weights, in both files
+        np.testing.assert_array_equal(np.asarray(variable), weights[variable.path], err_msg=variable.path)
+    column = history.read(run)["val_knn_accuracy"]
+    assert len(column) == 2 and all(0 <= value <= 1 for value in column)
+    assert "pictures.png" in [path.name for path in results.explain(run, folder=tmp_path / "pictures")]
+    found = trained.find(run)
+    output = found.viewer()(IMAGES[:1])[0]
+    drawn = found.task.picture(IMAGES[0], output)
+    assert drawn.shape == (8, 24, 3) and found.task.caption(output, {}) == "image, masked, reconstruction"
+    assert (drawn[:, :8] == np.rint(IMAGES[0])).all() and (drawn[:, 8:16] != drawn[:, :8]).any()
 
 
 def test_settings_that_contradict():

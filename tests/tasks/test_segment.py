@@ -26,8 +26,15 @@ def source(**values):
     return types.SimpleNamespace(mask_counts=counts, mask_values={int(v): "a.png" for v in np.flatnonzero(counts[0])})
 
 
-@pytest.mark.parametrize("head", ["linear", "mask", "dpt"])
-@pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), HYBRID, dict(SMALL, final_norm="after")])
+@pytest.mark.parametrize(
+    "head, more",
+    [
+        ("linear", dict(SMALL, class_token=True, registers=2)),
+        ("mask", dict(SMALL, final_norm="after")),
+        ("dpt", dict(SMALL, class_token=True)),
+        ("dpt", HYBRID),
+    ],
+)
 def test_any_head_learns_on_any_encoder(head, more, tmp_path):
     task = Segment(classes=CLASSES, head=head, head_width=8 if head == "dpt" else None)
     model = task.model(**more)
@@ -107,8 +114,10 @@ def test_data_must_have_the_values_of_the_classes():
 def test_class_weights_balance_the_classes():
     weights = class_weights(source(v1=60, v2=30, v3=10, v9=500), 1, 3)
     np.testing.assert_allclose(weights, [100 / 180, 100 / 90, 100 / 30])
-    task = Segment(classes=CLASSES, first=1, class_weights=True)
-    np.testing.assert_allclose(task.compiled(source(v1=60, v2=30, v3=10))["loss"].class_weights, weights)
+    task = Segment(classes=CLASSES, first=1, class_weights=True, dice=0.5)
+    loss = task.compiled(source(v1=60, v2=30, v3=10))["loss"]
+    np.testing.assert_allclose(loss.class_weights, weights)
+    assert loss.dice == 0.5
 
 
 def test_answers_are_shares_and_pictures_are_painted():
