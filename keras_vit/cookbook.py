@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import runpy
@@ -73,36 +72,7 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
         raise ValueError(f"{str(path)!r}{place}: {said}") from error
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
-    return check_recipe(config.override(recipe, changes or {}))
-
-
-def check_recipe(recipe):
-    """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
-    for name in recipe.model:
-        if name not in DEFAULTS:
-            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, DEFAULTS)}")
-    try:
-        json.dumps(recipe.model)
-    except TypeError:
-        raise ValueError(f"A recipe's `model` must contain only JSON values. Received: {recipe.model}") from None
-    channels = recipe.model.get("channels", 3)
-    if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
-        raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
-    if recipe.model.get("weights") and "image_size" not in recipe.model:
-        raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
-    image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
-    for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
-        if pixels is not None and pixels < min(image):
-            raise ValueError(
-                f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
-            )
-    if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
-        raise ValueError(
-            "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
-            "Received: augment.crop_resize=None"
-        )
-    recipe.task.check(recipe)
-    return recipe
+    return config.check_recipe(config.override(recipe, changes or {}))
 
 
 def arguments_of_model(recipe):
@@ -112,7 +82,7 @@ def arguments_of_model(recipe):
 
 def plan(recipe):
     """Returns the model of a recipe as shapes only, without memory for its weights."""
-    arguments = {name: value for name, value in check_recipe(recipe).model.items() if name != "weights"}
+    arguments = {name: value for name, value in config.check_recipe(recipe).model.items() if name != "weights"}
     return shapes_only(lambda: recipe.task.model(**arguments))
 
 
@@ -134,7 +104,7 @@ def from_recipe(
         ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
     """
     recipe = config.override(name, changes or {}) if isinstance(name, config.Recipe) else load_recipe(name, changes)
-    arguments = dict(check_recipe(recipe).model)
+    arguments = dict(config.check_recipe(recipe).model)
     arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
     arguments.setdefault("channels", 3)  # even if `weights` were trained with another number
     path = weights_path(recipe, _ADAPTED) if pretrained else None

@@ -90,6 +90,19 @@ def plain_pixels(image, channels):
     return (grey * np.float32(255.5)).astype("uint8")[..., None]
 
 
+def mask_pixels(mask):
+    """Returns a segmentation mask's values, `(height, width)`.
+
+    Args:
+        mask: The bytes of a PNG, grey or with a palette of class indices; or an array, `(height, width)` or
+            `(height, width, 1)`.
+    """
+    if isinstance(mask, bytes):
+        with opened(mask) as image:
+            mask = np.asarray(image)
+    return np.asarray(mask).reshape(np.shape(mask)[:2])
+
+
 def shown(path):
     """Returns a path that can be printed: bytes that are not UTF-8 are written as `\\xff`."""
     return os.fsencode(path).decode(errors="backslashreplace")

@@ -7,8 +7,8 @@ import pathlib
 import keras
 
 from keras_vit import checks, config
-from keras_vit.cookbook import arguments_of_model, check_recipe, from_recipe, load_recipe
-from keras_vit.training import devices, finetuning, rundir
+from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
+from keras_vit.training import devices, finetuning, rundir, saving
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -88,7 +88,7 @@ def fit(
     recipe = read_recipe(recipe)
     sources = sources_of(recipe, train, validation)
     folder = pathlib.Path(workdir or f"runs/{recipe.name}")
-    identity = identity_of(*sources, arrays=train is not None)
+    identity = inspection.identity(*sources, arrays=train is not None)
     names = recipe.task.on(sources[0]).classes
     place = devices.start(recipe)
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
@@ -101,32 +101,13 @@ def fit(
         run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, teacher), place)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
-            model = save_final_model(run)
+            model = saving.save_final(run)
     return model, history
-
-
-def save_final_model(run):
-    """Saves `model.keras`, and `learner.keras` if it has weights of its own, where they are missing.
-
-    Returns:
-        The model with all its weights in every process.
-    """
-    from keras_vit.training.saving import save_trained
-
-    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if run.own_variables() else {})
-    for name, model in kept.items():
-        missing = run.place.writes and not (run.folder / name).exists()
-        if run.place.agree([int(missing)]) == [1]:
-            save_trained(model, model, run.folder / name, run.place.writes)
-    if run.place.processes == 1:
-        return run.model
-    # Its weights may be sharded over the processes.
-    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))
 
 
 def read_recipe(recipe):
     """Returns a checked `Recipe`, loaded if `recipe` is a name."""
-    return check_recipe(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
+    return config.check_recipe(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
 
 
 def image_shape(recipe):
@@ -155,14 +136,6 @@ def sources_of(recipe, train=None, validation=None):
         task.on(source, arguments)
     pipeline.steps_per_epoch(found[0], recipe)
     return found
-
-
-def identity_of(train, validation, arrays):
-    """Returns a dictionary of hashes that identifies the run's data."""
-    from keras_vit.data import inspection
-
-    hashes = {"arrays": arrays, "train": train.fingerprint(), "validation": validation.fingerprint()}
-    return hashes | inspection.contents(train=train, validation=validation)
 
 
 def _copied(model):

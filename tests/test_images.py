@@ -1,3 +1,4 @@
+import io
 import os
 import pathlib
 import warnings
@@ -162,3 +163,16 @@ def test_oblong_images_are_refused_before_they_fill_the_memory(tmp_path):
         images.encoded(tmp_path / "line.png")
     Image.new("L", (100, 1)).save(tmp_path / "line.png")
     assert images.read_pixels(tmp_path / "line.png", 1).shape == (1, 100, 1)
+
+
+@pytest.mark.parametrize("kind", ["L", "P"])
+def test_masks_are_indices_grey_or_of_a_palette(kind):
+    mask, file = np.random.default_rng(0).integers(0, 3, (5, 7)).astype("uint8"), io.BytesIO()
+    picture = Image.fromarray(mask)
+    if kind == "P":
+        picture.putpalette(bytes(range(9, 0, -1)))
+    picture.save(file, "PNG")
+    for given in (file.getvalue(), np.bytes_(file.getvalue()), mask, mask[..., None]):
+        found = images.mask_pixels(given)
+        assert found.dtype == np.uint8
+        np.testing.assert_array_equal(found, mask)

@@ -13,9 +13,9 @@ from keras_vit.tasks import Classify
 class Data(Checked):
     """Where images come from, and how they are resized.
 
-    `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or
-    `"folder:PATH"` (class folders). A split is a name, with whole percents for a part of it: `"train[:90%]"`;
-    tensorflow-datasets also accepts its other forms.
+    `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
+    folders; the folders `images` and `masks`, for segmentation; or any images, for a task without targets. A split is a
+    name, with whole percents for a part of it: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"
@@ -34,7 +34,7 @@ class Data(Checked):
 class Augment(Checked):
     """Random augmentation of training images, in the order below. 0 turns an option off."""
 
-    crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.crops`
+    crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.cuts`
     crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
     crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
     crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop

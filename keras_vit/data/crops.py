@@ -1,37 +1,13 @@
 """From an image of any size to the model's size: a random crop for training, the whole image or its centre otherwise.
 
-`Augment.crop` names the random crop:
-
-- `"inception"`: a box of 5 to 100 % of the area and an aspect ratio of 3:4 to 4:3 (Szegedy et al. 2015,
-  arXiv:1409.4842), as big_vision's `inception_crop`. Of a JPEG only the box is decoded;
-- `"resized"`: the shorter side is resized to `crop_resize` pixels, then a box of the model's size is cut out, as in
-  big_vision's `resmall_crop`;
-- `"padded"`: a box of the model's size is cut out of the image with a black border, in `augment`.
-
-The first two flip too, while the pixels are few and still bytes.
-
-A cut is drawn first, then made, so that a mask can be cut where its image was.
+What is seen is drawn first (`cuts`) and cut out then, so that a mask can be cut where its image was.
 """
-
-from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_vit.data.cuts import centre_cut, draw_cut
 from keras_vit.data.decoding import decode, opened
 from keras_vit.data.targets import KINDS
-
-CUTS = ("inception", "resized")
-
-
-class Cut(NamedTuple):
-    """Which part of an image is seen: a box, resized to a grid, of which a window of the model's size is cut out."""
-
-    shape: Any  # (height, width) of the image, int32
-    start: Any  # (top, left) of the box
-    extent: Any  # (height, width) of the box
-    grid: Any  # (height, width) to which the box is resized
-    window: Any = None  # (top, left) in the grid; None: all of it is seen
-    flip: Any = None  # whether the result is mirrored, a bool tensor; None: no
 
 
 def training_example(items, size, data, settings, numbers):
@@ -72,41 +48,9 @@ def evaluation_example(items, size, data):
     return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
 
 
-def draw_cut(shape, size, settings, numbers):
-    """Returns the `Cut` of one image for training, by its `(height, width)`."""
-    if settings.crop == "inception":
-        cut = Cut(shape, *_random_box(shape, settings.crop_area, numbers), size[:2])
-    elif settings.crop == "resized":
-        cut = _whole(shape, _grid(shape, settings.crop_resize, size))
-        room = tf.cast(cut.grid - size[:2] + 1, "float32")
-        cut = cut._replace(window=tf.unstack(tf.cast(numbers[:2] * room, "int32")))
-    else:
-        return _whole(shape, size[:2])  # flipped in `augment`
-    return cut._replace(flip=numbers[3] < 0.5) if settings.flip else cut
-
-
-def centre_cut(shape, size, data):
-    """Returns the `Cut` of one image for evaluation: all of it, or its centre."""
-    if data.resize is None:
-        return _whole(shape, size[:2])
-    cut = _whole(shape, _grid(shape, data.resize, size))
-    return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
-
-
 def resize(image, size, method="bilinear", antialias=True):
     """Resizes to `(height, width)`; float32, 0..255."""
     return tf.clip_by_value(tf.image.resize(image, size, method, antialias=antialias), 0.0, 255.0)
-
-
-def _whole(shape, grid):
-    return Cut(shape, (0, 0), shape, grid)
-
-
-def _grid(shape, pixels, size):
-    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side."""
-    shape = tf.cast(shape, "float32")
-    wanted = tf.constant([pixels * side / min(size[:2]) for side in size[:2]], "float32")
-    return tf.cast(tf.round(shape * tf.reduce_max(wanted / shape)), "int32")
 
 
 def _with_image(items, image, cut, size):
@@ -136,17 +80,3 @@ def _quick_resize(image, size, antialias):
 
 def _flip(image, flip):
     return image if flip is None else tf.cond(flip, lambda: tf.reverse(image, [1]), lambda: image)
-
-
-def _random_box(shape, area, numbers):
-    """Draws the start and the extent of an "inception" crop."""
-    start, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
-        tf.concat([shape, [3]], 0),
-        tf.zeros((0, 0, 4)),
-        tf.cast(numbers[:2] * 2**24, "int32"),
-        min_object_covered=0.0,
-        aspect_ratio_range=(0.75, 1.33),
-        area_range=(area, 1.0),
-        use_image_if_no_bounding_boxes=True,
-    )
-    return start[:2], extent[:2]

@@ -38,11 +38,6 @@ def decode(item):
     return mask
 
 
-def pixels(item):
-    """Returns a mask as `pipeline.evaluation_arrays` yields it, PNG bytes or uint8, as uint8 `(height, width)`."""
-    return (decode(tf.constant(item)).numpy() if isinstance(item, bytes) else np.asarray(item))[..., 0]
-
-
 def counts(values):
     """Returns how many pixels have each value 0 to 255."""
     return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256).astype("uint32")
@@ -65,7 +60,7 @@ def counts_of(items):
     """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
 
     def count(item):
-        return inspect(item).counts if isinstance(item, str) else counts(pixels(item))
+        return inspect(item).counts if isinstance(item, str) else counts(images.mask_pixels(item))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.array(list(pool.map(count, items)), "uint32").reshape(-1, 256)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_vit.data import crops, inspection
 from keras_vit.data.augment import augment
+from keras_vit.data.cuts import CUTS
 from keras_vit.data.draws import draws
 from keras_vit.data.image_files import read_files as read_files
 from keras_vit.data.keras_layers import layers_function
@@ -96,7 +97,7 @@ def evaluation_arrays(source, recipe, size):
     Yields:
         Dictionaries of NumPy arrays: `"images"`, float32 `(batch, height, width, channels)`, 0..255; `"labels"`,
         integers; `"segmentation_masks"`, at their own size, PNG bytes or uint8 `(batch, rows, columns, 1)`: see
-        `masks.pixels`.
+        `images.mask_pixels`.
 
     Raises:
         ValueError: If a file can no longer be read, with its name.
@@ -127,7 +128,7 @@ def _reader(source, size, data, settings=None, raw=False):
     With `settings`, an `Augment`, images are cropped for training, by random numbers that the function takes too. What
     has a place in its image is cut with it; with `raw` it stays as it is.
     """
-    look_up, cut = source.reader(), settings is not None and settings.crop in crops.CUTS
+    look_up, cut = source.reader(), settings is not None and settings.crop in CUTS
 
     def bring_to_size(items, numbers):
         if settings is None:

@@ -17,10 +17,10 @@ OUTSIDE = 255
 class Kind(NamedTuple):
     """The changes of one kind of item. `None` leaves it as it is: a label has no place in the image."""
 
-    cut: Callable | None = None  # (item, crops.Cut, (height, width)): one item, at the model's size afterwards
+    cut: Callable | None = None  # (item, cuts.Cut, (height, width)): one item, at the model's size afterwards
     flip: Callable | None = None  # (batch, chosen): mirrors the chosen ones, a bool vector
     shift: Callable | None = None  # (batch, padding, start): pads, then cuts windows of the old size, from `start`
-    warp: Callable | None = None  # (batch, transforms): affine, from output to input pixels; see `augment.draw_affine`
+    warp: Callable | None = None  # (batch, transforms): affine, from output to input pixels; see `geometry`
 
 
 def moved(examples, change, *arguments):
@@ -50,7 +50,7 @@ def cut_mask(item, cut, size):
 
     Args:
         item: A scalar string, an encoded PNG; or a uint8 tensor `(height, width, 1)`, as large as the image.
-        cut: A `crops.Cut`.
+        cut: A `cuts.Cut`.
         size: `(height, width)` of the result.
 
     Returns:

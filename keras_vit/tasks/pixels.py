@@ -1,12 +1,11 @@
 """Loss and scores of a class per pixel. A value outside the classes is void: it counts nowhere."""
 
-import io
-
 import keras
 import numpy as np
 from keras import ops
 
 from keras_vit import plots
+from keras_vit.images import mask_pixels
 from keras_vit.resampling import resize_matrix
 
 VOID = 255  # also where an augmented mask has no pixel
@@ -108,7 +107,7 @@ class PixelTally:
     def add(self, examples, outputs):
         scores = []
         for mask, output in zip(examples["segmentation_masks"], outputs):
-            mask = decoded(mask)
+            mask = mask_pixels(mask)
             predicted = predict(output, mask.shape)
             matrix = confusion(mask.astype("int64") - self.first, predicted, len(self.names))
             self.matrix += matrix
@@ -128,15 +127,6 @@ class PixelTally:
             "Intersection over union of each class, lowest first.": plots.plot_iou(self.matrix, self.names),
             "Confusion of pixels: shares of the true class.": plots.plot_pixels(self.matrix, self.names),
         }
-
-
-def decoded(mask):
-    """Returns a mask, `(rows, columns)`, from an array or the bytes of an image file: class indices or a palette's."""
-    if isinstance(mask, bytes):
-        from PIL import Image
-
-        mask = np.asarray(Image.open(io.BytesIO(mask)))
-    return np.asarray(mask).reshape(np.shape(mask)[:2])
 
 
 def predict(output, size):

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_vit.checked import number
 from keras_vit.explain import anatomy
+from keras_vit.images import mask_pixels
 from keras_vit.layers import DPTHead, MaskDecoder
 from keras_vit.plots import masks
 from keras_vit.pretrained import vit
@@ -160,7 +161,7 @@ class Segment(Task):
     def picture(self, image, output, example=None):
         drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
         if example is not None and "segmentation_masks" in example:
-            truth = masks.overlay(image, pixels.decoded(example["segmentation_masks"]), self.classes, self.first)
+            truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
             drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
         return np.concatenate(drawn, axis=1)  # the prediction, then the truth
 

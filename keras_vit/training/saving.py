@@ -3,7 +3,7 @@
 import zipfile
 
 from keras_vit import files
-from keras_vit.training import finetuning
+from keras_vit.training import finetuning, rundir
 from keras_vit.training.ema import averaged
 
 
@@ -30,3 +30,23 @@ def save_trained(learner, model, path, writes=True):
                     new.writestr(name, old.read(name))
         finally:
             plain.unlink(missing_ok=True)
+
+
+def save_final(run):
+    """Writes `model.keras`, and `learner.keras` if it has weights of its own, where they are missing.
+
+    Args:
+        run: A `Run`, at its end.
+
+    Returns:
+        The model with all its weights in every process.
+    """
+    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if run.own_variables() else {})
+    for name, model in kept.items():
+        missing = run.place.writes and not (run.folder / name).exists()
+        if run.place.agree([int(missing)]) == [1]:
+            save_trained(model, model, run.folder / name, run.place.writes)
+    if run.place.processes == 1:
+        return run.model
+    # Its weights may be sharded over the processes.
+    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))

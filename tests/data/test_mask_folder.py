@@ -8,6 +8,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
 from keras_vit.data import inspection, mask_folder, masks, memory, sources  # noqa: E402
+from keras_vit.images import mask_pixels  # noqa: E402
 
 MASKS = ("segmentation_masks",)
 
@@ -80,7 +81,7 @@ def test_palettes_are_held_as_indices(folder):
     image.save(folder / "masks" / "a" / "0.png")
     source = load(folder)
     held, at = source.targets[MASKS[0]], stems(source.images).index("0")
-    assert held.dtype == object and sorted({masks.pixels(mask)[0, 0] for mask in held}) == [1, 2, 3, 4, 5]
+    assert held.dtype == object and sorted({mask_pixels(mask)[0, 0] for mask in held}) == [1, 2, 3, 4, 5]
     assert source.mask_values[4] == f"mask {min(at, stems(source.images).index('4'))}"
     np.testing.assert_array_equal(masks.decode(source.reader()(tf.constant([at]))[MASKS[0]][0]), np.full((7, 9, 1), 4))
 

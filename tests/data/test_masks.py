@@ -8,6 +8,7 @@ from PIL import Image
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.data import masks  # noqa: E402
+from keras_vit.images import mask_pixels  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 VALUES = np.random.default_rng(0).integers(0, 4, (6, 9)).astype("uint8")
@@ -48,7 +49,7 @@ def test_the_numbers_in_the_file_are_the_classes(kind, tmp_path):
     assert mask.fault is None and mask.size == values.shape[::-1]
     np.testing.assert_array_equal(mask.counts, np.bincount(values.reshape(-1), minlength=256))
     assert (mask.rewritten is None) == (kind == "grey")
-    np.testing.assert_array_equal(masks.pixels(mask.rewritten or data), values)
+    np.testing.assert_array_equal(mask_pixels(mask.rewritten or data), values)
     np.testing.assert_array_equal(masks.decode(tf.constant(mask.rewritten or data))[..., 0], values)
 
 

@@ -10,7 +10,8 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data, Optim, Recipe
-from keras_vit.data import masks, memory, pipeline, records, sources, tfds
+from keras_vit.data import memory, pipeline, records, sources, tfds
+from keras_vit.images import mask_pixels
 from keras_vit.task import Task
 
 
@@ -148,7 +149,7 @@ def test_masks_are_read_by_the_type_of_their_feature(pets, share, monkeypatch):
     ]
     for image, mask in raw:
         number = int(image[0, 0, 0]) // 20
-        np.testing.assert_array_equal(masks.pixels(mask), np.full((6 + number, 8), number % 4))
+        np.testing.assert_array_equal(mask_pixels(mask), np.full((6 + number, 8), number % 4))
     everything = sources.load(pets, "train", (), (*MASKS, "labels"))
     assert set(everything.targets) == {"labels", *MASKS} and everything.class_names == ("a", "b", "c")
     alone, labelled = (sources.load(pets, "train", targets) for targets in ((), ("labels",)))

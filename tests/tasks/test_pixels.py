@@ -1,5 +1,3 @@
-import io
-
 import keras
 import numpy as np
 import pytest
@@ -100,20 +98,6 @@ def test_a_class_that_is_nowhere_does_not_count():
     assert (void, half) == (1, 0.25)  # "c" is in neither mask nor prediction
     assert set(tally.result()) == {"mean_iou", "pixel_accuracy", "iou a", "iou b"}
     assert len(tally.figures()) == 2
-
-
-def test_files_are_decoded():
-    from PIL import Image
-
-    mask = RNG.integers(0, 3, (5, 7)).astype("uint8")
-    for kind in ("L", "P"):
-        picture = Image.fromarray(mask)
-        if kind == "P":
-            picture.putpalette(bytes(range(0, 9)))
-        file = io.BytesIO()
-        picture.save(file, "PNG")
-        np.testing.assert_array_equal(pixels.decoded(file.getvalue()), mask)
-    np.testing.assert_array_equal(pixels.decoded(mask[..., None]), mask)
 
 
 def test_resizes_as_keras_does():

@@ -1,0 +1,35 @@
+"""Whether the options of a recipe fit together."""
+
+import json
+
+from keras_vit import checks
+from keras_vit.pretrained import DEFAULTS
+
+
+def check_recipe(recipe):
+    """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
+    for name in recipe.model:
+        if name not in DEFAULTS:
+            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, DEFAULTS)}")
+    try:
+        json.dumps(recipe.model)
+    except TypeError:
+        raise ValueError(f"A recipe's `model` must contain only JSON values. Received: {recipe.model}") from None
+    channels = recipe.model.get("channels", 3)
+    if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
+        raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
+    if recipe.model.get("weights") and "image_size" not in recipe.model:
+        raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
+    image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
+    for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
+        if pixels is not None and pixels < min(image):
+            raise ValueError(
+                f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
+            )
+    if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
+        raise ValueError(
+            "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
+            "Received: augment.crop_resize=None"
+        )
+    recipe.task.check(recipe)
+    return recipe

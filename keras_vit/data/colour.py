@@ -1,0 +1,41 @@
+"""Random changes of the pixels of a batch, which leave targets alone: colour jitter and random erasing."""
+
+import math
+
+import tensorflow as tf
+
+from keras_vit.data.draws import scaled
+from keras_vit.data.targets import change_some
+
+
+def jitter(images, strength, draw):
+    """Changes brightness, then contrast, then saturation, each by a factor of 1 - strength to 1 + strength."""
+    factors = 1 + strength * scaled(draw("jitter", tf.shape(images)[0], 3), -1, 1)
+    brightness, contrast, saturation = (factors[:, i, None, None, None] for i in range(3))
+    images = tf.clip_by_value(images * brightness, 0, 255)
+    mean = grey(tf.reduce_mean(images, axis=(1, 2), keepdims=True))
+    images = tf.clip_by_value(mean + (images - mean) * contrast, 0, 255)
+    plain = grey(images)
+    return tf.clip_by_value(plain + (images - plain) * saturation, 0, 255)
+
+
+def grey(images):
+    """Returns luma (ITU-R 601, as Pillow's "L"), one channel; images with one channel are returned unchanged."""
+    if images.shape[-1] == 1:
+        return images
+    red, green, blue = images[..., :1], images[..., 1:2], images[..., 2:]
+    return red * 0.299 + green * 0.587 + blue * 0.114
+
+
+def erase(images, probability, draw):
+    """Blackens one rectangle of 2 to 20 % of the area in some images (Zhong et al. 2020, arXiv:1708.04896)."""
+    height, width = images.shape[1:3]
+    numbers = tf.cast(draw("erase", tf.shape(images)[0], 5), "float64")
+    chosen = numbers[:, 0] < probability
+    area, ratio, top, left = (number[:, None, None, None] for number in tf.unstack(numbers[chosen][:, 1:], axis=1))
+    area, ratio = 0.02 + 0.18 * area, tf.exp((2 * ratio - 1) * math.log(3.0))  # height : width from 1/3 to 3
+    rows, columns = height * tf.sqrt(area * ratio), width * tf.sqrt(area / ratio)
+    y = tf.range(height, dtype="float64")[None, :, None, None] - top * (height - rows)
+    x = tf.range(width, dtype="float64")[None, None, :, None] - left * (width - columns)
+    inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
+    return change_some(images, chosen, lambda some: tf.where(inside, 0.0, some))

@@ -1,0 +1,75 @@
+"""Which part of an image is seen: drawn for training, the whole or its centre for evaluation. `crops` cuts it out.
+
+`Augment.crop` names the random crop:
+
+- `"inception"`: a box of 5 to 100 % of the area and an aspect ratio of 3:4 to 4:3 (Szegedy et al. 2015,
+  arXiv:1409.4842), as big_vision's `inception_crop`. Of a JPEG only the box is decoded;
+- `"resized"`: the shorter side is resized to `crop_resize` pixels, then a box of the model's size is cut out, as in
+  big_vision's `resmall_crop`;
+- `"padded"`: a box of the model's size is cut out of the image with a black border, by `targets.moved`.
+
+The first two flip too, while the pixels are few and still bytes.
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+CUTS = ("inception", "resized")
+
+
+class Cut(NamedTuple):
+    """Which part of an image is seen: a box, resized to a grid, of which a window of the model's size is cut out."""
+
+    shape: Any  # (height, width) of the image, int32
+    start: Any  # (top, left) of the box
+    extent: Any  # (height, width) of the box
+    grid: Any  # (height, width) to which the box is resized
+    window: Any = None  # (top, left) in the grid; None: all of it is seen
+    flip: Any = None  # whether the result is mirrored, a bool tensor; None: no
+
+
+def draw_cut(shape, size, settings, numbers):
+    """Returns the `Cut` of one image for training, by its `(height, width)`."""
+    if settings.crop == "inception":
+        cut = Cut(shape, *_random_box(shape, settings.crop_area, numbers), size[:2])
+    elif settings.crop == "resized":
+        cut = _whole(shape, _grid(shape, settings.crop_resize, size))
+        room = tf.cast(cut.grid - size[:2] + 1, "float32")
+        cut = cut._replace(window=tf.unstack(tf.cast(numbers[:2] * room, "int32")))
+    else:
+        return _whole(shape, size[:2])  # flipped in `augment`
+    return cut._replace(flip=numbers[3] < 0.5) if settings.flip else cut
+
+
+def centre_cut(shape, size, data):
+    """Returns the `Cut` of one image for evaluation: all of it, or its centre."""
+    if data.resize is None:
+        return _whole(shape, size[:2])
+    cut = _whole(shape, _grid(shape, data.resize, size))
+    return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
+
+
+def _whole(shape, grid):
+    return Cut(shape, (0, 0), shape, grid)
+
+
+def _grid(shape, pixels, size):
+    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side."""
+    shape = tf.cast(shape, "float32")
+    wanted = tf.constant([pixels * side / min(size[:2]) for side in size[:2]], "float32")
+    return tf.cast(tf.round(shape * tf.reduce_max(wanted / shape)), "int32")
+
+
+def _random_box(shape, area, numbers):
+    """Draws the start and the extent of an "inception" crop."""
+    start, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
+        tf.concat([shape, [3]], 0),
+        tf.zeros((0, 0, 4)),
+        tf.cast(numbers[:2] * 2**24, "int32"),
+        min_object_covered=0.0,
+        aspect_ratio_range=(0.75, 1.33),
+        area_range=(area, 1.0),
+        use_image_if_no_bounding_boxes=True,
+    )
+    return start[:2], extent[:2]

@@ -1,0 +1,45 @@
+import keras
+import pytest
+
+from keras_vit import config
+from keras_vit.config import Classify, Recipe
+
+RECIPE = Recipe(name="x", model={"image_size": (8, 12), "num_classes": 3})
+
+
+def test_a_recipe_that_fits_together_is_returned():
+    assert config.check_recipe(RECIPE) is RECIPE
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"model.widht": 3}, "'widht'. Did you mean 'width'"),
+        ({"model.stem": keras.layers.Conv2D(4, 3)}, "only JSON values"),
+        ({"model.channels": 4, "augment.jitter": 0.1}, "1 or 3 channels. Received: channels=4"),
+        ({"model.channels": 4, "augment.randaugment": 1}, "1 or 3 channels. Received: channels=4"),
+        ({"data.resize": 7}, "data.resize must be at least 8, the shorter side of image_size. Received: 7"),
+        ({"augment.crop_resize": 7}, "augment.crop_resize must be at least 8, .* Received: 7"),
+        ({"augment.crop": "resized"}, "needs augment.crop_resize"),
+    ],
+)
+def test_contradictions_are_named(changes, said):
+    with pytest.raises(ValueError, match=said):
+        config.check_recipe(config.override(RECIPE, changes))
+
+
+def test_weights_need_sizes():
+    for missing in ("image_size", "num_classes"):
+        model = {"image_size": 8, "num_classes": 3, "weights": "a.npz"}
+        del model[missing]
+        with pytest.raises(ValueError, match=f"model.weights must set {missing} too"):
+            config.check_recipe(Recipe(name="x", model=model))
+
+
+def test_the_task_is_asked():
+    class Refusing(Classify):
+        def check(self, recipe):
+            raise ValueError(f"Refuses {recipe.name}")
+
+    with pytest.raises(ValueError, match="Refuses x"):
+        config.check_recipe(Recipe(name="x", model={}, task=Refusing()))

@@ -1,0 +1,59 @@
+import functools
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.config import Augment, Data  # noqa: E402
+from keras_vit.data import cuts  # noqa: E402
+
+SHAPE = (90, 120)  # of the image
+
+
+@functools.cache
+def drawn(crop, size=(60, 60, 3), count=400, **settings):
+    """Many cuts of one image: each field with one row per cut."""
+    settings = Augment(crop=crop, **settings)
+    numbers = tf.constant(np.random.default_rng(1).random((count, 4)), "float32")
+
+    def draw(numbers):
+        cut = cuts.draw_cut(tf.constant(SHAPE), size, settings, numbers)
+        return {name: value for name, value in cut._asdict().items() if value is not None}
+
+    found = tf.data.Dataset.from_tensor_slices(numbers).map(draw).batch(count).get_single_element()
+    return {name: np.stack(value, -1) if isinstance(value, tuple) else value.numpy() for name, value in found.items()}
+
+
+def test_inception_boxes_have_the_papers_areas_and_ratios():
+    cut = drawn("inception")
+    (top, left), (height, width) = cut["start"].T, cut["extent"].T
+    assert top.min() >= 0 and left.min() >= 0 and (top + height).max() <= 90 and (left + width).max() <= 120
+    area, ratio = height * width / (90 * 120), width / height
+    assert area.min() > 0.05 - 0.01 and area.max() <= 1 and ratio.min() > 0.70 and ratio.max() < 1.40
+    assert area.min() < 0.1 and area.max() > 0.9 and 0.2 < np.median(area) < 0.5  # of the height, not the area, uniform
+    assert np.mean(ratio < 0.85) > 0.1 and np.mean(ratio > 1.2) > 0.1
+    middle = np.stack([(top + height / 2) / 90, (left + width / 2) / 120])
+    assert np.abs(middle.mean(axis=1) - 0.5).max() < 0.03
+    assert (middle.min(axis=1) < 0.25).all() and (middle.max(axis=1) > 0.75).all()
+    larger = drawn("inception", crop_area=0.5)["extent"]
+    assert (larger.prod(axis=1) / (90 * 120)).min() > 0.48
+
+
+def test_a_resized_crop_lies_inside_and_everywhere():
+    cut = drawn("resized", crop_resize=90)
+    np.testing.assert_array_equal(cut["grid"], [SHAPE] * 400)
+    top, left = cut["window"].T
+    assert set(top) == set(range(31)) and left.min() == 0 and left.max() == 60 and len(set(left)) > 55
+
+
+def test_without_a_crop_the_whole_image_is_seen():
+    for cut in (cuts.draw_cut(SHAPE, (60, 40, 3), Augment(), None), cuts.centre_cut(SHAPE, (60, 40, 3), Data())):
+        assert cut == cuts.Cut(SHAPE, (0, 0), SHAPE, (60, 40))
+
+
+@pytest.mark.parametrize("crop", ["inception", "resized"])
+def test_half_of_the_cuts_are_flipped_if_asked(crop):
+    flipped = drawn(crop, crop_resize=90, flip=True)["flip"]
+    assert abs(flipped.sum() - 200) < 5 * 10
+    assert "flip" not in drawn(crop, crop_resize=90)
