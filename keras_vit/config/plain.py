@@ -57,4 +57,8 @@ def _unnamed(value):
 
 
 def _tuples(fields):
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return {name: _tuple(value) for name, value in fields.items()}
+
+
+def _tuple(value):
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value

@@ -16,6 +16,8 @@ def test_round_trip_through_json():
     full = Recipe(**{**vars(recipe), "reached": Reached(test_accuracy=0.9, seeds=(1, 2))})
     text = json.dumps(config.to_dict(full))
     assert json.dumps(config.to_dict(config.from_dict(json.loads(text)))) == text
+    scored = Recipe(name="x", model={}, reached=Reached(scores=(("mean IoU", 0.9),)))
+    assert config.from_dict(json.loads(json.dumps(config.to_dict(scored)))) == scored
 
 
 def test_keras_layers_of_an_augmentation_come_back_from_json():
