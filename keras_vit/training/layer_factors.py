@@ -16,7 +16,7 @@ def layer_factors(paths, decay):
             places layers with other names, such as the stem of another library or your own head.
         decay: Number in (0, 1].
     """
-    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found))
+    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found and not HEAD.match(found[0])))
     blocks = blocks or list(dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))
     named = [re.search(r"block_(\d+)$", block) for block in blocks]
     numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
@@ -34,4 +34,5 @@ def layer_factors(paths, decay):
 
 BLOCK = re.compile(r"(.*?)/attention/qkv/")  # a block of any name
 NAMED = re.compile(r"((?:.*?/)?block_\d+)/")
+HEAD = re.compile(r"(?:.*/)?head/")  # its attention is no block
 BELOW = re.compile(r"(?:images|rescale|stem|patches|encoder|norm_pre)/")

@@ -81,5 +81,7 @@ def test_a_nested_path_and_blocks_of_any_name():
     paths = [path.replace("block_0", "transformer_block").replace("block_1", "transformer_block_1") for path in paths]
     assert layer_factors(paths, 0.5) == [0.125, 0.25, 0.25, 0.5, 0.5, 1]
     assert layer_factors(["dense/kernel", "head/kernel"], 0.5) == [1, 1]  # a probe
+    paths = ["block_0/attention/qkv/kernel", "head/classes", "head/decoder_0/attention/qkv/kernel", "head/norm/gamma"]
+    assert layer_factors(paths, 0.5) == [0.5, 1, 1, 1]  # a head with blocks of its own
     upper = ["block_2/attention/qkv/kernel", "block_3/attention/qkv/kernel", "mine/kernel"]  # the lower ones are frozen
     assert layer_factors(upper, 0.5) == [0.25, 0.5, 1]
