@@ -123,7 +123,7 @@ class KeepBest(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         column, better = self.run.task.best
         value, sign = float(logs[column]), 1 if better == "max" else -1
-        first = self.run.best is None or (better == "max" and self.run.best < 0)  # as earlier versions wrote it
-        if math.isfinite(logs["val_loss"]) and (first or sign * value >= sign * self.run.best):
+        first = self.run.best is None or not self.run.history  # earlier versions began with -1
+        if math.isfinite(logs["val_loss"] + value) and (first or sign * value >= sign * self.run.best):
             self.run.best = value
             save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)

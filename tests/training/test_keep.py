@@ -1,3 +1,6 @@
+import pathlib
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("tensorflow")
@@ -21,3 +24,15 @@ def test_a_state_says_how_far_the_run_is(tmp_path):
     _, notes, _ = state.newest(tmp_path)
     assert (notes["epoch"], notes["step"], len(notes["history"])) == (1, 0, 1)
     assert notes["best"] == notes["history"][0]["val_accuracy"]
+
+
+def test_the_best_value_may_be_negative_but_must_be_a_number(monkeypatch):
+    saved, task = [], SimpleNamespace(best=("val_score", "max"))
+    run = SimpleNamespace(task=task, best=None, history=[], folder=pathlib.Path(), place=SimpleNamespace(writes=True))
+    run.model = run.learner = None
+    monkeypatch.setattr(keep, "save_trained", lambda *_: saved.append(run.best))
+    best = keep.KeepBest(run, None)
+    for value in (float("nan"), -5.0, -7.0, -3.0):
+        best.on_epoch_end(0, {"val_loss": 1.0, "val_score": value})
+        run.history.append({})
+    assert saved == [-5.0, -3.0]
