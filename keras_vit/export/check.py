@@ -142,8 +142,8 @@ def compare_with_model(
     scores = {}
     if score is not None:
         found = {"of this file": score(outputs), "of the model": score(expected)}
-        name = next(iter(found["of the model"]))
-        scores = {"score": name, "accuracy": {key: float(values[name]) for key, values in found.items()}}
+        for name in [*found["of the model"]][:1]:  # none without targets
+            scores = {"score": name, "accuracy": {key: float(values[name]) for key, values in found.items()}}
     return Report(
         path=str(path),
         quantize=quantize,

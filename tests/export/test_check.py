@@ -65,8 +65,12 @@ def test_accuracy_is_counted_where_classes_are_known(model, tmp_path):
     images = check.sample(model, None)
     classes = np.asarray(model(images)).argmax(-1)
     classes[0] = (classes[0] + 1) % 3
-    report = check.compare_with_model(tmp_path, model, images, lambda x: np.asarray(model(x)), {}, classes=classes)
-    assert report.accuracy == {"of this file": 7 / 8, "of the model": 7 / 8} and "of this file 87.50%" in str(report)
+    run, score = lambda x: np.asarray(model(x)), check.scorer(model, images, classes, None)
+    report = check.compare_with_model(tmp_path, model, images, run, {}, score=score)
+    assert report.accuracy == {"of this file": 7 / 8, "of the model": 7 / 8} and report.score == "top-1"
+    assert "top-1 of this file 87.50%" in str(report)
+    report = check.compare_with_model(tmp_path, model, images, run, {}, score=lambda _: {})  # a task without targets
+    assert report.accuracy is None
 
 
 def test_a_model_that_says_always_the_same_is_warned_of(tmp_path):
@@ -77,9 +81,9 @@ def test_a_model_that_says_always_the_same_is_warned_of(tmp_path):
 
 def test_classes_are_those_of_the_images(model):
     with pytest.raises(ValueError, match="images=None"):
-        check.check_classes(model, None, [1])
+        check.scorer(model, None, [1], None)
     with pytest.raises(ValueError, match="2 images and 1 classes"):
-        check.check_classes(model, np.zeros((2, 8, 8, 1)), np.array([1]))
+        check.scorer(model, np.zeros((2, 8, 8, 1)), np.array([1]), None)
 
 
 def test_a_single_logit_is_compared_over_the_images(tmp_path):
