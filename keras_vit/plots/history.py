@@ -38,7 +38,8 @@ def plot_history(history: dict) -> "Figure":
                 f"`history` must have a `loss` of at least one epoch. Received: {f'{name}: ' * bool(name)}{sorted(one)}"
             )
     columns = dict.fromkeys(["loss", *(column for one in runs.values() for column in one)])
-    panels = [column for column in columns if not column.startswith("val_") and column not in (*LAST, *UNDRAWN)]
+    columns = dict.fromkeys(column.removeprefix("val_") for column in columns)
+    panels = [column for column in columns if column not in (*LAST, *UNDRAWN)]
     panels += [column for column in LAST if column in columns]
     figure = canvas.figure(8, 3.2 if len(panels) <= 2 else 5.6)
     axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).ravel()

@@ -15,6 +15,9 @@ def test_history_shows_both_curves(tmp_path):
     np.testing.assert_array_equal(loss.lines[1].get_ydata(), [2.1, 1.2])
     np.testing.assert_array_equal(accuracy.lines[0].get_xydata(), [[1, 0.1], [2, 0.5]])
     figure.savefig(tmp_path / "curves.png")
+    _, alone = plot_history({"loss": [2.0, 1.0], "val_knn_accuracy": [0.2, 0.4]}).axes  # measured in validation only
+    assert alone.get_ylabel() == "knn accuracy"
+    np.testing.assert_array_equal(alone.lines[0].get_ydata(), [0.2, 0.4])
 
 
 def test_runs_are_compared_with_their_rate_and_pace(tmp_path):
