@@ -3,6 +3,7 @@
 import zipfile
 
 from keras_vit import files
+from keras_vit.task import Task
 from keras_vit.training import finetuning, rundir
 from keras_vit.training.ema import averaged
 
@@ -33,7 +34,7 @@ def save_trained(learner, model, path, writes=True):
 
 
 def save_final(run):
-    """Writes `model.keras`, and `learner.keras` if it has weights of its own, where they are missing.
+    """Writes `model.keras`, and `learner.keras` if its own weights serve the task's `viewer`, where they are missing.
 
     Args:
         run: A `Run`, at its end.
@@ -41,7 +42,8 @@ def save_final(run):
     Returns:
         The model with all its weights in every process.
     """
-    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if run.own_variables() else {})
+    viewed = type(run.task).viewer is not Task.viewer and run.own_variables()
+    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
     for name, model in kept.items():
         missing = run.place.writes and not (run.folder / name).exists()
         if run.place.agree([int(missing)]) == [1]:

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit import files
+from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
 
 
@@ -36,7 +37,12 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
             (tmp_path / name).unlink(missing_ok=True) if missing else (tmp_path / name).touch()
         run = SimpleNamespace(folder=tmp_path, place=place, own_variables=lambda decoder=decoder: decoder)
         run.model, run.learner = models.values()
+        run.task = Pretrain()
         assert saving.save_final(run) is run.model
         wanted = ["model.keras", "learner.keras"][: 1 + len(decoder)] if missing else []
         assert written == [(name, writes) for name in wanted]
+        written.clear()
+        run.task = Classify()  # shows the outputs of the model
+        saving.save_final(run)
+        assert written == [(name, writes) for name in wanted[:1]]
         written.clear()
