@@ -53,7 +53,7 @@ def read(name, split, data, targets, extras=()):
             f"prepared as {builder.info.file_format.value!r}"
         )
     files = [(p.filename, p.skip, p.take) for p in pieces]
-    return records.Stream.of(files, class_names, encoded, features=tuple(keys.items()))
+    return records.Stream.of(files, class_names, encoded, features=tuple(keys.items()), labelled="labels" in targets)
 
 
 def _held(builder, split, keys, decoded):

@@ -150,6 +150,9 @@ def test_labels_outside_the_classes_are_refused(files, tmp_path):
     late.check_labels()
     with pytest.raises(tf.errors.InvalidArgumentError, match="a label is outside the 3 classes"):
         numbers(pipeline.evaluation_batches(late, RECIPE, SIZE))
+    extra = dataclasses.replace(late, labelled=False)  # a task that only looks at labels where there are some
+    assert next(pipeline.evaluation_arrays(extra, RECIPE, SIZE))["labels"].tolist() == [0] * 8
+    assert sum((batch["labels"] == 3).sum() for batch in pipeline.evaluation_arrays(extra, RECIPE, SIZE)) == 9
 
 
 def test_a_model_of_other_channels_is_refused(stream):
