@@ -37,9 +37,10 @@ def read(path, split, data, targets, extras=()):
             "it, use splits of 'all', such as 'all[:80%]'."
         )
     paired = mask_folder.is_paired(folder)
-    if "segmentation_masks" in targets or (paired and "segmentation_masks" in extras):
-        if "labels" in targets:
-            raise lacks(str(folder), "labels", ["images", "segmentation masks"])
+    masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
+    if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
+        raise lacks(str(folder), "labels", ["images", "segmentation masks"])
+    if masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
         whole = _labelled(folder, _class_names(folder), data)

@@ -127,6 +127,7 @@ def test_a_mask_that_went_bad_is_named(folder, fault, monkeypatch):
 
 
 def test_labels_are_not_read_with_masks(folder):
-    with pytest.raises(ValueError, match="has no labels. It has: images, segmentation masks"):
-        load(folder, targets=("labels", *MASKS))
+    for targets in (("labels", *MASKS), ("labels",)):  # "images" and "masks" are no classes
+        with pytest.raises(ValueError, match="has no labels. It has: images, segmentation masks"):
+            load(folder, targets=targets)
     assert mask_folder.is_paired(folder) and not mask_folder.is_paired(folder / "images")
