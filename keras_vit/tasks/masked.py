@@ -79,12 +79,7 @@ class MaskedAutoencoder(keras.Model):
         check_encoder(arguments)
         cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
         patches = cells[0] * cells[1]
-        visible = int(patches * (1 - mask_ratio))  # the authors' rounding
-        if not 0 < visible < patches:
-            raise ValueError(
-                f"`mask_ratio` must leave at least one of {patches} patches visible and one masked. "
-                f"Received: mask_ratio={mask_ratio}"
-            )
+        visible = visible_patches(patches, mask_ratio)
         values = patch_size[0] * patch_size[1] * arguments["channels"]
         if normalise and values == 1:
             raise ValueError("normalise=True needs patches of two numbers or more. Received: patches of one number")
@@ -272,6 +267,17 @@ class MaskedLoss(keras.losses.Loss):
         mask = y_pred[..., -1]
         errors = ops.mean(ops.square(y_pred[..., :-1] - y_true), axis=-1)  # (batch, patches)
         return ops.sum(errors * mask, axis=1) / ops.sum(mask, axis=1)  # (batch,)
+
+
+def visible_patches(patches, mask_ratio):
+    """Returns how many patches stay visible; raises ValueError if none does, or none is masked."""
+    visible = int(patches * (1 - mask_ratio))  # the authors' rounding
+    if not 0 < visible < patches:
+        raise ValueError(
+            f"`mask_ratio` must leave at least one of {patches} patches visible and one masked. "
+            f"Received: mask_ratio={mask_ratio}"
+        )
+    return visible
 
 
 def check_encoder(arguments):

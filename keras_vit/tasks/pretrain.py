@@ -1,16 +1,17 @@
 """Pre-training without labels: masked autoencoders."""
 
+import math
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 
-from keras_vit import plots, variants
+from keras_vit import checks, plots, variants
 from keras_vit.checked import number
 from keras_vit.explain import project
 from keras_vit.pretrained import DEFAULTS, vit
 from keras_vit.task import Task
-from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss, check_encoder
+from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss, check_encoder, visible_patches
 from keras_vit.tasks.neighbours import knn_accuracy
 
 KEPT = 5000  # embeddings of which the accuracy of neighbours is computed
@@ -43,10 +44,18 @@ class Pretrain(Task):
                 "Pre-training has no classes: leave out model.num_classes. "
                 f"Received: model.num_classes={recipe.model['num_classes']!r}"
             )
-        hybrid = variants.parse(arguments["variant"])[2]
+        if self.classes:
+            raise ValueError(f"Pre-training has no classes. Received: task.classes={self.classes!r}")
+        _, number, hybrid = variants.parse(arguments["variant"])
         check_encoder({**arguments, "num_classes": 0, "stem": arguments["stem"] or (hybrid and arguments["variant"])})
         if arguments["pooling"] == "none":
             raise ValueError("Pre-training needs one vector for each image. Received: model.pooling='none'")
+        patch = arguments["patch_size"] or number
+        if patch is not None:  # else that of the weights
+            sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
+            visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio)
+            if min(patch) < SMALLEST:
+                raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")
         if self.decoder_width % 4 or self.decoder_width % self.decoder_heads:
             raise ValueError(
                 "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
@@ -126,12 +135,12 @@ class NeighboursEvery(keras.callbacks.Callback):
 
         some, tally = self.run.validation.take(slice(MEASURED)), EmbeddingTally()
         for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
-            tally.add(examples, keras.ops.convert_to_numpy(self.run.model.predict_on_batch(examples["images"])))
-        return tally.result()["knn_accuracy"]
+            tally.add(examples, self.run.outputs(examples["images"]))
+        return tally.result().get("knn_accuracy", math.nan)  # fewer than two labels
 
 
 class EmbeddingTally:
-    """Accuracy of the nearest neighbours, each image among all others, where there are labels.
+    """Accuracy of the nearest neighbours, each image among all others, where there are labels, 0 or more.
 
     Of more than 5,000 images a random sample of 5,000 is kept, always the same one.
 
@@ -146,9 +155,10 @@ class EmbeddingTally:
     def add(self, examples, outputs):
         if "labels" not in examples:
             return
-        outputs = np.asarray(outputs, "float32")
+        known = examples["labels"] >= 0  # some sets have -1 where an image has no label
+        outputs = np.asarray(outputs, "float32")[known]
         self.keys = np.concatenate([self.keys, self.random.random(len(outputs))])
-        self.labels = np.concatenate([self.labels, examples["labels"]])
+        self.labels = np.concatenate([self.labels, examples["labels"][known]])
         self.vectors = outputs if self.vectors is None else np.concatenate([self.vectors, outputs])
         if len(self.keys) > KEPT:
             best = np.sort(np.argpartition(self.keys, KEPT)[:KEPT])

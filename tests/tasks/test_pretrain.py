@@ -67,6 +67,9 @@ def test_settings_that_contradict():
         (recipe(model={"pooling": "none"}), "one vector"),
         (recipe(model={"pooling": "gap", "final_norm": "after"}), "final_norm='after'"),
         (recipe(Pretrain(decoder_width=24, decoder_heads=5)), "decoder_width must be a multiple .* Received: 24 and 5"),
+        (recipe(Pretrain(classes=("a", "b"))), "has no classes. Received: task.classes"),
+        (recipe(Pretrain(mask_ratio=0.99)), "one of 16 patches visible"),
+        (recipe(model={"patch_size": (1, 4)}), r"patches of 2 x 2 pixels. Received: \(1, 4\)"),
         (recipe(augment={"mixup": 0.2}), "augment.mixup changes the target"),
         (recipe(augment={"cutmix": 1.0}), "augment.cutmix changes the target"),
         (recipe(augment={"erase": 0.2}), "augment.erase changes the target"),
@@ -104,6 +107,8 @@ def test_without_labels_there_is_no_score():
     tally.add({"images": IMAGES}, np.ones((6, 4)))
     assert tally.result() == {} and tally.figures() == {}
     assert TASK.answer(np.ones(4)) == {}
+    tally.add({"labels": np.array([-1, 0, 0, 1, -1, 1])}, np.float32([[9], [1], [1], [-1], [9], [-1]]))
+    assert len(tally.labels) == 4 and tally.result() == {"knn_accuracy": 1.0}  # -1 is no label
 
 
 def test_picture():
