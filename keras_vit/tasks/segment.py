@@ -53,6 +53,8 @@ class Segment(Task):
         count = len(self.classes)
         if not 2 <= count <= MOST:
             raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
+        if len(set(self.classes)) < count:
+            raise ValueError(f"Segment.classes must have different names. Received: classes={self.classes!r}")
         if self.first + count > pixels.VOID:
             raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
         if self.void is not None and self.first <= self.void < self.first + count:
@@ -83,6 +85,9 @@ class Segment(Task):
                 f"{value} in {name!r}"
             )
         return self
+
+    def fits(self, model):
+        return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
         self.check()

@@ -151,6 +151,7 @@ def test_answers_are_shares_and_pictures_are_painted():
     "options, parts, message",
     [
         (dict(classes=("a",)), {}, r"2 to 254 classes. Received: classes=\('a',\)"),
+        (dict(classes=("a", "a")), {}, "different names"),
         (dict(classes=("a", "b"), first=255), {}, "2 classes from first=255"),
         (dict(void=2), {}, "must not be the value of a class. Received: void=2"),
         (dict(classes=("a", "b"), head="mask"), {}, "3 classes or more"),
