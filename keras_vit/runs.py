@@ -58,7 +58,7 @@ def fit(
         workdir: Directory of the run; `runs/NAME` if `None`. It gets `recipe.json`, `data.json` (identifies the data),
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
             training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
-            the last epoch, and `learner.keras` if the task fits more than that.
+            the last epoch, and `learner.keras` if the task shows more than that.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
         validation: Likewise.
@@ -127,7 +127,7 @@ def sources_of(recipe, train=None, validation=None):
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
         found = [sources.load(recipe.data, split, task.targets, task.extras) for split in splits]
-        sources.same_classes(*(source.class_names for source in found))
+        sources.same_classes(*(task.on(source).classes for source in found))
     else:
         names = task.names(arguments)
         found = [sources.from_arrays(arrays, task.targets, shape, names) for arrays in (train, validation)]

@@ -78,6 +78,12 @@ class Run:
         batch, place = self.recipe.data.batch_size, self.place
         return even_batches(make, self.validation, batch, place.share) if place.even else make(self.validation, batch)
 
+    def outputs(self, images):
+        """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
+        with ema.averaged(self.learner):
+            found = self.model.predict_on_batch(images)
+        return keras.ops.convert_to_numpy(found)[: len(images)]  # each of several TensorFlow devices returns them all
+
     @property
     def progress(self):
         """The part of the run's progress that is saved in the training state."""
