@@ -47,6 +47,7 @@ class Task(Checked):
     targets: ClassVar[tuple[str, ...]] = ()  # what the data must have besides images; keys of `data.targets.KINDS`
     extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
+    measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
     classes: tuple[str, ...] = ()
 
@@ -64,6 +65,10 @@ class Task(Checked):
             ValueError: If the data do not fit the task or the model.
         """
         return self
+
+    def fits(self, model) -> bool:
+        """Returns whether the outputs of a model that was read from a file are of the task's classes."""
+        return True
 
     def names(self, arguments: dict) -> tuple[str, ...]:
         """Returns the names of the classes for data that have none, such as arrays."""
@@ -106,7 +111,8 @@ class Task(Checked):
         """Returns Keras callbacks for training; what they add to an epoch's logs becomes a column of `history.csv`.
 
         Args:
-            run: The `training.loop.Run`, with its `model`, `task`, `validation` and `validation_batches()`.
+            run: The `training.loop.Run`, with its `model`, `outputs(images)`, `task`, `validation` and
+                `validation_batches()`.
         """
         return []
 

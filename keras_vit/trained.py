@@ -121,14 +121,15 @@ def _refuse(path, given, own):
 def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
     _check_images(model, folder / file)
-    if class_names and model.output_shape[-1] != len(class_names):
+    home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
+    trained = Trained(model, recipe, class_names)
+    found = Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
+    if class_names and not found.task.fits(model):
         raise ValueError(
             f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
             f"Received: a model of {model.output_shape[-1]}"
         )
-    home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
-    trained = Trained(model, recipe, class_names)
-    return Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
+    return found
 
 
 def _alone(path):

@@ -35,7 +35,8 @@ class Brightness(Task):
     def answer(self, output): return {"brightness": float(output[0])}
 
 recipe = Recipe(
-    name="toy", task=Brightness(), model=dict(variant="mu/4", image_size=8, channels=1, depth=2, dropout=0.1),
+    name="toy", task=Brightness(classes=("dark", "light")),
+    model=dict(variant="mu/4", image_size=8, channels=1, depth=2, dropout=0.1),
     data=Data(source="digits", batch_size=16, limit=32), optim=Optim(epochs=2, ema=0.9),
 )
 """

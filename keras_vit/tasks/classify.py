@@ -25,6 +25,7 @@ class Classify(Task):
 
     targets = ("labels",)
     best = ("val_accuracy", "max")
+    measured = ("metrics",)
 
     loss: Literal["softmax", "sigmoid"] = "softmax"
     head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
@@ -53,11 +54,15 @@ class Classify(Task):
     def names(self, arguments):
         return self.classes or tuple(map(str, range(arguments["num_classes"] or 0)))
 
+    def fits(self, model):
+        return model.output_shape[-1] == len(self.classes)
+
     def model(self, **arguments):
         model = vit(**arguments)
         if len(model.output_shape) != 2:
             raise ValueError(
-                f"A classifier must return one vector of logits per image. Received: output shape {model.output_shape}"
+                "A classifier must return one vector of logits per image. "
+                f"Received: output shape {model.output_shape}, pooling={model.get_layer('pool').pooling!r}"
             )
         return model
 

@@ -1,6 +1,7 @@
 """The directory of a run: which files it has, which run owns it, and how to read it."""
 
 import contextlib
+import dataclasses
 import json
 import pathlib
 import zipfile
@@ -81,7 +82,7 @@ def claim(folder, recipe, data, class_names):
     check_labels(class_names)
     values = _plain(recipe)
     if is_run(folder) and state.exists(folder):
-        _same_run(folder, values, data)
+        _same_run(folder, recipe, data)
         _write(folder / RECIPE, values)  # options outside of `IDENTITY` may differ
         write_labels(folder / LABELS, class_names)
         _write(folder / DATA, _read(folder / DATA) | data)  # with keys that earlier versions did not write
@@ -113,11 +114,14 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    default = _plain(config.Recipe(name="", model={}))  # earlier versions had fewer options
-    only = lambda values: {k: v for k, v in values.items() if k in IDENTITY}  # noqa: E731
-    there, here = (
-        _dotted(only(default)) | _dotted(only(values)) for values in (config.migrated(_read(folder / RECIPE)), recipe)
-    )
+    default = _plain(config.Recipe(name="", model={}, task=type(recipe.task)()))  # earlier versions had fewer options
+    free = {f"task.{name}" for name in recipe.task.measured}
+
+    def identity(values):
+        options = _dotted(default) | _dotted(values)
+        return {k: v for k, v in options.items() if k.partition(".")[0] in IDENTITY and k not in free}
+
+    there, here = identity(config.migrated(_read(folder / RECIPE))), identity(_plain(recipe))
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -178,7 +182,7 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    if file in (MODEL, BEST) and names and len(names) != model.output_shape[-1]:
+    if file in (MODEL, BEST) and names and not dataclasses.replace(recipe.task, classes=names).fits(model):
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {model.output_shape[-1]} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."

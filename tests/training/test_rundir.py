@@ -69,7 +69,7 @@ def test_a_finished_run_that_is_to_be_longer_is_a_source_of_weights(run):
 def test_a_run_of_an_earlier_version_is_the_same_run(run):
     """A setting that was not there then had its default."""
     values = json.loads((run / rundir.RECIPE).read_text())
-    del values["optim"]["remat"], values["data"]["antialias"], values["metrics"]
+    del values["optim"]["remat"], values["data"]["antialias"], values["task"]
     (run / rundir.RECIPE).write_text(json.dumps(values))
     rundir.claim(run, RECIPE, DATA, ("a", "b"))
     with pytest.raises(ValueError, match="Different: optim.remat: False there, True here$"):
@@ -209,8 +209,8 @@ def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):
 
 
 def test_how_it_is_measured_may_change(run):
-    rundir.claim(run, config.override(RECIPE, {"metrics": ("balanced_accuracy",)}), DATA, ("a", "b"))
-    assert rundir.load(run, rundir.BEST)[1].metrics == ("balanced_accuracy",)
+    rundir.claim(run, config.override(RECIPE, {"task.metrics": ("balanced_accuracy",)}), DATA, ("a", "b"))
+    assert rundir.load(run, rundir.BEST)[1].task.metrics == ("balanced_accuracy",)
 
 
 def test_a_model_whose_states_are_gone_is_not_taken_for_a_new_run_s(run):
