@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import predictions
+from keras_vit import predictions, trained
 from keras_vit.data import pipeline
 
 
@@ -26,9 +26,9 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
     model = keras_vit.from_recipe("mnist", pretrained=True)
     logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
     wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    batches, real = [], predictions.predictor
+    batches, real = [], trained.predictor
     counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
-    monkeypatch.setattr(predictions, "predictor", lambda *given, **more: counted(real(*given, **more)))
+    monkeypatch.setattr(trained, "predictor", lambda *given, **more: counted(real(*given, **more)))
     monkeypatch.setattr(predictions, "IMAGES", 2)
     found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
     assert batches == [2, 2, 1]

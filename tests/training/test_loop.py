@@ -120,7 +120,7 @@ def test_float16_scales_its_loss_and_resumes(tmp_path):
 def test_a_run_gives_the_rest_of_its_batches(tmp_path):
     run = Run(RECIPE, tiny(), SOURCE, SOURCE, tmp_path, epoch=1, step=2)
     assert run.steps == 5 and run.training_batches().cardinality() == 2 * 5 - 2
-    assert run.progress == {"epoch": 1, "step": 2, "history": [], "best": -1.0}
+    assert run.progress == {"epoch": 1, "step": 2, "history": [], "best": None}
 
 
 @pytest.mark.parametrize("even, parts", [(False, 2), (True, 3)])
