@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-tf = pytest.importorskip("tensorflow")
-
 import keras_vit
 from tests.commands.helpers import run as command
+
+tf = pytest.importorskip("tensorflow")
 
 ROOT = pathlib.Path(__file__).parents[1]
 
