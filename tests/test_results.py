@@ -117,7 +117,9 @@ def test_shipped_mnist_is_as_good_as_it_says():
     assert found["accuracy"] == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
 
 
-nuclei = pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with nuclei, is not set")
+nuclei = pytest.mark.skipif(
+    "KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with nuclei, is not set"
+)
 
 
 @nuclei
