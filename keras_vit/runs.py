@@ -90,6 +90,7 @@ def fit(
     folder = pathlib.Path(workdir or f"runs/{recipe.name}")
     identity = inspection.identity(*sources, arrays=train is not None)
     names = recipe.task.on(sources[0]).classes
+    recipe.task.tally()  # raises if the task does not define it
     place = devices.start(recipe)
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):

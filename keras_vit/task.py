@@ -33,6 +33,13 @@ class Tally(Protocol):
         """Returns matplotlib figures by caption."""
 
 
+TASKS: dict[str, type["Task"]] = {}  # by the names of their classes, those of recipe files included
+
+
+class UnknownTaskError(ValueError):
+    """A run names a task whose class is not defined."""
+
+
 @dataclass(frozen=True, repr=False)
 class Task(Checked):
     """What a model is trained for: the only place that knows what a target is.
@@ -50,6 +57,13 @@ class Task(Checked):
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
     classes: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **more):
+        super().__init_subclass__(**more)
+        known = TASKS.get(cls.__name__)
+        if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
+            raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
+        TASKS[cls.__name__] = cls
 
     def check(self, recipe) -> None:
         """Raises ValueError if settings of the recipe contradict the task."""
@@ -96,14 +110,29 @@ class Task(Checked):
         """Returns the arguments `loss` and `weighted_metrics` of Keras's `compile`, for training on `source`."""
         raise NotImplementedError(f"{type(self).__name__} must define `compiled`.")
 
+    def prepare(self, examples: dict, seed) -> dict:
+        """Returns examples with targets that the data do not bring, such as the angle by which images were rotated.
+
+        It runs in `tf.data`, in training before `batch` and in evaluation before the model: `Tally.add` gets what it
+        returns. By default nothing changes.
+
+        Args:
+            examples: As in `batch`.
+            seed: As in `batch`.
+        """
+        return examples
+
     def batch(self, examples: dict, augment, seed) -> tuple:
         """Returns `(x, y)` for Keras's `fit`: the last step of the `tf.data` pipeline.
+
+        It runs in `tf.data`, whatever Keras's backend: use TensorFlow's functions.
 
         Args:
             examples: Dictionary of tensors: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and the
                 targets, changed as their images were.
             augment: The recipe's `Augment`, or `None` at evaluation.
-            seed: Integer tensor, `(2,)`, from which all randomness must come.
+            seed: Integer tensor, `(2,)`, from which all randomness must come, as in
+                `tf.random.stateless_uniform(shape, seed)`. Each batch has its own, in evaluation too.
         """
         raise NotImplementedError(f"{type(self).__name__} must define `batch`.")
 
@@ -129,7 +158,7 @@ class Task(Checked):
         return None
 
     def answer(self, output: np.ndarray) -> dict[str, float]:
-        """Returns what the output says of one image, most likely first."""
+        """Returns what the output says of one image, most likely first: shares from 0 to 1 by name."""
         names = self.classes or tuple(map(str, range(np.size(output))))
         return dict(zip(names, np.ravel(output).tolist()))
 
@@ -161,13 +190,3 @@ class Task(Checked):
         """
         pixels = np.clip(np.rint(np.asarray(image)), 0, 255).astype("uint8")
         return pixels if pixels.shape[-1] == 3 else np.repeat(pixels.mean(-1, keepdims=True).astype("uint8"), 3, -1)
-
-
-def tasks():
-    """Returns all tasks by the names of their classes; of two with one name, the one that was defined last."""
-    found, waiting = {}, [Task]
-    while waiting:
-        kind = waiting.pop(0)
-        waiting += kind.__subclasses__()
-        found[kind.__name__] = kind
-    return {name: kind for name, kind in found.items() if kind is not Task}

@@ -62,7 +62,8 @@ def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
     model's metadata, or `"0"`, `"1"` and so on.
 
     Args:
-        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights.
+        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or a recipe file
+            of your own, for its run in `runs/NAME`: the way to a run whose task the file defines.
         file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
 
     Returns:
@@ -95,6 +96,8 @@ def find(target, file=rundir.MODEL):
     recipe = cookbook.load_recipe(target)
     own = pathlib.Path("runs", recipe.name)  # where `fit` writes by default
     if recipe.weights is None and rundir.is_run(own):
+        if path.suffix == ".py":
+            return _of_run(own, file)
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
         )

@@ -22,7 +22,7 @@ import keras_vit
 from keras_vit import config, files
 from keras_vit.training import devices, rundir, state
 
-folder, how, when = sys.argv[1], sys.argv[2], float(sys.argv[3])
+folder, how, when, task = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
 count = 0
 
@@ -60,31 +60,37 @@ recipe = keras_vit.load_recipe("digits", {
     "optim.epochs": 3, "data.limit": 160, "model.depth": 1, "model.width": 32, "model.mlp_dim": 32,
     "model.dropout": 0.1, "model.stochastic_depth": 0.2, "optim.ema": 0.9, "optim.accumulate": 2, "augment.mixup": 0.2,
     "augment.randaugment": 1})
+if task == "pretrain":  # its loss, its decoder and its masks too
+    model = {**recipe.model, "num_classes": 0}
+    decoder = config.Pretrain(decoder_width=16, decoder_depth=1, decoder_heads=2)
+    recipe = config.Recipe("pretrain", model, task=decoder, data=recipe.data, optim=recipe.optim,
+                           augment=config.Augment(rotation=10.0))
 callback, keras_vit.runs._tensorboard = keras_vit.runs._tensorboard, lambda folder: Clock()
 keras_vit.fit(recipe, folder, verbose=0, save_steps=1, tensorboard=True)
 print("ended")
 """
 
 
-def start(folder, how="not", when=0.0):
-    words = [sys.executable, "-c", RUN, str(folder), how, str(when)]
+def start(folder, task, how="not", when=0.0):
+    words = [sys.executable, "-c", RUN, str(folder), how, str(when), task]
     done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
     assert done.returncode in (0, -9), done.stderr[-3000:]
     return done.returncode == 0
 
 
-def test_killed_at_any_moment_nothing_is_lost(tmp_path):
-    assert start(tmp_path / "whole")
+@pytest.mark.parametrize("task", ["classify", "pretrain"])
+def test_killed_at_any_moment_nothing_is_lost(tmp_path, task):
+    assert start(tmp_path / "whole", task)
     rng = random.Random(int(os.environ.get("KERAS_VIT_SEED", "0")))
     ways = ["while writing", "before renaming", "after renaming", "any moment"]
     killed, ended = 0, False
     for i in range(KILLS):
         how = ways[i % len(ways)]
         when = rng.uniform(0.0, 3.0) if how == "any moment" else rng.randint(1, 4)
-        ended = start(tmp_path / "killed", how, when)
+        ended = start(tmp_path / "killed", task, how, when)
         killed += not ended
     assert killed
-    assert ended or start(tmp_path / "killed")
+    assert ended or start(tmp_path / "killed", task)
     ours, theirs = (state.newest(tmp_path / name) for name in ("killed", "whole"))
     assert ours[0].keys() == theirs[0].keys()
     for name, array in theirs[0].items():
@@ -95,6 +101,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path):
     models = [results.load_run(tmp_path / name)[0].get_weights() for name in ("killed", "whole")]
     for a, b in zip(*models):
         np.testing.assert_array_equal(a, b)
+    assert (tmp_path / "killed" / "learner.keras").exists() == (task == "pretrain")
     left = {path.name for path in (tmp_path / "killed").iterdir() if not path.name.startswith("state-")}
     assert left <= {
         "recipe.json",
@@ -104,5 +111,6 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path):
         "history.csv",
         "best.keras",
         "model.keras",
+        "learner.keras",
         ".lock",
     }

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import keras_vit
+from tests.commands.helpers import run as command
+
 tf = pytest.importorskip("tensorflow")
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -68,6 +71,15 @@ def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
     monkeypatch.chdir(tmp_path)
     names = run("docs/models.md")
     assert names["mine"].output_shape == names["hybrid"].output_shape == names["light"].output_shape == (None, 10)
+
+
+def test_the_page_of_tasks_runs(tmp_path, monkeypatch, capsys, eagerly):
+    monkeypatch.chdir(tmp_path)
+    toy, afterwards = blocks("docs/tasks.md")
+    (tmp_path / "toy.py").write_text(toy)
+    command("fit", "toy.py", "optim.epochs=1", "optim.warmup_epochs=0", "data.limit=64")
+    exec(compile(afterwards, "docs/tasks.md", "exec"), {"keras_vit": keras_vit})
+    assert "mean_error" in capsys.readouterr().out
 
 
 def test_the_export_page_runs(tmp_path, monkeypatch, capsys):

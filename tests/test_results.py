@@ -115,3 +115,29 @@ def test_shipped_mnist_is_as_good_as_it_says():
     recipe = keras_vit.load_recipe("mnist")
     [found] = keras_vit.evaluate("mnist").values()
     assert found["accuracy"] == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
+
+
+nuclei = pytest.mark.skipif(
+    "KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with nuclei, is not set"
+)
+
+
+@nuclei
+def test_shipped_nuclei_are_as_good_as_they_say(monkeypatch):
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    (_, reached), *_ = keras_vit.load_recipe("nuclei").reached.scores
+    [found] = keras_vit.evaluate("nuclei").values()
+    assert found["mean_iou"] == pytest.approx(reached, abs=1e-3)
+
+
+@nuclei
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    reports = results.export("nuclei", tmp_path, quantize=("dynamic", "int8"), onnx=True)
+    assert len(reports) == 5
+    for report in reports[1:]:  # calibrated formats are exported last, and compared on the same images
+        if report.accuracy:
+            difference = report.accuracy["of this file"] - report.accuracy["of the model"]
+            assert report.score == "mean_iou" and abs(difference) < 0.005, report
+    assert sum(report.accuracy is not None for report in reports) == 5

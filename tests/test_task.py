@@ -1,5 +1,7 @@
 """A task of one's own, as a recipe file defines it."""
 
+import gc
+import json
 import pathlib
 
 import numpy as np
@@ -7,13 +9,16 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+import tensorflow as tf
+
 import keras_vit
 from keras_vit import config, task
+from keras_vit.data import pipeline, sources
 from tests.tasks.harness import run_task_test
 
 TOY = """
 from dataclasses import dataclass
-import keras, numpy as np, keras_vit
+import numpy as np, tensorflow as tf, keras_vit
 from keras_vit import Data, Optim, Recipe, Task
 
 class Error:
@@ -30,7 +35,7 @@ class Brightness(Task):
     def model(self, **arguments): return keras_vit.vit(**{**arguments, "num_classes": 1})
     def compiled(self, source): return {"loss": "mse"}
     def batch(self, examples, augment, seed):
-        return examples["images"], keras.ops.mean(examples["images"], axis=(1, 2, 3))[:, None] / 255
+        return examples["images"], tf.reduce_mean(examples["images"], axis=(1, 2, 3))[:, None] / 255
     def tally(self, keep=False): return Error()
     def answer(self, output): return {"brightness": float(output[0])}
 
@@ -50,10 +55,55 @@ def test_a_task_in_a_recipe_file_does_everything(tmp_path, monkeypatch):
     assert keras_vit.load_run(run).recipe.task == recipe.task
 
 
-def test_an_unknown_task_is_named():
-    with pytest.raises(ValueError, match="The task 'Nothing' is not defined: load the recipe that defines it"):
-        config.from_dict({"name": "x", "model": {}, "task": {"kind": "Nothing"}})
-    assert {"Classify"} <= set(task.tasks())
+def test_an_unknown_task_is_named(tmp_path):
+    values = {"name": "x", "model": {}, "task": {"kind": "Nothing"}}
+    with pytest.raises(
+        task.UnknownTaskError, match="The task 'Nothing' is defined in a recipe file of your own. Pass that"
+    ):
+        config.from_dict(values)
+    (tmp_path / "recipe.json").write_text(json.dumps(values))
+    (tmp_path / "model.keras").write_text("")
+    with pytest.raises(task.UnknownTaskError, match="The task 'Nothing'"):
+        keras_vit.load_run(tmp_path)
+    assert {"Classify", "Pretrain", "Segment"} <= set(task.TASKS)
+    with pytest.raises(ValueError, match="a name of its own. Received: 'Classify', a task of keras_vit"):
+        type("Classify", (task.Task,), {})
+
+
+def test_a_recipe_file_stands_for_its_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.py").write_text(TOY)
+    recipe = keras_vit.load_recipe("toy.py")
+    keras_vit.fit(recipe, verbose=0)
+    task.TASKS.pop("Brightness")  # as in a new process
+    del recipe
+    gc.collect()
+    with pytest.raises(task.UnknownTaskError, match="The task 'Brightness'"):
+        keras_vit.evaluate("runs/toy")
+    assert "mean_error" in keras_vit.evaluate("toy.py")["runs/toy/model.keras"]
+    assert "mean_error" in keras_vit.evaluate("runs/toy")["runs/toy/model.keras"]  # the class stays
+
+
+class Turned(task.Task):
+    """Counts how often the pipeline made the same targets for training and for scoring."""
+
+    def prepare(self, examples, seed):
+        return {
+            **examples,
+            "turns": tf.random.stateless_uniform(tf.shape(examples["images"])[:1], seed, 0, 4, tf.int32),
+        }
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["turns"]
+
+
+def test_targets_of_the_task_s_own_are_scored_too():
+    recipe = config.Recipe(name="x", model={}, task=Turned(), data=config.Data(batch_size=16, limit=48))
+    source = sources.load(recipe.data, "all[80%:]", ())
+    trained = [y for _, y in pipeline.evaluation_batches(source, recipe, (8, 8, 1)).as_numpy_iterator()]
+    scored = [examples["turns"] for examples in pipeline.evaluation_arrays(source, recipe, (8, 8, 1))]
+    np.testing.assert_array_equal(trained, scored)
+    assert (scored[0] != scored[1]).any() and set(np.concatenate(scored)) == {0, 1, 2, 3}
 
 
 def test_what_a_task_does_not_define_is_named():

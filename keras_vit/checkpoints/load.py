@@ -180,7 +180,7 @@ def _check_head(model, checkpoint, description, own, options):
     differ = bool(own["num_classes"]) != bool(description.arguments["num_classes"])
     if ours and theirs and differ and options.head == "require":
         raise ValueError(
-            f"{str(checkpoint.path)!r} has a head for another task than {model.name!r}. Pass head='new' to load the rest."
+            f"{str(checkpoint.path)!r} has a head for another task than the model's. Pass head='new' to load the rest."
         )
 
 

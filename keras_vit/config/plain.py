@@ -6,7 +6,7 @@ import keras
 
 from keras_vit.config.moved import migrated
 from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
-from keras_vit.task import tasks
+from keras_vit.task import TASKS, UnknownTaskError
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
@@ -25,7 +25,7 @@ def from_dict(values):
     """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not, also of an earlier version.
 
     Raises:
-        ValueError: For a task of your own whose class is not defined yet.
+        UnknownTaskError: For a task of your own whose class is not defined yet.
     """
     values = migrated(values)
     for part, kind in PARTS.items():
@@ -40,13 +40,12 @@ def from_dict(values):
 
 
 def _task(kind, **fields):
-    known = tasks()
-    if kind not in known:
-        raise ValueError(
-            f"The task {kind!r} is not defined: load the recipe that defines it first, load_recipe('FILE.py'). "
-            f"Known: {', '.join(known)}"
+    if kind not in TASKS:
+        raise UnknownTaskError(
+            f"The task {kind!r} is defined in a recipe file of your own. Pass that file in place of the run, such as "
+            "'toy.py' for 'runs/toy', or call keras_vit.load_recipe on it first."
         )
-    return known[kind](**fields)
+    return TASKS[kind](**fields)
 
 
 def _unnamed(value):

@@ -57,7 +57,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
         return augment(examples, settings, draw), tf.tile([[epoch, first]], (chunk, 1))
 
     def make_batch(examples, at):
-        return task.batch(examples, settings, tf.random.fold_in(at[0], seed))
+        own = tf.random.fold_in(at[0], seed)
+        return task.batch(task.prepare(examples, own), settings, own)
 
     if first_epoch is None:
         epochs, count = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1), 1
@@ -78,8 +79,8 @@ def evaluation_batches(source, recipe, size, batch=None):
     """
     task = recipe.task.on(source)
 
-    def make_batch(examples):
-        return task.batch(examples, None, tf.zeros((2,), "int64"))
+    def make_batch(examples, seed):
+        return task.batch(examples, None, seed)
 
     batches = _examples_in_order(source, recipe, size, batch or recipe.data.batch_size)
     batches = batches.map(make_batch, num_parallel_calls=2, deterministic=True)
@@ -103,6 +104,7 @@ def evaluation_arrays(source, recipe, size):
         ValueError: If a file can no longer be read, with its name.
     """
     batches = _examples_in_order(source, recipe, size, recipe.data.batch_size, raw=True)
+    batches = batches.map(lambda examples, _: examples)
     with inspection.named(source):
         yield from _prefetch(batches, -(-len(source) // recipe.data.batch_size)).as_numpy_iterator()
 
@@ -118,8 +120,15 @@ def steps_per_epoch(source, recipe):
 
 
 def _examples_in_order(source, recipe, size, batch, raw=False):
+    """Returns batches of prepared examples, each with the seed of its own."""
+
+    def prepare(number, examples):
+        seed = tf.stack([tf.zeros((), "int64"), number])
+        return recipe.task.prepare(examples, seed), seed
+
     keys = source.in_order(_chunk(batch, size))
-    return _parallel(keys, _reader(source, size, recipe.data, raw=raw)).rebatch(batch)
+    batches = _parallel(keys, _reader(source, size, recipe.data, raw=raw)).rebatch(batch)
+    return batches.enumerate().map(prepare, num_parallel_calls=2, deterministic=True)
 
 
 def _reader(source, size, data, settings=None, raw=False):

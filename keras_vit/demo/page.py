@@ -12,6 +12,7 @@ from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
+from keras_vit.task import Task
 from keras_vit.training.devices import need_tensorflow
 
 VIEW = 336  # pixels of the longer side of an image
@@ -90,7 +91,7 @@ def page(target):
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**shown)
-                        gr.Markdown("Model input")
+                        gr.Markdown("Model input" if type(task).picture is Task.picture else "Prediction")
                     with gr.Column(min_width=120):
                         laid = gr.Image(**shown)
                         heading = gr.Markdown()

@@ -122,6 +122,10 @@ class KeepBest(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         column, better = self.run.task.best
+        if column not in logs:
+            raise ValueError(
+                f"{type(self.run.task).__name__}.best must be a column of {', '.join(logs)}. Received: {column!r}"
+            )
         value, sign = float(logs[column]), 1 if better == "max" else -1
         first = self.run.best is None or not self.run.history  # earlier versions began with -1
         if math.isfinite(logs["val_loss"] + value) and (first or sign * value >= sign * self.run.best):

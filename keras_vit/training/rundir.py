@@ -12,6 +12,7 @@ import keras
 
 from keras_vit import config, files, machine
 from keras_vit.labels import check_labels, read_labels, write_labels
+from keras_vit.task import UnknownTaskError
 from keras_vit.training import state
 
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
@@ -231,5 +232,7 @@ def _recipe(path):
     values = _read(path)
     try:
         return config.from_dict(values)
+    except UnknownTaskError:
+        raise
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} is damaged, or of another version: {error}") from None
