@@ -151,6 +151,8 @@ def from_checkpoint(
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)
         form, names, stated, evaluation, origins = description
+        if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
+            overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
         arguments = model_arguments(description, checkpoint, options.grid, overrides)
         if head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
             options = options._replace(head="new")

@@ -107,6 +107,7 @@ def test_heads_of_other_tasks_are_refused(tmp_path):
         load_weights(other, tmp_path / "model.keras", head="new")
         assert not np.asarray(other.get_layer("head").kernel).any()
     assert from_checkpoint(tmp_path / "model.keras").output_shape == (None, 24, 32)  # the encoder alone
+    assert from_checkpoint(tmp_path / "model.keras", num_classes=5).output_shape == (None, 5)
 
 
 def test_values_outside_the_classes_are_void():
