@@ -119,7 +119,7 @@ def image_shape(recipe):
 
 def sources_of(recipe, train=None, validation=None):
     """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
-    from keras_vit.data import pipeline, sources
+    from keras_vit.data import keras_layers, pipeline, sources
 
     shape, arguments, task = image_shape(recipe), arguments_of_model(recipe), recipe.task
     if (train is None) != (validation is None):
@@ -136,6 +136,8 @@ def sources_of(recipe, train=None, validation=None):
         sources.check_channels(source, shape)
         task.on(source, arguments)
     pipeline.steps_per_epoch(found[0], recipe)
+    if recipe.augment.layers and "segmentation_masks" in found[0].targets:
+        keras_layers.check_masks(keras_layers.leaves(recipe.augment.layers))
     return found
 
 

@@ -51,7 +51,7 @@ def layers_function(layers, seed, names=("images",)):
             )
     generators = seed_generators(layers)
     if MASKS in names:
-        layers = _leaves(layers)
+        layers = leaves(layers)
         check_masks(layers)
 
     def apply_layers(examples, at):
@@ -82,10 +82,10 @@ def check_masks(layers):
             )
 
 
-def _leaves(layers):
+def leaves(layers):
     """Returns layers without the `Sequential`s and `Pipeline`s around them."""
     inside = [(layer, getattr(layer, "layers", None)) for layer in layers]
-    return [leaf for layer, inner in inside for leaf in ([layer] if inner is None else _leaves(inner))]
+    return [leaf for layer, inner in inside for leaf in ([layer] if inner is None else leaves(inner))]
 
 
 def _images_alone(layer, examples):

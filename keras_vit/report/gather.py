@@ -78,7 +78,7 @@ def gather(target, arrays=None, most=10_000):
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})
     images = np.stack([chosen[i]["images"] for i in range(placed)])
-    outputs = run(images) if len(model.output_shape) == 2 else None
+    outputs = _in_batches(run, images) if len(model.output_shape) == 2 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
     mapped = outputs is not None and placed > 3 and labels.min() >= 0
     return Facts(
@@ -105,6 +105,10 @@ def gather(target, arrays=None, most=10_000):
         exports=_exports(found.home),
         home=found.home,
     )
+
+
+def _in_batches(run, images, size=64):
+    return np.concatenate([run(images[i : i + size]) for i in range(0, len(images), size)])
 
 
 def _extremes(scores):
