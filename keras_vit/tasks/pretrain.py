@@ -100,7 +100,7 @@ class Pretrain(Task):
         return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
 
     def picture(self, image, output, example=None):
-        """Returns the image, followed by the masked and the reconstructed one if `output` is what `reconstruct` returns.
+        """Returns the image, with the masked and the reconstructed one if `output` is what `reconstruct` returns.
 
         Args:
             image: float32 `(height, width, channels)`, 0..255.
