@@ -1,4 +1,4 @@
-"""The metric of the ISIC 2024 challenge."""
+"""The metric of the ISIC 2024 challenge, and how scores are written."""
 
 SENSITIVITY = 0.8  # the partial area is above this
 
@@ -21,3 +21,11 @@ def partial_auc(logits, labels):
     scaled = roc_auc_score(1 - labels, logits[:, 0] - logits[:, 1], max_fpr=most)
     least = most**2 / 2
     return least + (most - least) * (scaled - 0.5) / 0.5
+
+
+def written(name, value):
+    """Returns a score as text: accuracies and intersections over union in percent, any other with four decimals."""
+    return f"{value:.2%}" if any(word in name.lower() for word in SHARES) else f"{value:.4f}"
+
+
+SHARES = ("accuracy", "iou", "top-1", "calibration")

@@ -31,3 +31,11 @@ def test_partial_area_needs_two_classes():
         metrics.partial_auc(np.zeros((2, 3)), np.array([0, 1]))
     with pytest.raises(ValueError, match="Received: 2 classes, images of 1"):
         metrics.partial_auc(np.zeros((2, 2)), np.array([0, 0]))
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [("val_accuracy", "12.50%"), ("iou nucleus", "12.50%"), ("mean IoU on val", "12.50%"), ("mean_error", "0.1250")],
+)
+def test_scores_are_written_by_their_kind(name, text):
+    assert metrics.written(name, 0.125) == text

@@ -15,12 +15,13 @@ def print_recipes() -> None:
     """List recipes and variants."""
     import keras_vit
     from keras_vit import cookbook
+    from keras_vit.metrics import written
 
     print(f"{'recipe':<27}{'data':<24}{'parameters':>12}  reached")
     for name in keras_vit.list_recipes():
         recipe = keras_vit.load_recipe(name)
         reached = recipe.reached
-        result = "{1:.2%} {0} in {2:.0f} min".format(*reached.headline, reached.minutes) if reached else "-"
+        result = f"{written(*reached.headline)} {reached.headline[0]} in {reached.minutes:.0f} min" if reached else "-"
         print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {result}")
     print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for size in keras_vit.list_variants():

@@ -15,6 +15,7 @@ def measure(run: Run, *, split: Text = None) -> None:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
     from keras_vit import results, trained
+    from keras_vit.metrics import written
 
     model = trained.find(run)
     say(f"Measuring {model.file}, and what was exported of it")
@@ -23,13 +24,9 @@ def measure(run: Run, *, split: Text = None) -> None:
     names = [name for name in next(iter(measured.values())) if " " not in name]  # "iou NAME" is of one class
     print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
     for file, values in measured.items():
-        print(f"{file:<{width}}" + "".join(f"  {_number(name, values[name]):>{len(name)}}" for name in names))
+        print(f"{file:<{width}}" + "".join(f"  {written(name, values[name]):>{len(name)}}" for name in names))
     for name in [name for name in measured[model.file] if " " in name]:
-        print(f"  {name:<{width}}  {_number(name, measured[model.file][name])}")
-
-
-def _number(name, value):
-    return f"{value:.4f}" if name == "partial_auc" or "loss" in name else f"{value:.2%}"
+        print(f"  {name:<{width}}  {written(name, measured[model.file][name])}")
 
 
 def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -> None:

@@ -28,13 +28,13 @@ def train(
     """
     import keras_vit
     from keras_vit import config
+    from keras_vit.metrics import written
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     workdir = workdir or pathlib.Path("runs", loaded.name)
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
     column = loaded.task.best[0]
-    value = f"{history[column][-1]:.4f}" if column == "val_loss" else f"{history[column][-1]:.2%}"
-    name = column.removeprefix("val_").replace("_", " ")
+    name, value = column.removeprefix("val_").replace("_", " "), written(column, history[column][-1])
     print(f"{workdir}: {len(history['loss'])} epochs, validation {name} {value}")
 
 

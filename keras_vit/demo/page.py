@@ -9,6 +9,7 @@ import numpy as np
 from keras_vit import images, trained
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.explain.relevance import has_classes
+from keras_vit.metrics import written
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
@@ -61,7 +62,7 @@ def page(target):
     grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
     facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}"
     facts += f", {len(class_names)} classes" if class_names else ""
-    facts += ", {} {:.2%}".format(*reached.headline) if reached else ""
+    facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:

@@ -11,6 +11,7 @@ import numpy as np
 from keras_vit import checks, files
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
+from keras_vit.metrics import written
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
@@ -55,7 +56,10 @@ class Report:
             f"  {sum(self.operators.values())} operators: {most}",
         ]
         if self.accuracy:
-            lines.append(f"  {self.score} " + ", ".join(f"{name} {value:.2%}" for name, value in self.accuracy.items()))
+            lines.append(
+                f"  {self.score} "
+                + ", ".join(f"{k} {written(self.score, value)}" for k, value in self.accuracy.items())
+            )
         if self.partitions is not None:
             left = ", ".join(f"{name} {count}" for name, count in self.outside.items()) or "none"
             memory = "" if self.memory_mb is None else f"; {self.memory_mb:.0f} MB of memory"

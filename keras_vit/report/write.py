@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import config, counting, explain, files, machine, plots
+from keras_vit import config, counting, explain, files, machine, metrics, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
 from keras_vit.report import embed
@@ -83,6 +83,7 @@ def render(facts):
         macs=sum(layer.macs for layer in layers),
         settings=_settings(facts.recipe) if facts.recipe else {},
         here=machine.describe(),
+        written=metrics.written,
     )
 
 

@@ -8,6 +8,8 @@ import time
 
 import keras
 
+from keras_vit.metrics import written
+
 FEW = 20  # epochs that get a line each, where the output is no terminal
 
 
@@ -134,7 +136,8 @@ class RunProgress(keras.callbacks.Callback):
         numbers = {"loss": self.logs.get("loss"), name: self.logs.get(name), "validation": self.validation}
         for key, value in numbers.items():
             if value is not None:
-                text += f"  {key.replace('_', ' ')} {value:.4f}" if "loss" in (key, name) else f"  {key} {value:.2%}"
+                score = name if key == "validation" else key
+                text += f"  {key.replace('_', ' ')} {written(score, value)}"
         steps = self.done - self.before
         if not steps or now <= self.begun:
             return f"{text}  {more}".rstrip()
