@@ -29,11 +29,12 @@ def test_shipped_weights_load_and_are_small():
     for recipe in shipped:
         path = cookbook.weights_path(recipe)
         assert path.stat().st_size < 5e6
-        assert len(path.with_suffix(".labels.txt").read_text().splitlines()) == recipe.model["num_classes"]
+        names = path.with_suffix(".labels.txt").read_text().splitlines()
+        assert len(names) == (len(recipe.task.classes) or recipe.model["num_classes"])
         trained, fresh = keras_vit.from_recipe(recipe, pretrained=True), keras_vit.from_recipe(recipe)
         images = np.random.default_rng(0).integers(0, 256, (2, *trained.input_shape[1:])).astype("uint8")
         logits = keras.ops.convert_to_numpy(trained(images))
-        assert logits.std() > 0.1 and not keras.ops.convert_to_numpy(fresh(images)).any()
+        assert logits.std() > 0.1 and not np.array_equal(logits, keras.ops.convert_to_numpy(fresh(images)))
         assert recipe.reached is not None
 
 
