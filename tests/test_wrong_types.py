@@ -88,8 +88,11 @@ TAKES = {
 }  # fmt: skip
 LAYERS = {
     "ConvStem": dict(filters=(8,), strides=None),
+    "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
     "LayerScale": dict(initial_value=1e-4),
+    "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
+    "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),
     "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, dropout=0.0),
     "MultiHeadSelfAttention": dict(num_heads=2, qkv_bias=True, qk_norm=False, epsilon=1e-6, dropout=0.0),
     "PatchEncoder": dict(width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0),
@@ -101,8 +104,17 @@ LAYERS = {
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_first=True),
 }
-RECIPES = {"Augment", "Data", "Optim", "Recipe"}  # tested in test_config
-TABLES = {"HYBRIDS", "VARIANTS"}
+RECIPES = {
+    "Augment",
+    "Data",
+    "Optim",
+    "Recipe",
+    "Task",
+    "Classify",
+    "Pretrain",
+    "Segment",
+}  # typed fields: test_checked
+TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 
 
 def test_the_table_is_complete():

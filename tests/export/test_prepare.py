@@ -80,6 +80,12 @@ def test_another_backend_is_an_error(monkeypatch):
         prepare.need_tensorflow_backend("A SavedModel")
 
 
+def two_outputs():
+    inputs = keras.Input((8, 8, 3))
+    flat = keras.layers.Flatten()(inputs)
+    return keras.Model(inputs, [keras.layers.Dense(3)(flat), keras.layers.Dense(2)(flat)])
+
+
 @pytest.mark.parametrize(
     "model, message",
     [
@@ -88,10 +94,10 @@ def test_another_backend_is_an_error(monkeypatch):
             keras.Sequential([keras.Input((None, None, 3)), keras.layers.GlobalAveragePooling2D()]),
             "take images of a known size",
         ),
-        (keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(2, 3)]), "return one vector of logits.*6, 6, 2"),
+        (two_outputs(), "return one tensor of known size, such as a vector of logits.*None, 3"),
     ],
 )
-def test_a_model_that_is_no_classifier_of_images_is_an_error(model, message):
+def test_a_model_that_is_not_of_images_and_one_tensor_is_an_error(model, message):
     with pytest.raises(ValueError, match=message):
         prepare.check_model(model)
 

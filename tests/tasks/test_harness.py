@@ -1,5 +1,7 @@
 """The package's tasks, taken through everything that is done with a task."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,6 +13,7 @@ from keras_vit.config import Augment, Classify, Data, Optim, Recipe, Segment
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
+pytestmark = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 
 
 @pytest.fixture

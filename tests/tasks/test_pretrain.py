@@ -1,4 +1,5 @@
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ def test_a_step():
     assert np.isfinite(learner.train_on_batch(x, y))
 
 
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     data = config.Data(source="digits", batch_size=32, limit=96)
     made = dataclasses.replace(recipe(model={"pooling": "gap", "num_classes": 0}), data=data)
