@@ -136,8 +136,7 @@ def sources_of(recipe, train=None, validation=None):
         sources.check_channels(source, shape)
         task.on(source, arguments)
     pipeline.steps_per_epoch(found[0], recipe)
-    if recipe.augment.layers and "segmentation_masks" in found[0].targets:
-        keras_layers.check_masks(keras_layers.leaves(recipe.augment.layers))
+    keras_layers.check_layers(recipe.augment.layers, found[0].targets)
     return found
 
 

@@ -49,6 +49,20 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture
+def pictures(tmp_path):
+    """Five images, one of which is below, and one file that is no image."""
+    import numpy as np
+
+    (tmp_path / "pictures" / "deep").mkdir(parents=True)
+    files = [tmp_path / "pictures" / name for name in ("a.png", "b.png", "c.png", "d.png", "deep/a.png")]
+    for seed, file in enumerate(files):
+        keras.utils.save_img(file, np.random.default_rng(seed).integers(0, 256, (30, 22 + seed, 3)), scale=False)
+    for name in ("notes.txt", "._a.png", ".hidden.png"):
+        (tmp_path / "pictures" / name).write_text("no image")
+    return files
+
+
+@pytest.fixture
 def vulkan(monkeypatch):
     """A Vulkan driver, by which exports are tried on LiteRT's GPU accelerator."""
     driver = os.environ["KERAS_VIT_VULKAN"]

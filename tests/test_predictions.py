@@ -9,18 +9,6 @@ from keras_vit import predictions, trained
 from keras_vit.data import pipeline
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    """Five images, one of which is below, and one file that is no image."""
-    (tmp_path / "pictures" / "deep").mkdir(parents=True)
-    files = [tmp_path / "pictures" / name for name in ("a.png", "b.png", "c.png", "d.png", "deep/a.png")]
-    for seed, file in enumerate(files):
-        keras.utils.save_img(file, np.random.default_rng(seed).integers(0, 256, (30, 22 + seed, 3)), scale=False)
-    for name in ("notes.txt", "._a.png", ".hidden.png"):
-        (tmp_path / "pictures" / name).write_text("no image")
-    return files
-
-
 def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
     recipe = keras_vit.load_run("mnist").recipe
     model = keras_vit.from_recipe("mnist", pretrained=True)

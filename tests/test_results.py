@@ -55,18 +55,6 @@ def test_explain_and_predict(run, tmp_path):
         predict(run, ["no.png"])
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    """Five images, one of which is below, and one file that is no image."""
-    (tmp_path / "pictures" / "deep").mkdir(parents=True)
-    files = [tmp_path / "pictures" / name for name in ("a.png", "b.png", "c.png", "d.png", "deep/a.png")]
-    for seed, file in enumerate(files):
-        keras.utils.save_img(file, np.random.default_rng(seed).integers(0, 256, (30, 22 + seed, 3)), scale=False)
-    for name in ("notes.txt", "._a.png", ".hidden.png"):
-        (tmp_path / "pictures" / name).write_text("no image")
-    return files
-
-
 def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model, *_ = keras_vit.load_run(run)

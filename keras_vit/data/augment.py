@@ -37,7 +37,7 @@ def augment(examples, settings, draw):
     if settings.randaugment:
         placed = [name for name in examples if name != "images" and KINDS[name].warp]
         if placed:
-            raise ValueError(f"Augment.randaugment moves images only. Received: {', '.join(placed)} beside them")
+            raise ValueError(f"Augment.randaugment moves images only. Received: examples with {', '.join(placed)}")
         images = randaugment(images, settings.randaugment, settings.magnitude, draw)
     if settings.erase:
         images = erase(images, settings.erase, draw)

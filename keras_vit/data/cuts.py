@@ -1,4 +1,4 @@
-"""Which part of an image is seen: drawn for training, the whole or its centre for evaluation. `crops` cuts it out.
+"""The visible part of an image: random for training, the whole or its centre for evaluation. `crops` cuts it out.
 
 `Augment.crop` names the random crop:
 
@@ -19,7 +19,7 @@ CUTS = ("inception", "resized")
 
 
 class Cut(NamedTuple):
-    """Which part of an image is seen: a box, resized to a grid, of which a window of the model's size is cut out."""
+    """The visible part of an image: a box is resized to a grid, from which a window of the model's size is cut."""
 
     shape: Any  # (height, width) of the image, int32
     start: Any  # (top, left) of the box

@@ -19,8 +19,8 @@ def read(path, split, data, targets, extras=()):
             with segmentation masks the folders `images` and `masks`; without targets anything: all images are read.
         split: Such as `"all[:80%]"` or `"train"`.
         data: A `keras_vit.config.Data`; `bad_images` is read.
-        targets: Names of what is read beside images.
-        extras: Names of what is read too, where it is there.
+        targets: Names of the targets to read with the images.
+        extras: Names of targets to read where the folder has them.
 
     Returns:
         A `memory.Source` of the files. Classes are in alphabetical order.

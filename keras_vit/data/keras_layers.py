@@ -35,13 +35,8 @@ def layers_function(layers, seed, names=("images",)):
         TypeError: If an item is not a layer.
         ValueError: If a layer would have to change labels too, or cannot change masks.
     """
+    check_layers(layers, names)
     for layer in layers:
-        if not isinstance(layer, keras.Layer):
-            raise TypeError(f"Augment.layers must contain Keras layers. Received: {layer!r}")
-        if any(type(inner).__name__ in NEED_LABELS for inner in sublayers(layer)):
-            raise ValueError(
-                f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
-            )
         foreign = any(not type(inner).__module__.startswith("keras.") for inner in sublayers(layer))
         if foreign and not seed_generators([layer]):
             warnings.warn(
@@ -50,9 +45,7 @@ def layers_function(layers, seed, names=("images",)):
                 stacklevel=2,
             )
     generators = seed_generators(layers)
-    if MASKS in names:
-        layers = leaves(layers)
-        check_masks(layers)
+    layers = _leaves(layers) if MASKS in names else layers
 
     def apply_layers(examples, at):
         batch_seed = tf.random.fold_in(at[0], seed)
@@ -67,7 +60,20 @@ def layers_function(layers, seed, names=("images",)):
     return apply_layers
 
 
-def check_masks(layers):
+def check_layers(layers, names=("images",)):
+    """Raises as `layers_function`; arguments as there."""
+    for layer in layers:
+        if not isinstance(layer, keras.Layer):
+            raise TypeError(f"Augment.layers must contain Keras layers. Received: {layer!r}")
+        if any(type(inner).__name__ in NEED_LABELS for inner in sublayers(layer)):
+            raise ValueError(
+                f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
+            )
+    if MASKS in names:
+        _check_masks(_leaves(layers))
+
+
+def _check_masks(layers):
     """Raises ValueError if a layer cannot change segmentation masks as it changes images."""
     for layer in layers:
         if not hasattr(layer, "transform_segmentation_masks") or type(layer).__name__ in NO_MASKS:
@@ -82,10 +88,10 @@ def check_masks(layers):
             )
 
 
-def leaves(layers):
+def _leaves(layers):
     """Returns layers without the `Sequential`s and `Pipeline`s around them."""
     inside = [(layer, getattr(layer, "layers", None)) for layer in layers]
-    return [leaf for layer, inner in inside for leaf in ([layer] if inner is None else leaves(inner))]
+    return [leaf for layer, inner in inside for leaf in ([layer] if inner is None else _leaves(inner))]
 
 
 def _images_alone(layer, examples):

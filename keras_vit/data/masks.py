@@ -19,7 +19,7 @@ from keras_vit.data.inspection import DIGEST, status_of
 
 
 class Mask(NamedTuple):
-    """What is known of a mask file."""
+    """The result of inspecting a mask file."""
 
     fault: str | None  # why it cannot be used
     wrong_kind: bool = False  # whether it can be read, but is no mask of class indices

@@ -77,14 +77,12 @@ def evaluation_batches(source, recipe, size, batch=None):
 
     `batch` is the batch size; the recipe's if `None`.
     """
-    task = recipe.task.on(source)
+    batch, task = batch or recipe.data.batch_size, recipe.task.on(source)
 
     def make_batch(examples, seed):
-        return task.batch(examples, None, seed)
+        return task.batch(task.prepare(examples, seed), None, seed)
 
-    batches = _examples_in_order(source, recipe, size, batch or recipe.data.batch_size)
-    batches = batches.map(make_batch, num_parallel_calls=2, deterministic=True)
-    return _prefetch(batches, -(-len(source) // (batch or recipe.data.batch_size)))
+    return _in_order(source, recipe, size, batch, make_batch)
 
 
 def evaluation_arrays(source, recipe, size):
@@ -103,10 +101,9 @@ def evaluation_arrays(source, recipe, size):
     Raises:
         ValueError: If a file can no longer be read, with its name.
     """
-    batches = _examples_in_order(source, recipe, size, recipe.data.batch_size, raw=True)
-    batches = batches.map(lambda examples, _: examples)
+    batches = _in_order(source, recipe, size, recipe.data.batch_size, recipe.task.prepare, raw=True)
     with inspection.named(source):
-        yield from _prefetch(batches, -(-len(source) // recipe.data.batch_size)).as_numpy_iterator()
+        yield from batches.as_numpy_iterator()
 
 
 def steps_per_epoch(source, recipe):
@@ -119,16 +116,16 @@ def steps_per_epoch(source, recipe):
     return len(source) // recipe.data.batch_size
 
 
-def _examples_in_order(source, recipe, size, batch, raw=False):
-    """Returns batches of prepared examples, each with the seed of its own."""
+def _in_order(source, recipe, size, batch, finish, raw=False):
+    """Returns every example once, in batches; `finish(examples, seed)` makes of each what the dataset yields."""
 
-    def prepare(number, examples):
-        seed = tf.stack([tf.zeros((), "int64"), number])
-        return recipe.task.prepare(examples, seed), seed
+    def finished(number, examples):
+        return finish(examples, tf.stack([tf.zeros((), "int64"), number]))
 
     keys = source.in_order(_chunk(batch, size))
     batches = _parallel(keys, _reader(source, size, recipe.data, raw=raw)).rebatch(batch)
-    return batches.enumerate().map(prepare, num_parallel_calls=2, deterministic=True)
+    batches = batches.enumerate().map(finished, num_parallel_calls=2, deterministic=True)
+    return _prefetch(batches, -(-len(source) // batch))
 
 
 def _reader(source, size, data, settings=None, raw=False):

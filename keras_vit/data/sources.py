@@ -17,8 +17,8 @@ def load(data, split, targets=("labels",), extras=()):
     Args:
         data: A `keras_vit.config.Data`.
         split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
-        targets: Names of what is read beside images, of `targets.KINDS`.
-        extras: Names of what is read too, where the data has it.
+        targets: Names of the targets to read with the images, of `targets.KINDS`.
+        extras: Names of targets to read where the data has them.
 
     Returns:
         A `memory.Source`; a `records.Stream` for a tensorflow-datasets set that does not fit into memory.

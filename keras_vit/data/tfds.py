@@ -23,8 +23,8 @@ def read(name, split, data, targets, extras=()):
         name: Its name in tensorflow-datasets.
         split: Any that tensorflow-datasets takes.
         data: A `keras_vit.config.Data`; not used.
-        targets: Names of what is read beside images.
-        extras: Names of what is read too, if the data set has it.
+        targets: Names of the targets to read with the images.
+        extras: Names of targets to read if the data set has them.
 
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.
@@ -72,7 +72,7 @@ def feature_keys(features, name, targets, extras=()):
     Args:
         features: A `tfds.features.FeaturesDict`.
         name: The data set's name, for errors.
-        targets: Names of what is read beside images.
+        targets: Names of the targets to read with the images.
         extras: Names of what is read too, if there is a feature for it.
 
     Raises:

@@ -62,7 +62,7 @@ def confusion(labels, answers, classes):
 
 def confused(labels, answers, most=10):
     """Returns the most frequent confusions: pairs of a label and a prediction, and their number of images."""
-    pairs = collections.Counter(pair for pair in zip(np.ravel(labels).tolist(), np.ravel(answers).tolist()))
+    pairs = collections.Counter(zip(np.ravel(labels).tolist(), np.ravel(answers).tolist()))
     return [(pair, count) for pair, count in pairs.most_common() if pair[0] != pair[1]][:most]
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.metrics import iou
 from keras_vit.plots import canvas
+from keras_vit.plots.predictions import draw_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNPAINTED = "background"  # a class of this name leaves the image as it is
 GOLDEN = 0.618034  # turns of the colour wheel between two colours: none comes back
-WRITTEN = 20  # up to this number of classes each cell shows its share
 
 
 def colours(count: int) -> np.ndarray:
@@ -113,10 +114,9 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
         A `matplotlib.figure.Figure`.
     """
     matrix, texts = _square(matrix, class_names)
-    right = np.diag(matrix)
-    union = matrix.sum(0) + matrix.sum(1) - right
-    found = right / np.maximum(union, 1)
-    mean = found[union > 0].mean() if matrix.any() else 0.0  # as the score: without classes that are nowhere
+    each = iou(matrix)
+    mean = np.nanmean(each) if matrix.any() else 0.0
+    found = np.nan_to_num(each)  # a class that is nowhere
     order = np.argsort(-found, kind="stable")
     figure = canvas.figure(6.4, 0.9 + 0.26 * len(texts))
     axis = figure.subplots()
@@ -140,18 +140,7 @@ def plot_pixels(matrix: np.ndarray, class_names: Sequence[str] | None = None) ->
     """
     matrix, texts = _square(matrix, class_names)
     shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-    side = min(2.4 + 0.4 * len(texts), 9)
-    figure = canvas.figure(side + 1.2, side)
-    axis = figure.subplots()
-    drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), share in np.ndenumerate(shares if len(texts) <= WRITTEN else np.empty((0, 0))):
-        axis.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=7,
-                  color="white" if share > 0.5 else "#555555")  # fmt: skip
-    axis.set(xticks=range(len(texts)), yticks=range(len(texts)), xlabel="predicted class", ylabel="true class")
-    axis.set_xticklabels(texts, rotation=90, fontsize=8)
-    axis.set_yticklabels(texts, fontsize=8)
-    figure.colorbar(drawn, shrink=0.8, label="share of the true class")
-    return figure
+    return draw_shares(shares, np.rint(100 * shares).astype(int), texts)
 
 
 def _square(matrix, class_names):

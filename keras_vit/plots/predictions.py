@@ -14,7 +14,7 @@ from keras_vit.plots import canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WRITTEN = 20  # up to this number of classes each cell shows its count
+WRITTEN = 20  # up to this number of classes each cell shows its number
 TICKS = 50  # names on an axis, at most
 INK = "#111111"  # black on a light cell: the report turns pure black into the page's text colour
 
@@ -40,14 +40,26 @@ def plot_confusion(
     labels = checks.class_indices(labels, count, len(predictions))
     predictions = checks.class_indices(predictions, count, name="predictions")
     matrix, shares = confusion(labels, predictions, count)
+    return draw_shares(shares, matrix, texts)
+
+
+def draw_shares(shares, numbers, texts):
+    """Draws a confusion matrix whose colours are shares of the true class, with a number in each cell if it is small.
+
+    Args:
+        shares: Array, `(classes, classes)`, 0 to 1.
+        numbers: Integers, `(classes, classes)`, which the cells show.
+        texts: A text for each class.
+    """
+    count = len(texts)
     side, longest = min(2.4 + 0.4 * count, 9), 0.07 * max(map(len, texts))  # inches
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if count <= WRITTEN:
-        for (row, column), images in np.ndenumerate(matrix):
-            colour = "white" if shares[row, column] > 0.5 else INK if images else "#aaaaaa"
-            axis.text(column, row, images, ha="center", va="center", fontsize=7, color=colour)
+        for (row, column), number in np.ndenumerate(numbers):
+            colour = "white" if shares[row, column] > 0.5 else INK if number else "#aaaaaa"
+            axis.text(column, row, number, ha="center", va="center", fontsize=7, color=colour)
     shown = np.arange(0, count, -(-count // TICKS))
     axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
     axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)

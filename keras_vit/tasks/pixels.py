@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import plots
+from keras_vit import metrics, plots
 from keras_vit.images import mask_pixels
 from keras_vit.resampling import resize_matrix
 
@@ -111,11 +111,11 @@ class PixelTally:
             predicted = predict(output, mask.shape)
             matrix = confusion(mask.astype("int64") - self.first, predicted, len(self.names))
             self.matrix += matrix
-            scores.append(np.nanmean(iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
+            scores.append(np.nanmean(metrics.iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
         return np.asarray(scores)
 
     def result(self):
-        each, right = iou(self.matrix), np.trace(self.matrix)
+        each, right = metrics.iou(self.matrix), np.trace(self.matrix)
         return {
             "mean_iou": float(np.nanmean(each)) if self.matrix.any() else 0.0,
             "pixel_accuracy": float(right / max(self.matrix.sum(), 1)),
@@ -149,10 +149,3 @@ def confusion(labels, predicted, count):
     valid = (labels >= 0) & (labels < count)
     pairs = np.bincount(labels[valid] * count + predicted[valid], minlength=count**2)
     return pairs.reshape(count, count)
-
-
-def iou(matrix):
-    """Returns the intersection over union of each class, NaN for a class that is in no mask and no prediction."""
-    right = np.diag(matrix).astype("float64")
-    union = matrix.sum(0) + matrix.sum(1) - right
-    return np.divide(right, union, out=np.full(len(right), np.nan), where=union > 0)

@@ -17,7 +17,7 @@ from keras_vit.training import state
 
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
-LEARNER = "learner.keras"  # what was fitted, if it has weights beside the model's
+LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
 LOCK = ".lock"
 ABSENT = object()
 CONTENTS = ("train_contents", "validation_contents")  # missing in `data.json` of older runs

@@ -84,5 +84,5 @@ def test_colours_leave_targets_alone():
 
 
 def test_randaugment_moves_images_alone_and_is_refused_with_masks():
-    with pytest.raises(ValueError, match="moves images only. Received: segmentation_masks beside them"):
+    with pytest.raises(ValueError, match="moves images only. Received: examples with segmentation_masks"):
         both(randaugment=1)
