@@ -129,9 +129,11 @@ def _readable(paths, on_bad, masks=None):
     """
     checked = inspection.inspect_all(paths)
     if masks is not None:
-        both = zip(checked, masks)
-        checked = [(why or (m.fault and f"its mask: {m.fault}"), digest + m.digest) for (why, digest), m in both]
-    bad = [f"{shown(path)} ({reason})" for path, (reason, _) in zip(paths, checked) if reason]
+        checked = [
+            inspection.Inspected(image.fault or (mask.fault and f"its mask: {mask.fault}"), image.digest + mask.digest)
+            for image, mask in zip(checked, masks)
+        ]
+    bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
     if bad:
         listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
         if on_bad == "raise" or len(bad) == len(paths):
@@ -140,8 +142,8 @@ def _readable(paths, on_bad, masks=None):
                 f"data.bad_images=skip:\n  {listed}"
             )
         print(f"Left out {len(bad)} of {len(paths)} images, which cannot be read:\n  {listed}")
-    digests = np.array([list(digest) for reason, digest in checked if not reason], "uint8")
-    return digests, [i for i, (reason, _) in enumerate(checked) if not reason]
+    digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
+    return digests, [i for i, file in enumerate(checked) if not file.fault]
 
 
 def _check_filled(folder, class_names, labels):

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -15,15 +16,19 @@ from keras_vit.data import decoding
 DIGEST = 16
 
 
-def inspect(path):
-    """Decodes an image file, unless that was done before and its size and modification time are the same.
+class Inspected(NamedTuple):
+    """The result of inspecting an image file."""
 
-    Returns:
-        Why it cannot be read, or `None`; and a hash of its bytes, `DIGEST` bytes long.
-    """
+    fault: str | None  # why it cannot be read
+    digest: bytes = b""  # hash of its bytes, `DIGEST` bytes long
+    size: tuple[int, int] = (0, 0)  # width, height
+
+
+def inspect(path):
+    """Decodes an image file, unless that was done before and its size and modification time are the same."""
     path = str(path)
     fault, version = status_of(path)
-    return (fault, b"") if fault else _inspect_version(path, *version)
+    return Inspected(fault) if fault else _inspect_version(path, *version)
 
 
 def status_of(path):
@@ -38,7 +43,7 @@ def status_of(path):
 
 
 def inspect_all(paths):
-    """Returns the result of `inspect` for each file, in order."""
+    """Returns the `Inspected` of each file, in order."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(inspect, paths))
 
@@ -47,12 +52,12 @@ def inspect_all(paths):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        decoding.decode(tf.constant(data), 3)
+        height, width, _ = decoding.decode(tf.constant(data), 3).shape
     except (ValueError, OSError) as error:
-        return str(error).removeprefix(f"{path!r} ").removesuffix("."), b""
+        return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file
-        return decoding.error_reason(error), b""
-    return None, hashlib.blake2b(data, digest_size=DIGEST).digest()
+        return Inspected(decoding.error_reason(error))
+    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height))
 
 
 def contents(**sources):
@@ -91,7 +96,8 @@ def named(*sources):
         yield
     except (tf.errors.OpError, FileNotFoundError):
         paths = [path for source in sources for path in getattr(source, "paths", ())]
-        for path, (reason, _) in zip(paths, inspect_all(paths)):
-            if reason:
-                raise ValueError(f"{str(path)!r} was readable when it was checked, and now is not: {reason}.") from None
+        for path, found in zip(paths, inspect_all(paths)):
+            if found.fault:
+                said = f"{str(path)!r} was readable when it was checked, and now is not: {found.fault}."
+                raise ValueError(said) from None
         raise

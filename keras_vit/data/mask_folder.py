@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import masks
+from keras_vit.data import inspection, masks
 from keras_vit.images import encoded
 
 NOT_MASKS = (".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".npy", ".npz")
@@ -64,7 +64,7 @@ def inspect(paths):
 
 def check_sizes(pairs, checked):
     """Raises ValueError unless each `masks.Mask` has the size of its image."""
-    sizes = ((image, path, masks.image_size(image), mask.size) for (image, path), mask in zip(pairs, checked))
+    sizes = ((image, path, inspection.inspect(image).size, mask.size) for (image, path), mask in zip(pairs, checked))
     wrong = [
         f"{path!r} of {mask[0]} x {mask[1]} pixels for an image of {image[0]} x {image[1]}"
         for _, path, image, mask in sizes

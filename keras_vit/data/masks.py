@@ -78,12 +78,6 @@ def named_values(counted, paths=None):
     return {value: f"mask {i}" if paths is None else str(paths[i]) for value, i in first.items()}
 
 
-def image_size(path):
-    """Returns (width, height) of an image file, from its header."""
-    with images.opened(images.encoded(path)) as image:
-        return image.size
-
-
 @functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
 def _inspect_version(path, _size, _modified):
     try:

@@ -12,6 +12,7 @@ from keras_vit.backbone import HEADS
 from keras_vit.checked import number
 from keras_vit.pretrained import vit
 from keras_vit.task import Task
+from keras_vit.tasks.balance import class_weights
 from keras_vit.tasks.class_tally import ClassTally, softmax
 from keras_vit.tasks.distillation import Distiller, load_teacher
 
@@ -79,7 +80,9 @@ class Classify(Task):
         return Distiller(model, teacher, self.distill, self.distill_weight, self.temperature)
 
     def compiled(self, source):
-        weights = class_weights(source) if self.class_weights else None
+        weights = None
+        if self.class_weights:
+            weights = class_weights(np.bincount(source.labels, minlength=len(source.class_names)))
         return {"loss": ClassLoss(self.loss, self.label_smoothing, weights), "weighted_metrics": ["accuracy"]}
 
     def batch(self, examples, augment, seed):
@@ -98,12 +101,6 @@ class Classify(Task):
         (name, certainty), *_ = self.answer(output).items()
         label = self.classes[example["labels"]]
         return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
-
-
-def class_weights(source):
-    """Returns a weight per class, inverse to its share of the images; the mean over images is 1."""
-    counts = np.bincount(source.labels, minlength=len(source.class_names))
-    return len(source) / (len(counts) * np.maximum(counts, 1))
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")

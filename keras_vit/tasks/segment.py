@@ -15,6 +15,7 @@ from keras_vit.plots import masks
 from keras_vit.pretrained import vit
 from keras_vit.task import Task
 from keras_vit.tasks import pixels
+from keras_vit.tasks.balance import class_weights
 
 GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its mask
 SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
@@ -145,7 +146,9 @@ class Segment(Task):
         return head(maps)
 
     def compiled(self, source):
-        weights = class_weights(source, self.first, len(self.classes)) if self.class_weights else None
+        weights = None
+        if self.class_weights:
+            weights = class_weights(source.mask_counts.sum(0)[self.first : self.first + len(self.classes)])
         scores = [pixels.MeanIoU(len(self.classes)), pixels.PixelAccuracy()]
         return {"loss": pixels.PixelLoss(weights, self.dice), "weighted_metrics": scores}
 
@@ -169,13 +172,6 @@ class Segment(Task):
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
             drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
         return np.concatenate(drawn, axis=1)  # the prediction, then the truth
-
-
-def class_weights(source, first, count):
-    """Returns a weight per class, inverse to its share of the pixels; the mean over pixels is 1."""
-    pixels_of = source.mask_counts.sum(0)[first : first + count]
-    present = np.count_nonzero(pixels_of)
-    return pixels_of.sum() / (max(present, 1) * np.maximum(pixels_of, 1))
 
 
 def _patches(encoder, tokens, suffix=""):

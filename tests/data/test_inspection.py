@@ -29,29 +29,30 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(decoding, "decode", lambda *args: decoded.append(1) or decode(*args))
     path.write_bytes(DATA)
     first = inspection.inspect(path)
-    assert first[0] is None and first == inspection.inspect(str(path)) and len(decoded) == 1
+    assert first.fault is None and first.size == (picturefiles.WIDTH, picturefiles.HEIGHT)
+    assert first == inspection.inspect(str(path)) and len(decoded) == 1
     os.utime(path, (1, 1))
     assert inspection.inspect(path) == first and len(decoded) == 2  # the same bytes
     path.write_bytes(picturefiles.EXACT["colour.png"])
-    assert inspection.inspect(path)[0] is None and inspection.inspect(path) != first
+    assert inspection.inspect(path).fault is None and inspection.inspect(path) != first
     path.write_bytes(DATA[:-30])
-    assert inspection.inspect(path)[0]
+    assert inspection.inspect(path).fault
 
 
 def test_faults_do_not_repeat_the_name(tmp_path):
     (tmp_path / "empty.png").touch()
-    assert inspection.inspect(tmp_path / "empty.png")[0] == "empty file"
-    assert inspection.inspect(tmp_path / "none.png")[0] == "No such file or directory"
+    assert inspection.inspect(tmp_path / "empty.png").fault == "empty file"
+    assert inspection.inspect(tmp_path / "none.png").fault == "No such file or directory"
     for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name)[0]) and name not in reason
+        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name).fault) and name not in reason
     for path in picturefiles.irregular(tmp_path):
-        assert inspection.inspect(path)[0] == "is not a regular file"
+        assert inspection.inspect(path).fault == "is not a regular file"
 
 
 def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
     def contents(source):
-        digests = np.array([list(digest) for _, digest in inspection.inspect_all(source.images)], "uint8")
+        digests = np.array([list(file.digest) for file in inspection.inspect_all(source.images)], "uint8")
         return inspection.contents(train=dataclasses.replace(source, digests=digests))
 
     assert inspection.contents(train=source, validation=None) == {}  # pixels, say, or a stream

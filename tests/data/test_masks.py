@@ -87,8 +87,3 @@ def test_values_are_named_by_a_file_that_has_them(tmp_path):
     held = [VALUES[..., None] * 0, VALUES[..., None]], [png(VALUES * 0), png()]
     for items in held:
         assert masks.named_values(masks.counts_of(items)) == {0: "mask 0", 1: "mask 1", 2: "mask 1", 3: "mask 1"}
-
-
-def test_the_size_is_read_from_the_header(tmp_path):
-    (tmp_path / "a.png").write_bytes(png())
-    assert masks.image_size(tmp_path / "a.png") == (9, 6)

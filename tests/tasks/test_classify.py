@@ -6,7 +6,7 @@ import pytest
 
 from keras_vit import vit
 from keras_vit.tasks import Classify
-from keras_vit.tasks.classify import ClassLoss, class_weights
+from keras_vit.tasks.classify import ClassLoss
 
 pytestmark = pytest.mark.backend
 
@@ -53,10 +53,8 @@ class Counted(SimpleNamespace):
 
 def test_rare_classes_count_more():
     data = Counted(labels=np.array([0] * 30 + [1] * 9 + [2]), class_names=tuple("abc"))
-    weights = class_weights(data)
+    weights = Classify(class_weights=True).compiled(data)["loss"].class_weights
     np.testing.assert_allclose(weights, [40 / 90, 40 / 27, 40 / 3])
-    assert np.mean(weights[data.labels]) == pytest.approx(1)
-    assert Classify(class_weights=True).compiled(data)["loss"].class_weights == weights.tolist()
     assert Classify().compiled(data)["loss"].class_weights is None
 
 
