@@ -78,7 +78,8 @@ def predictions(target, files, top=3, to=None):
 def _mask_files(task, files, folder):
     """Returns the file of each image's mask, in a folder that is made if necessary; arguments as in `predict`."""
     if type(task).mask is Task.mask:
-        raise ValueError(f"`to` is for tasks with masks, such as Segment. Received: to={str(folder)!r}, {task!r}")
+        name = type(task).__name__
+        raise ValueError(f"`to` is for tasks with masks, such as Segment. Received: to={str(folder)!r} with {name}")
     masks = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
     twice = [mask.name for mask, count in collections.Counter(masks.values()).items() if count > 1]
     if twice:
