@@ -12,7 +12,8 @@ from keras_vit.layers import MultiHeadSelfAttention, TokenPool
 from keras_vit.models import vit
 from keras_vit.variants import NAMES, parse
 
-CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D)
+TRANSPOSED = keras.layers.Conv2DTranspose
+CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D, TRANSPOSED)
 
 
 class Size(NamedTuple):
@@ -97,7 +98,8 @@ def _layer_macs(layer):
         return math.prod(shape[1:]) * layer.units
     if isinstance(layer, CONVOLUTIONS):
         kernels = [v for v in layer.weights if v.path.endswith("kernel")]
-        return math.prod(layer.compute_output_shape(shape)[1:3]) * sum(math.prod(v.shape) for v in kernels)
+        positions = shape if isinstance(layer, TRANSPOSED) else layer.compute_output_shape(shape)
+        return math.prod(positions[1:3]) * sum(math.prod(v.shape) for v in kernels)
     if isinstance(layer, MultiHeadSelfAttention):
         return 2 * shape[1] ** 2 * shape[2]  # scores, then the weighted sum of values
     if isinstance(layer, TokenPool) and layer.pooling == "map":

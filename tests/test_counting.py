@@ -2,6 +2,7 @@ import keras
 import pytest
 
 from keras_vit import count_macs, counting, list_variants, vit
+from keras_vit.tasks import Segment
 
 pytestmark = pytest.mark.backend
 
@@ -72,6 +73,30 @@ def test_convolutions_of_every_kind_are_counted():
     x = keras.layers.SeparableConv2D(6, 3, strides=2, padding="same")(x)
     model = keras.Model(inputs, keras.layers.Conv2D(2, 1, groups=2)(x))
     assert count_macs(model) == 64 * 9 * 4 + 16 * (9 * 4 + 4 * 6) + 16 * 3 * 2
+
+
+def test_a_transposed_convolution_is_counted_at_its_input():
+    inputs = keras.Input((4, 5, 6))
+    model = keras.Model(inputs, keras.layers.Conv2DTranspose(3, 2, strides=2)(inputs))
+    assert count_macs(model) == 4 * 5 * 2 * 2 * 6 * 3
+
+
+def test_heads_of_segmenters_are_counted():
+    d, n, c = 8, 16, 3  # width, patches, classes
+    macs = {}
+    for head in ("linear", "mask", "dpt"):
+        task = Segment(classes=tuple("abc"), head=head, head_width=d, head_depth=1)
+        model = task.model(patch_size=4, width=d, depth=4, num_heads=1, mlp_dim=d, image_size=16)
+        macs[head] = next(row.macs for row in counting.by_layer(model) if row.name == "head")
+    t = n + c
+    assert macs["linear"] == n * d * c
+    assert macs["mask"] == n * d * d + t * (4 + 2) * d * d + 2 * t * t * d + n * d * d + c * d * d
+    sides, necks = [4, 2, 1, 1], [1, 2, 4, 8]  # of the maps, at factors 1, 1/2, 1/4 and 1/8 of the tokens
+    maps = sum(16 * d * k for k in necks) + sum(s * s * 9 * k * k for s, k in zip(sides[1:], necks[1:]))
+    convs = sum(s * s * 9 * k * d for s, k in zip(sides, necks))
+    residual = sum(s * s * 2 * 9 * d * d * times for s, times in zip(sides, (2, 2, 2, 1)))
+    projs = sum(s * s * d * d for s in (8, 4, 2, 1))
+    assert macs["dpt"] == maps + convs + residual + projs + 64 * (9 * d * d + d * c)
 
 
 def test_layers_add_up_to_the_model():

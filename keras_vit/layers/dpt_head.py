@@ -80,7 +80,7 @@ class DPTHead(keras.layers.Layer):
     def build(self, input_shape):
         shapes, dtype, filters = self._shapes(input_shape), self.dtype_policy, self.filters
         levels = range(len(shapes))
-        self.sizes = []  # (rows, columns) of each map after reassembly
+        sizes = []  # (rows, columns) of each map after reassembly
         self.reassemble, self.convs = [], []
         for i, (shape, factor) in enumerate(zip(shapes, self.factors)):
             if factor is not None:
@@ -91,16 +91,19 @@ class DPTHead(keras.layers.Layer):
                 self.reassemble.append(layer)
             else:
                 self.reassemble.append(keras.layers.Identity(name=f"reassemble{i}", dtype=dtype))
-            self.sizes.append(tuple(shape[1:3]))
+            sizes.append(tuple(shape[1:3]))
             self.convs.append(_conv3(filters, f"conv{i}", dtype))
             self.convs[-1].build(shape)
         self.skips = [_Residual(self.batch_norm, name=f"skip{i}", dtype=dtype) for i in levels[:-1]]
         self.fusions = [_Residual(self.batch_norm, name=f"fusion{i}", dtype=dtype) for i in levels]
         self.projs = [keras.layers.Conv2D(filters, 1, name=f"proj{i}", dtype=dtype) for i in levels]
         self.conv = _conv3(filters, "conv", dtype, use_bias=not self.batch_norm)
-        fused = (None, None, None, filters)
-        for layer in (*self.skips, *self.fusions, *self.projs, self.conv):
-            layer.build(fused)
+        self.larger = [(2 * sizes[0][0], 2 * sizes[0][1]), *sizes[:-1]]  # (rows, columns) of each map after its fusion
+        for layers, at in ((self.skips, sizes), (self.fusions, sizes), (self.projs, self.larger)):
+            for layer, size in zip(layers, at):
+                layer.build((None, *size, filters))
+        fused = (None, *self.larger[0], filters)
+        self.conv.build(fused)
         if self.batch_norm:
             self.norm = _norm("norm", dtype)
             self.norm.build(fused)
@@ -110,14 +113,12 @@ class DPTHead(keras.layers.Layer):
 
     def call(self, maps, training=None):
         maps = maps if isinstance(maps, (list, tuple)) else [maps]
-        rows, columns = self.sizes[0]
-        larger = [(2 * rows, 2 * columns), *self.sizes]  # the size of map i after its fusion is larger[i]
         x = None
         for i in reversed(range(len(maps))):
-            y = self.convs[i](self.reassemble[i](maps[i]))  # (batch, *sizes[i], filters)
+            y = self.convs[i](self.reassemble[i](maps[i]))  # (batch, rows, columns, filters)
             x = y if x is None else x + self.skips[i](y, training=training)
             x = self.fusions[i](x, training=training)
-            x = self.projs[i](_resize(x, larger[i]))
+            x = self.projs[i](_resize(x, self.larger[i]))
         x = self.conv(x)
         x = ops.relu(self.norm(x, training=training) if self.batch_norm else x)
         return self.classifier(self.drop(x, training=training))  # (batch, 2 * rows, 2 * columns, units)
@@ -164,14 +165,16 @@ class _Reassemble(keras.layers.Layer):
         dtype, factor, channels = self.dtype_policy, self.factor, self.channels
         self.proj = keras.layers.Conv2D(channels, 1, name="proj", dtype=dtype)
         self.proj.build(input_shape)
+        batch, rows, columns, _ = input_shape
         if factor > 1:
             self.resize = keras.layers.Conv2DTranspose(
                 channels, int(factor), strides=int(factor), name="resize", dtype=dtype
             )
         elif factor < 1:
+            rows, columns = rows + 2, columns + 2  # padded, see `call`
             self.resize = keras.layers.Conv2D(channels, 3, strides=int(1 / factor), name="resize", dtype=dtype)
         if factor != 1:
-            self.resize.build((None, None, None, channels))
+            self.resize.build((batch, rows, columns, channels))
 
     def call(self, x):
         x = self.proj(x)

@@ -113,8 +113,8 @@ class MaskDecoder(keras.layers.Layer):
             )
             for name in ("proj_patches", "proj_classes")
         )
-        self.proj_patches.build(joined)
-        self.proj_classes.build(joined)
+        self.proj_patches.build((batch, patches, width))
+        self.proj_classes.build((batch, self.units, width))
         self.mask_norm = keras.layers.LayerNormalization(name="mask_norm", **norm)
         self.mask_norm.build((batch, patches, self.units))
 

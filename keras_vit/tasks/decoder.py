@@ -71,8 +71,9 @@ class PixelDecoder(keras.layers.Layer):
         self.block = {"qkv_bias": qkv_bias, "gelu": gelu, "epsilon": epsilon}
 
     def build(self, tokens_shape, order_shape=None):
-        dtype, shape = self.dtype_policy, (tokens_shape[0], None, self.width)
+        dtype = self.dtype_policy
         positions = sincos_2d(self.grid, self.width, inclusive=False)  # (patches, width)
+        shape = (tokens_shape[0], self.num_prefix + len(positions), self.width)
         self.embed = keras.layers.Dense(self.width, name="embed", dtype=dtype)
         self.embed.build(tokens_shape)
         self.mask_token = self.add_weight(

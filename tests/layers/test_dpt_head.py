@@ -30,7 +30,7 @@ def test_channels_of_the_neck_double_up_to_the_width_as_in_dpt_base():
     head = DPTHead(3, 4)
     head.build([(None, 2, 2, 768)] * 4)
     assert [layer.channels for layer in head.reassemble] == [96, 192, 384, 768]
-    assert head.sizes == [(8, 8), (4, 4), (2, 2), (1, 1)]
+    assert head.larger == [(16, 16), (8, 8), (4, 4), (2, 2)]
 
 
 def test_equals_hugging_faces_dpt():
