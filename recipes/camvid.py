@@ -14,11 +14,11 @@ recipe = Recipe(
     name="camvid",
     task=Segment(classes=("sky", "building", "pole", "road", "pavement", "tree", "sign", "fence", "car", "pedestrian",
                           "bicyclist"), void=11, head="dpt", head_width=32, class_weights=True),
-    model=dict(variant=None, stem=((16, 2), (32, 1)),  # (filters, stride): DPT's head reads this fine map too
-               patch_size=4, width=128, depth=6, num_heads=4, mlp_dim=256, image_size=(360, 480), position="sincos2d",
+    model=dict(variant=None, stem=((24, 2), (48, 2), (48, 1)),  # (filters, stride): DPT's head reads this map too
+               patch_size=3, width=128, depth=6, num_heads=4, mlp_dim=512, image_size=(360, 480), position="sincos2d",
                stochastic_depth=0.1, pooling="none"),
     data=Data(source="folder:camvid", train="train", validation="val", test="test", batch_size=8),
     augment=Augment(crop="inception", crop_area=0.3, flip=True, jitter=0.3),
     optim=Optim(epochs=100, learning_rate=1.5e-3, weight_decay=0.05, warmup_epochs=3.0, ema=0.99,
-                xla=False),  # faster on a CPU, by convolutions on 180 x 240 positions
+                xla=False),  # faster on a CPU, by convolutions on 90 x 120 positions
 )  # fmt: skip
