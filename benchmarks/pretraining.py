@@ -17,9 +17,9 @@ from keras_vit.runs import sources_of
 from keras_vit.training import history, rundir
 
 
-def measured(run):
-    """Returns settings and scores of a run, and its history."""
-    recipe, curves = keras_vit.load_run(run).recipe, history.read(run)
+def measured(run, curves):
+    """Returns settings and scores of a run; `curves` is its history."""
+    recipe = keras_vit.load_run(run).recipe
     images = pipeline.steps_per_epoch(sources_of(recipe)[0], recipe) * recipe.data.batch_size
     return {
         "train": recipe.data.train,
@@ -32,10 +32,10 @@ def measured(run):
 
 
 def main(runs, figure):
-    found = {name: measured(run) for name, run in runs.items()}
+    histories = {name: history.read(run) for name, run in runs.items()}
+    found = {name: measured(run, histories[name]) for name, run in runs.items()}
     if figure:
         drawn = ("loss", "val_accuracy")
-        histories = {name: history.read(run) for name, run in runs.items()}
         plot_history({name: {k: one[k] for k in drawn} for name, one in histories.items()}).savefig(figure)
     print(json.dumps({"runs": found, **machine.describe()}, indent=2))
 

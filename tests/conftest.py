@@ -50,7 +50,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """Five images, one of which is below, and one file that is no image."""
+    """Five images, one of them in a subfolder, and three files that are not pictures."""
     import numpy as np
 
     (tmp_path / "pictures" / "deep").mkdir(parents=True)

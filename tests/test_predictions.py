@@ -47,6 +47,7 @@ def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
 
 
 def test_masks_need_a_task_with_masks(run, pictures, tmp_path):
-    with pytest.raises(ValueError, match="`to` is for tasks with masks, .* Received: to='.*masks' with Classify"):
+    said = "`to` is for tasks with masks, such as Segment. Received: to='.*masks' with Classify"
+    with pytest.raises(ValueError, match=said):
         predictions.predict(run, pictures, to=tmp_path / "masks")
     assert not (tmp_path / "masks").exists()

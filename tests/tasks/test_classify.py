@@ -55,6 +55,7 @@ def test_rare_classes_count_more():
     data = Counted(labels=np.array([0] * 30 + [1] * 9 + [2]), class_names=tuple("abc"))
     weights = Classify(class_weights=True).compiled(data)["loss"].class_weights
     np.testing.assert_allclose(weights, [40 / 90, 40 / 27, 40 / 3])
+    assert np.mean(np.array(weights)[data.labels]) == pytest.approx(1)
     assert Classify().compiled(data)["loss"].class_weights is None
 
 
