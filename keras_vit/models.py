@@ -8,6 +8,7 @@ import keras
 from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.stems import patch_size_on, stem_for
+from keras_vit.layers.token_pool import OF_CLASS_TOKEN
 
 
 def vit(
@@ -63,7 +64,7 @@ def vit(
     """
     plan = variants.plan(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
     height_width = checks.pair("image_size", image_size)
-    class_token = pooling == "token" if class_token is None else class_token
+    class_token = pooling in OF_CLASS_TOKEN if class_token is None else class_token
     checks.positive(channels=channels)
     if num_classes not in (0, None):
         checks.positive(num_classes=num_classes)
@@ -72,8 +73,8 @@ def vit(
     if layer_scale is not None:
         checks.above_zero(layer_scale=layer_scale)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
-    if pooling == "token" and not class_token:
-        raise ValueError(f"pooling='token' needs the class token. Received: class_token={class_token!r}")
+    if pooling in OF_CLASS_TOKEN and not class_token:
+        raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={class_token!r}")
     if distilled and (pooling != "token" or final_norm == "after"):
         raise ValueError(
             "A distilled model needs pooling='token' and the final norm before it. "

@@ -71,7 +71,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         dropout: Dropout rate after positions, attention projections and the dense layers of MLPs. Defaults to `0.0`.
         attention_dropout: Dropout rate of attention scores. Defaults to `0.0`.
         stochastic_depth: Drop rate of the last block; it grows linearly from 0 at the first. Defaults to `0.0`.
-        pooling: `"token"`, `"gap"`, `"first"`, `"last"`, `"map"` or `"none"`; see `TokenPool`. Defaults to `"token"`.
+        pooling: `"token"`, `"gap"`, `"token+gap"`, `"first"`, `"last"`, `"map"` or `"none"`; see `TokenPool`. Defaults
+            to `"token"`.
         final_norm: Where the last normalisation is: `"before"` pooling (Google, big_vision), `"after"` pooling
             (timm's average pooling), or `None` for nowhere. Defaults to `"before"`.
         representation_size: Channels of a tanh layer `pre_logits` before the head; `True` for the width. Defaults to

@@ -4,7 +4,7 @@ import keras
 
 from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
-from keras_vit.checkpoints.inputs import POSITION
+from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.models import vit
 from keras_vit.variants import SIZES, VARIANTS
@@ -38,9 +38,10 @@ def model_arguments(description, checkpoint, grid, overrides):
     for name in {"mean", "std"} - set(overrides):
         arguments[name] = adapt.statistics(stated[name], arguments["channels"])
     grid = grid or description.grid
-    table = next(matching(description.form, POSITION, {})).theirs[0]
+    row = next(matching(description.form, POSITION, {}))
+    table = row.theirs[0]
     if stated.get("position", "learned") == "learned" and table in description.names:
-        count = tables.need({table: checkpoint.shape(description.names[table])}, table, 3)[1]
+        count = tables.need({table: read_shape(row.form, checkpoint.shape(description.names[table]))}, table, 3)[1]
         registers = stated.get("registers", 0)
         prefix = int(stated.get("class_token", True)) + int(stated.get("distilled", False)) + registers
         sizes = {"image_size": arguments.get("image_size"), "channels": arguments["channels"], "stem": stem}

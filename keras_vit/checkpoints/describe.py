@@ -3,13 +3,22 @@
 import inspect
 from typing import NamedTuple
 
-from keras_vit.checkpoints import google, huggingface, own, timm
+from keras_vit.checkpoints import google, huggingface, huggingface_clip, huggingface_dinov2, own, timm
 from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
-FORMATS = {module.FORMAT.name: module.FORMAT for module in (google, timm, huggingface, own)}
+FORMATS = (
+    google.FORMAT,
+    timm.FORMAT,
+    huggingface_dinov2.FORMAT,
+    huggingface_dinov2.WITH_REGISTERS,
+    huggingface_clip.FORMAT,
+    huggingface.FORMAT,
+    own.FORMAT,
+)
+LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))
 NOTES = "the file's own notes"
 FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # weights alone do not show these
 NOTED = (*FUNCTION, "image_size")  # the notes in a file may add these
@@ -37,10 +46,10 @@ class Description(NamedTuple):
 
 def recognise(checkpoint, name="auto"):
     """Returns the `Format` of a checkpoint, and a dictionary from canonical names to places in it."""
-    detected = [form for form in FORMATS.values() if form.detect(checkpoint.shapes)]
-    form = FORMATS[name] if name != "auto" else detected[0] if detected else None
-    if form not in detected:
-        expected = name if form else ", ".join(name for name, form in FORMATS.items() if form.express)
+    detected = [form for form in FORMATS if form.detect(checkpoint.shapes)]
+    form = next((form for form in detected if name in ("auto", form.library)), None)
+    if form is None:
+        expected = ", ".join(name for name in LIBRARIES if name != own.FORMAT.library) if name == "auto" else name
         raise ValueError(
             f"{str(checkpoint.path)!r} must be a Vision Transformer of {expected}. "
             f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}"
@@ -53,7 +62,7 @@ def describe(checkpoint, name="auto"):
 
     Args:
         checkpoint: An open `Checkpoint`.
-        name: Name of its format, or `"auto"`.
+        name: One of `LIBRARIES`, or `"auto"`.
 
     Returns:
         A `Description`.

@@ -33,12 +33,17 @@ def dummy(shape):
     return np.broadcast_to(np.float32(0), tuple(shape))
 
 
+def read_shape(form, shape):
+    """Returns the shape of a tensor as ours."""
+    return form.read([dummy(shape)], None)[0].shape
+
+
 def _kernel_shape(step, checkpoint):
     """Returns a convolution's shape as (height, width, channels, out)."""
     shape = checkpoint.shape(step.places[0])
     if len(shape) != 4:
         raise ValueError(f"{step.places[0]} of {str(checkpoint.path)!r} must have 4 axes. Received: shape={shape}")
-    return step.form.read([dummy(shape)], None)[0].shape
+    return read_shape(step.form, shape)
 
 
 def _stem_kernel(step, wanted, checkpoint):
@@ -81,7 +86,8 @@ def _position(steps, model, arguments, checkpoint, method, source_grid, class_po
     Positions of prefix tokens stay in the table if the model's table covers them, else are added to the tokens.
     """
     step, encoder = steps[POSITION], model.get_layer("encoder")
-    shape, prefix, target = checkpoint.shape(step.places[0]), encoder.num_prefix, grid(arguments)
+    shape = read_shape(step.form, checkpoint.shape(step.places[0]))
+    prefix, target = encoder.num_prefix, grid(arguments)
     if len(shape) != 3 or shape[0] != 1 or shape[2] != encoder.width:
         raise ValueError(
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."
@@ -97,7 +103,8 @@ def _position(steps, model, arguments, checkpoint, method, source_grid, class_po
     steps[POSITION] = step._replace(read=lambda: [parts()[1]])
     start = 0
     for path in (path for path in TOKENS if path in steps and cover):
-        token, count = steps[path], checkpoint.shape(steps[path].places[0])[1]
+        token = steps[path]
+        count = read_shape(token.form, checkpoint.shape(token.places[0]))[1]
         steps[path] = token._replace(
             places=token.places + step.places,
             read=lambda token=token, at=slice(start, start + count): [token.read()[0] + parts()[0][:, at]],

@@ -7,12 +7,13 @@ from typing import NamedTuple
 from keras_vit import checks
 from keras_vit.backbone import HEADS
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import FORMATS
+from keras_vit.checkpoints.describe import LIBRARIES
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION, adapt_steps, dummy, stem_kernel_path
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
 from keras_vit.resampling import METHODS
 
-ATTENTION_POOL = r"pool/.*|MAPHead_0/.*|attn_pool\..*"  # in `.keras` files, Google's and timm's
+# In `.keras` files, Google's, timm's and Hugging Face's.
+ATTENTION_POOL = r"pool/.*|MAPHead_0/.*|attn_pool\..*|head\.(probe|(attention|layernorm|mlp)\..*)"
 
 
 class Options(NamedTuple):
@@ -26,7 +27,7 @@ class Options(NamedTuple):
 
     def checked(self):
         """Returns the options with `grid` as a pair; raises ValueError for an unknown one."""
-        checks.one_of("format", self.format, ("auto", *FORMATS))
+        checks.one_of("format", self.format, ("auto", *LIBRARIES))
         checks.one_of("head", self.head, ("require", "new"))
         checks.one_of("patches", self.patches, ("require", "resize", *METHODS))
         if self.resample is not None:

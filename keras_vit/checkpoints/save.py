@@ -25,7 +25,7 @@ from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
 from keras_vit.models import vit
 
-WRITTEN = tuple(name for name, form in FORMATS.items() if form.express)
+WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these
 UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # the tensors themselves show these
 
@@ -62,12 +62,12 @@ def save_checkpoint(
         raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
     format = format or ("google" if path.suffix == ".npz" else None)
     checks.one_of("format", format, WRITTEN)
-    form = FORMATS[format]
     suffix = ".npz" if format == "google" else ".safetensors"
     as_file = path.suffix == suffix
     if not as_file and (format == "google" or path.suffix in SUFFIXES):
         raise ValueError(f"A {format} checkpoint's file must end in {suffix}. Received: path={str(path)!r}")
     arguments = arguments_of(model)
+    form = next(form for form in FORMATS if form.library == format and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = metadata.get("evaluation") or {}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])

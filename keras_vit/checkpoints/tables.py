@@ -53,6 +53,7 @@ class Format(NamedTuple):
     - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
     - `ignored`: regular expression of names that a model need not use.
     - `head_names`: regular expression of names that belong to the head.
+    - `suits(arguments)`: whether its library writes a model with these arguments so, and not in its next format.
     - `resample`: how the format's own code resizes positions; `resample_patches`: how it resizes patch kernels.
     """
 
@@ -67,6 +68,12 @@ class Format(NamedTuple):
     head_names: str
     resample: str
     resample_patches: str
+    suits: Callable = lambda arguments: True
+
+    @property
+    def library(self):
+        """The first word of its name."""
+        return self.name.partition("-")[0]
 
 
 def each(read, write):

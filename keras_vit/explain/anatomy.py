@@ -142,8 +142,8 @@ def in_parts(function, model, images, *more, axis=0):
 def reading(model, images):
     """Returns the weight of each token in the pooling: float32 array, `(batch, tokens)`; each row sums to one.
 
-    One token, the mean of the patches, or the mean over the heads of attention pooling. The mean of both pools of a
-    distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
+    One token, the mean of the patches, half of each, or the mean over the heads of attention pooling. The mean of both
+    pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
     """
     prefix, tokens, batch = num_prefix(model), blocks(model)[-1].output.shape[1], len(images)
     pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
@@ -160,7 +160,8 @@ def _weights(model, pool, images, tokens):
     if single is not None:
         return np.tile(np.arange(tokens) == single, (len(images), 1)).astype("float32")
     if pool.pooling != "map":
-        return _even(len(images), tokens, pool.num_prefix)
+        even = _even(len(images), tokens, pool.num_prefix)
+        return (even + (np.arange(tokens) == 0)) / 2 if pool.pooling == "token+gap" else even
     (tokens,) = run(model, [pool.input], images)
     patches = tokens[:, pool.num_prefix :]
     probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))

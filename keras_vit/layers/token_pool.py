@@ -6,7 +6,8 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.layers.mlp import MLP
 
-POOLINGS = ("token", "gap", "first", "last", "map", "none")
+POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
+OF_CLASS_TOKEN = ("token", "token+gap")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -15,6 +16,7 @@ class TokenPool(keras.layers.Layer):
 
     - `"token"`: the class token, which is the first token.
     - `"gap"`: global average pooling of the patch tokens, without prefix tokens, as in timm and big_vision.
+    - `"token+gap"`: both, one after the other, as in DINOv2's linear classifiers (Oquab et al. 2023, arXiv:2304.07193).
     - `"first"`, `"last"`: the first or the last patch token.
     - `"map"`: multi-head attention pooling. One learned probe attends to the patch tokens; an MLP on a residual
       branch follows. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; without prefix tokens, as
@@ -36,10 +38,10 @@ class TokenPool(keras.layers.Layer):
         `(batch, tokens, width)`.
 
     Output shape:
-        `(batch, width)`; for `"none"`, the input's.
+        `(batch, width)`; for `"token+gap"` `(batch, 2 * width)`, for `"none"` the input's.
 
     Raises:
-        ValueError: For an unknown pooling, `"token"` without a prefix token, or `"map"` without `num_heads`.
+        ValueError: For an unknown pooling, the class token's without a prefix token, or `"map"` without `num_heads`.
 
     Example:
 
@@ -63,9 +65,9 @@ class TokenPool(keras.layers.Layer):
         if num_prefix != 0:
             checks.positive(num_prefix=num_prefix)
         checks.above_zero(epsilon=epsilon)
-        if pooling == "token" and num_prefix < 1:
+        if pooling in OF_CLASS_TOKEN and num_prefix < 1:
             raise ValueError(
-                f"pooling='token' needs a class token before the patches. Received: num_prefix={num_prefix}"
+                f"pooling={pooling!r} needs a class token before the patches. Received: num_prefix={num_prefix}"
             )
         if pooling == "map":
             checks.positive(num_heads=num_heads)
@@ -80,7 +82,7 @@ class TokenPool(keras.layers.Layer):
         if (
             input_shape[1] is not None
             and input_shape[1] <= self.num_prefix
-            and self.pooling in ("gap", "first", "last", "map")
+            and self.pooling in ("gap", "token+gap", "first", "last", "map")
         ):
             raise ValueError(
                 "There must be patch tokens after the prefix. "
@@ -105,8 +107,9 @@ class TokenPool(keras.layers.Layer):
     def call(self, tokens):
         if self.pooling == "none":
             return tokens
-        if self.pooling == "gap":
-            return ops.mean(tokens[:, self.num_prefix :], axis=1)
+        if self.pooling in ("gap", "token+gap"):
+            mean = ops.mean(tokens[:, self.num_prefix :], axis=1)
+            return mean if self.pooling == "gap" else ops.concatenate([ops.squeeze(tokens[:, :1], 1), mean], axis=-1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
             x = self.attention(probe, tokens[:, self.num_prefix :])  # (batch, 1, width)
@@ -117,7 +120,9 @@ class TokenPool(keras.layers.Layer):
         return ops.squeeze(tokens[:, place], 1)  # a slice and a reshape, which every runtime supports
 
     def compute_output_shape(self, input_shape):
-        return tuple(input_shape) if self.pooling == "none" else (input_shape[0], input_shape[-1])
+        if self.pooling == "none":
+            return tuple(input_shape)
+        return input_shape[0], input_shape[-1] * (1 + (self.pooling == "token+gap"))
 
     def get_config(self):
         return {

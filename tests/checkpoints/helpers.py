@@ -5,6 +5,7 @@ import importlib.util
 import json
 import pathlib
 import re
+import types
 
 import keras
 import numpy as np
@@ -78,6 +79,20 @@ def heads_of(case):
 def arrays_of(case):
     path = file_of(case)
     return dict(np.load(path)) if path.suffix == ".npz" else safetensors.numpy.load_file(path)
+
+
+def read_hub(form, case, config=None, processor=None, drop=()):
+    """Returns what a format of Hugging Face reads off a golden file without some tensors, with another `config.json`.
+
+    `config` is merged with the file's own, or replaces it if it is empty.
+    """
+    arrays = {name: a for name, a in arrays_of(case).items() if not name.startswith(tuple(drop) or "-")}
+    shapes = {name: arrays[place].shape for name, place in form.canonical(arrays).items()}
+    own = json.loads((GOLDEN / case / "config.json").read_text())
+    config = own if config is None else own | config if config else {}
+    return form.architecture(
+        shapes, types.SimpleNamespace(config=config, processor=processor or {}, shapes=dict.fromkeys(arrays))
+    )
 
 
 def everything(path):

@@ -1,7 +1,8 @@
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints.describe import FORMATS, recognise
+from keras_vit.checkpoints import google, timm
+from keras_vit.checkpoints.describe import recognise
 from keras_vit.checkpoints.match import Options, matching, plan
 from keras_vit.checkpoints.read import open_checkpoint
 from tests.checkpoints.helpers import file_of
@@ -10,11 +11,11 @@ pytestmark = pytest.mark.backend
 
 
 def test_names_are_written_out():
-    match = next(matching(FORMATS["google"], "stem/stage2_unit0/norm1/gamma", {}))
+    match = next(matching(google.FORMAT, "stem/stage2_unit0/norm1/gamma", {}))
     assert match.ours == ("stem/stage2_unit0/norm1/gamma",) and match.theirs == ("block3/unit1/gn1/scale",)
-    match = next(matching(FORMATS["timm"], "pool/attention/value/bias", {"norm": "", "root": ""}))
+    match = next(matching(timm.FORMAT, "pool/attention/value/bias", {"norm": "", "root": ""}))
     assert match.ours == ("pool/attention/key/bias", "pool/attention/value/bias")
-    assert list(matching(FORMATS["timm"], "pre_logits/bias", {"norm": "", "root": ""})) == []
+    assert list(matching(timm.FORMAT, "pre_logits/bias", {"norm": "", "root": ""})) == []
 
 
 def test_every_weight_is_filled_once_and_nothing_is_read():

@@ -112,6 +112,52 @@ def test_transformers_loads_a_headless_model(tmp_path):
     np.testing.assert_allclose(logits(model, IMAGES), expected, atol=1e-4)
 
 
+SIZES = dict(hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=32, patch_size=8)
+ANY_SIZE = {"interpolate_pos_encoding": True}
+
+
+@pytest.mark.parametrize(
+    "kind, options, call",
+    [
+        ("Dinov2Model", dict(mlp_ratio=2), {}),
+        ("Dinov2Model", dict(use_swiglu_ffn=True), {}),
+        ("Dinov2ForImageClassification", dict(num_labels=7), {}),
+        ("Dinov2WithRegistersForImageClassification", dict(num_labels=7, num_register_tokens=3), {}),
+        ("IJepaForImageClassification", dict(num_labels=7, intermediate_size=80), ANY_SIZE),
+        ("CLIPVisionModel", dict(intermediate_size=80), ANY_SIZE),
+        ("CLIPVisionModel", dict(intermediate_size=80, hidden_act="gelu"), ANY_SIZE),
+        ("CLIPVisionModelWithProjection", dict(intermediate_size=80, projection_dim=9), ANY_SIZE),
+        ("SiglipVisionModel", dict(intermediate_size=80), ANY_SIZE),
+    ],
+)
+def test_image_towers_of_transformers(kind, options, call, tmp_path):
+    """Read theirs, at three sizes; write it again, and they read ours."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    owner = kind.split("For")[0].removesuffix("WithProjection").removesuffix("Model")
+    theirs = getattr(transformers, kind)(getattr(transformers, f"{owner}Config")(**SIZES, **options)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    theirs.save_pretrained(tmp_path / "theirs")
+    for size in ((32, 32), (48, 48), (32, 56)):
+        x = np.random.default_rng(0).normal(size=(2, *size, 3)).astype("float32")
+        expected = _output(theirs, x, call)
+        model = from_checkpoint(tmp_path / "theirs", image_size=size)
+        np.testing.assert_allclose(logits(model, x), expected, atol=1e-4)
+    if "IJepa" not in kind:
+        model = from_checkpoint(tmp_path / "theirs")
+        save_checkpoint(model, tmp_path / "ours", format="huggingface")
+        again = getattr(transformers, kind).from_pretrained(tmp_path / "ours").eval()
+        x = np.random.default_rng(1).normal(size=(2, 32, 32, 3)).astype("float32")
+        np.testing.assert_allclose(_output(again, x, call), logits(model, x), atol=1e-4)
+
+
+def _output(model, x, call):
+    with torch.no_grad():
+        found = model(torch.tensor(x.transpose(0, 3, 1, 2)), **call)
+    return next(found[name] for name in ("logits", "image_embeds", "pooler_output") if name in found).numpy()
+
+
 def test_kernels_are_resized_as_timm_does(timm):
     from timm.layers.patch_embed import resample_patch_embed
 

@@ -164,7 +164,7 @@ def test_bare_clip_has_clip_s_mean(tmp_path):
 def test_transformers_models_of_other_kinds_are_refused(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of("hf_vit"))
     for config, pattern in (
-        ({"model_type": "ijepa"}, "'ijepa'"),
+        ({"model_type": "beit"}, "'beit'"),
         ({"model_type": "dpt", "is_hybrid": True}, "is_hybrid"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config))

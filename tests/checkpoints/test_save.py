@@ -28,10 +28,16 @@ pytestmark = [
 
 SMALL = {**SMALL, "image_size": (16, 24), "depth": 1}
 FORMATS = {"google": "google", "timm": "timm", "hf": "huggingface"}
+WRITTEN_OTHERWISE = {
+    "google_vit_gap_linen",  # with the published numbering
+    "hf_dinov2_registers",  # the class token's position is added to it
+    "hf_clip",  # without the text tower
+    "hf_siglip",  # with the prefix of published files
+}
 SUFFIX = {"google": ".npz", "timm": ".safetensors", "huggingface": ".safetensors"}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in CASES if case != "hf_ijepa"])  # no format has such a model
 def test_load_save_load_is_bit_identical(case, tmp_path):
     form = FORMATS[case.split("_")[0]]
     model = original(case)
@@ -40,7 +46,7 @@ def test_load_save_load_is_bit_identical(case, tmp_path):
     assert_same_weights(weights(again), weights(model))
     x, _ = io_of(case)
     np.testing.assert_array_equal(logits(again, x), logits(model, x))
-    if case != "google_vit_gap_linen":  # written with the published numbering
+    if case not in WRITTEN_OTHERWISE:
         arrays = arrays_of(case)
         with np.load(path) if form == "google" else safetensors.safe_open(path, "np") as file:
             written = {k: file[k] if form == "google" else file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
@@ -104,7 +110,17 @@ def test_what_a_format_does_not_record_is_a_warning(tmp_path):
 NO_SUCH_MODEL = [
     (
         dict(layer_scale=0.1),
-        {"google": "no name for block_0/scale1/gamma", "huggingface": "no name for block_0/scale1"},
+        {"google": "no name for block_0/scale1/gamma"},
+    ),
+    (dict(layer_scale=0.1, registers=2), {"huggingface": "gives registers no positions"}),
+    (dict(layer_scale=0.1, mlp_dim=50), {"huggingface": "no MLP of 50 channels for a width of 24"}),
+    (dict(layer_scale=0.1, position=None), {"huggingface": "DINOv2 must have a class token and a table of positions"}),
+    (dict(pre_norm=True, num_classes=0, qkv_bias=False), {"huggingface": "no model with qkv_bias=False"}),
+    (dict(pre_norm=True, position=None), {"huggingface": "must have a table of positions"}),
+    (dict(pooling="map"), {"huggingface": "have no head"}),
+    (
+        dict(pooling="token+gap"),
+        {"timm": "no model with pooling='token.gap'", "google": "no model with pooling='token.gap'"},
     ),
     (dict(registers=2), {"google": "no name for encoder/register_tokens", "huggingface": "no model with registers=2"}),
     (

@@ -44,9 +44,9 @@ def test_joined_and_parted():
     np.testing.assert_array_equal(tables.parted(tables.LINEAR_HEADS_IN).write([key, value], 2)[0], kernel)
 
 
-@pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_tables_say_each_thing_once(form):
-    values = {name: name for name in ("norm", "root", "head")}
+    values = {name: name for name in ("norm", "root", "head", "fc1", "fc2")}
     theirs = [re.sub(r"\{(\w+)\}", lambda m: values.get(m[1], m[0]), str(row.theirs)) for row in form.rows]
     assert len(theirs) == len(set(theirs)) + (form.name == "huggingface")  # DeiT's token has two meanings
     assert {form.resample, form.resample_patches} <= set(METHODS)

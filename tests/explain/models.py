@@ -13,11 +13,12 @@ KINDS = {
     "gap": dict(pooling="gap"),
     "registers": dict(pooling="gap", registers=2),
     "distilled": dict(distilled=True, registers=2),
+    "both": dict(pooling="token+gap"),
     "map": dict(pooling="map", dtype="mixed_bfloat16"),
     "hybrid": dict(stem=((8, 2), (8, 2)), variant="mu", patch_size=1),
     "last": dict(pooling="last", position="sincos2d", layer_scale=0.1, swiglu=True),
 }
-PREFIX = {kind: {"token": 1, "distilled": 4, "registers": 2, "hybrid": 1}.get(kind, 0) for kind in KINDS}
+PREFIX = {kind: {"token": 1, "both": 1, "distilled": 4, "registers": 2, "hybrid": 1}.get(kind, 0) for kind in KINDS}
 
 
 def tiny(variant="mu/4", **options):

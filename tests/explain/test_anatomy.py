@@ -27,6 +27,7 @@ def test_reading_is_the_pools_rule(kind):
         "gap": [1 / 6] * 6,
         "registers": [0, 0] + [1 / 6] * 6,
         "distilled": [0.5, 0.5] + [0] * 8,
+        "both": [1 / 2] + [1 / 12] * 6,
         "last": [0] * 5 + [1],
     }
     if kind == "map":

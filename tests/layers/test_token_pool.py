@@ -10,9 +10,9 @@ pytestmark = pytest.mark.backend
 TOKENS = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
 
 
-@pytest.mark.parametrize("pooling", ["token", "gap", "first", "last", "none"])
+@pytest.mark.parametrize("pooling", ["token", "gap", "token+gap", "first", "last", "none"])
 def test_layer(pooling, tmp_path):
-    shape = TOKENS.shape if pooling == "none" else (2, 8)
+    shape = {"none": TOKENS.shape, "token+gap": (2, 16)}.get(pooling, (2, 8))
     run_layer_test(lambda dtype: TokenPool(pooling, num_prefix=2, dtype=dtype), TOKENS.shape, shape, tmp_path=tmp_path)
 
 
@@ -31,6 +31,7 @@ def test_attention_pool_layer(tmp_path):
     [
         ("token", TOKENS[:, 0]),
         ("gap", TOKENS[:, 2:].mean(axis=1)),
+        ("token+gap", np.concatenate([TOKENS[:, 0], TOKENS[:, 2:].mean(axis=1)], axis=-1)),
         ("first", TOKENS[:, 2]),
         ("last", TOKENS[:, -1]),
         ("none", TOKENS),
@@ -54,6 +55,7 @@ def test_attention_pool_is_probe_attention_and_an_mlp():
     [
         (dict(pooling="mean"), "'mean'"),
         (dict(pooling="token", num_prefix=0), "num_prefix=0"),
+        (dict(pooling="token+gap", num_prefix=0), r"pooling='token\+gap' needs a class token"),
         (dict(pooling="gap", num_prefix=-1), "num_prefix=-1"),
         (dict(pooling="gap", num_prefix=6), "patch tokens.* Received: 6 tokens, num_prefix=6"),
         (dict(pooling="map"), "num_heads=None"),
