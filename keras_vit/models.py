@@ -7,6 +7,7 @@ import keras
 
 from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
+from keras_vit.layers.rotary import rotary_options
 from keras_vit.layers.stems import patch_size_on, stem_for
 from keras_vit.layers.token_pool import OF_CLASS_TOKEN
 
@@ -27,6 +28,7 @@ def vit(
     registers: int = 0,
     position: str | None = "learned",
     class_position: bool = True,
+    rotary: str | dict | None = None,
     pre_norm: bool = False,
     # blocks
     width: int | None = None,
@@ -34,6 +36,7 @@ def vit(
     num_heads: int | None = None,
     mlp_dim: int | None = None,
     qkv_bias: bool = True,
+    key_bias: bool = True,
     qk_norm: bool = False,
     gelu: str = "tanh",
     swiglu: bool = False,
@@ -104,6 +107,8 @@ def vit(
         dtype=dtype,
     )
     x = encoder(patches(x))  # (batch, tokens, width)
+    if rotary is not None:
+        rotary = {**rotary_options(rotary), "grid": encoder.grid, "num_prefix": encoder.num_prefix}
     if pre_norm:
         x = keras.layers.LayerNormalization(name="norm_pre", **norm)(x)
 
@@ -112,7 +117,9 @@ def vit(
             plan.num_heads,
             plan.mlp_dim,
             qkv_bias=qkv_bias,
+            key_bias=key_bias,
             qk_norm=qk_norm,
+            rotary=rotary,
             gelu=gelu,
             swiglu=swiglu,
             dropout=dropout,

@@ -54,6 +54,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         position: Position embeddings: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`; see `PatchEncoder`. Defaults
             to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
+        rotary: Rotary positions, besides `position`: `"dinov3"`, for which `position` is `None`, or a dictionary with
+            options of `RotaryPositions` other than `grid` and `num_prefix`. Defaults to `None`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.
@@ -62,6 +64,7 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         mlp_dim: Hidden channels of each MLP; overrides the variant's, or four times the width without a variant.
             Defaults to `None`.
         qkv_bias: Whether query, key and value have a bias. Defaults to `True`.
+        key_bias: Whether the key has one too; DINOv3's has none. Defaults to `True`.
         qk_norm: Whether to normalise query and key in each head. Defaults to `False`.
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP). Defaults to
             `"tanh"`.

@@ -39,6 +39,7 @@ from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import Rescale as Rescale
 from keras_vit.layers import ResNetStem as ResNetStem
+from keras_vit.layers import RotaryPositions as RotaryPositions
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
 from keras_vit.layers import TokenPool as TokenPool

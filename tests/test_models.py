@@ -152,7 +152,7 @@ EVERY_OPTION = {
     ),
     "gap": dict(pooling="gap", position="sincos2d", stem="conv", final_norm="after", dtype=HALF),
     "first": dict(
-        pooling="first", class_token=True, class_position=False, stem=STEM,
+        pooling="first", class_token=True, class_position=False, stem=STEM, rotary="dinov3", key_bias=False,
         dtype="mixed_bfloat16",
     ),
 }  # fmt: skip
@@ -290,6 +290,7 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         (dict(variant="Ti/16", mean=np.array([0.5, 0.5])), r"\[0.5, 0.5\]"),
         (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
         (dict(variant="Ti/16", final_norm="last"), "final_norm='last'"),
+        (dict(variant="Ti/16", rotary="dino"), "rotary='dino'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

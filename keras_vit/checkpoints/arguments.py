@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
+from keras_vit.layers.rotary import rotary_argument
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
@@ -47,7 +48,9 @@ def arguments_of(model):
         "class_position": encoder.class_position,
         "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
         "layer_scale": block.layer_scale,
+        "rotary": rotary_argument(block.rotary),
         "qkv_bias": block.qkv_bias,
+        "key_bias": block.key_bias,
         "qk_norm": block.qk_norm,
         "gelu": block.gelu,
         "swiglu": block.swiglu,

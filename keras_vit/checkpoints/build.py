@@ -38,8 +38,8 @@ def model_arguments(description, checkpoint, grid, overrides):
     for name in {"mean", "std"} - set(overrides):
         arguments[name] = adapt.statistics(stated[name], arguments["channels"])
     grid = grid or description.grid
-    row = next(matching(description.form, POSITION, {}))
-    table = row.theirs[0]
+    row = next(matching(description.form, POSITION, {}), None)
+    table = row and row.theirs[0]
     if stated.get("position", "learned") == "learned" and table in description.names:
         count = tables.need({table: read_shape(row.form, checkpoint.shape(description.names[table]))}, table, 3)[1]
         registers = stated.get("registers", 0)

@@ -3,7 +3,15 @@
 import inspect
 from typing import NamedTuple
 
-from keras_vit.checkpoints import google, huggingface, huggingface_clip, huggingface_dinov2, own, timm
+from keras_vit.checkpoints import (
+    google,
+    huggingface,
+    huggingface_clip,
+    huggingface_dinov2,
+    huggingface_dinov3,
+    own,
+    timm,
+)
 from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
@@ -12,6 +20,8 @@ from keras_vit.models import vit
 FORMATS = (
     google.FORMAT,
     timm.FORMAT,
+    huggingface_dinov3.FORMAT,
+    huggingface_dinov3.WITH_GATES,
     huggingface_dinov2.FORMAT,
     huggingface_dinov2.WITH_REGISTERS,
     huggingface_clip.FORMAT,
@@ -20,7 +30,8 @@ FORMATS = (
 )
 LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))
 NOTES = "the file's own notes"
-FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads")  # weights alone do not show these
+# Weights alone do not show these.
+FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "final_norm", "num_heads", "rotary")
 NOTED = (*FUNCTION, "image_size")  # the notes in a file may add these
 STEM = ("epsilon", "standardize")  # and these of a `ResNetStem`
 

@@ -81,6 +81,8 @@ def load_weights(
         form, names, stated, evaluation, origins = description
         if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
             raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
+        if stated["rotary"] != own["rotary"]:
+            raise ValueError(f"{str(source)!r} has rotary={stated['rotary']!r}, and the model {own['rotary']!r}.")
         _check_head(model, checkpoint, description, own, options)
         for name in ("mean", "std"):
             stated[name] = adapt.statistics(stated[name], own["channels"])

@@ -216,7 +216,7 @@ def channels_of(arguments, name):
 
 def same(one, other):
     """Returns whether two values of an argument are equal; one number for all channels equals a list of it."""
-    if any(value is None or isinstance(value, (str, bool)) for value in (one, other)):
+    if any(value is None or isinstance(value, (str, bool, dict)) for value in (one, other)):
         return one == other
     lengths = {np.size(one), np.size(other)} - {1}
     return len(lengths) < 2 and np.allclose(one, other, rtol=1e-6, atol=0)

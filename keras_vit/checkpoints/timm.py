@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.tables import (
     CLIP,
@@ -15,6 +17,7 @@ from keras_vit.checkpoints.tables import (
     OUR_UNIT,
     SAME,
     Assumed,
+    Form,
     Format,
     Missing,
     Row,
@@ -32,6 +35,11 @@ from keras_vit.layers import ResNetStem
 
 BLOCK = "blocks.{i}"
 UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}"
+QV_BIAS = ("q_bias", "qkv.masked_bias")
+WITHOUT_KEY = Form(
+    lambda arrays, heads: [np.concatenate(np.split(arrays[0], 3)[::2])],
+    lambda ours, heads: [np.concatenate(np.insert(np.split(ours[0], 2), 1, 0, axis=0))],
+)
 KEY_VALUE = ("pool/attention/key", "pool/attention/value")
 
 
@@ -51,6 +59,8 @@ ROWS = (
     *torch_norm("norm_pre", "norm_pre"),
     *torch_norm("block_{i}/norm1", f"{BLOCK}.norm1"),
     *torch_dense("block_{i}/attention/qkv", f"{BLOCK}.attn.qkv"),
+    Row("block_{i}/attention/qv_bias", (f"{BLOCK}.attn.q_bias", f"{BLOCK}.attn.v_bias"), joined(SAME, 2)),  # DINOv3
+    Row("block_{i}/attention/qv_bias", f"{BLOCK}.attn.qkv.masked_bias", WITHOUT_KEY),  # of its authors
     *torch_norm("block_{i}/attention/q_norm", f"{BLOCK}.attn.q_norm"),
     *torch_norm("block_{i}/attention/k_norm", f"{BLOCK}.attn.k_norm"),
     *torch_dense("block_{i}/attention/proj", f"{BLOCK}.attn.proj"),
@@ -76,10 +86,12 @@ ROWS = (
     *torch_dense("head_distilled", "head_dist"),
 )
 
-# Names in the authors' own files that differ from timm's: DeiT-III, DINOv2.
+# Names in the authors' own files that differ from timm's: DeiT-III, DINOv2, DINOv3.
 ALIASES = (
     (r"\.gamma_([12])$", r".ls\1.gamma"),
-    (r"^register_tokens$", "reg_token"),
+    (r"^(register|storage)_tokens$", "reg_token"),
+    (r"\.mlp\.w1\.", ".mlp.fc1_g."),
+    (r"\.mlp\.w2\.", ".mlp.fc1_x."),
     (r"\.mlp\.w12\.", ".mlp.fc1."),
     (r"\.mlp\.w3\.", ".mlp.fc2."),
 )
@@ -98,7 +110,9 @@ def detect(names):
 
 
 def canonical(shapes):
-    return renamed(shapes, ALIASES)
+    names = renamed(shapes, ALIASES)
+    masked = {name for name in names if f"{name}_mask" in names}  # DINOv3's biases, whose part of the key is masked
+    return {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
 
 
 def architecture(shapes, checkpoint):
@@ -141,7 +155,8 @@ def architecture(shapes, checkpoint):
         "num_heads": heads,
         "mlp_dim": mlp_dim,
         "swiglu": gated,
-        "qkv_bias": f"{block}.attn.qkv.bias" in shapes,
+        "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
+        "key_bias": not any(f"{block}.attn.{name}" in shapes for name in QV_BIAS),
         "qk_norm": f"{block}.attn.q_norm.weight" in shapes,
         "layer_scale": 1e-6 if scaled else None,
         "class_token": "cls_token" in tokens,
@@ -155,6 +170,7 @@ def architecture(shapes, checkpoint):
         "gelu": "exact",
         "epsilon": 1e-5 if pre_norm else 1e-6,
         **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
+        **(timm_config.DINOV3 if "rope_embed.periods" in shapes else {}),
         **stated,
     }
     if "attn_pool.latent" in shapes:
@@ -176,10 +192,10 @@ def _open_questions(arguments, checkpoint):
         reasons["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
     elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):
         reasons["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
-    if arguments["position"] is None:
+    if arguments["position"] is None and not arguments.get("rotary"):
         reasons["position"] = Missing(
-            "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT), and cannot be "
-            "loaded. For a model without positions, pass position=None."
+            "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT). Put timm's "
+            "config.json next to it, or pass position=None, for DINOv3 also rotary='dinov3' and epsilon=1e-5."
         )
     elif deit3 and arguments["class_token"]:
         reasons["position"] = Assumed("DeiT-III's; files of RoPE-ViT have the same names, and cannot be loaded")
@@ -202,7 +218,7 @@ FORMAT = Format(
     architecture=architecture,
     express=timm_config.express,
     placeholders=placeholders,
-    ignored=r"mask_token|decoder_.*",  # masked autoencoders
+    ignored=r"mask_token|decoder_.*|rope_embed\.periods|local_cls_norm\..*|.*\.bias_mask",  # of training; DINOv3's
     head_names=r"head\..*|head_dist\..*|pre_logits\..*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",

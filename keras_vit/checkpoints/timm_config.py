@@ -3,7 +3,7 @@
 import math
 import re
 
-from keras_vit.checkpoints.tables import channels_of, grid
+from keras_vit.checkpoints.tables import IMAGENET, channels_of, grid
 
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
@@ -13,13 +13,19 @@ GELU_OF = {
     "quickgelu": "quick",
     "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
 }
-HEADS_OF = {"vit_giantopt_patch16|vit_base_patch16_gap_224": 16, "test_vit2?$": 2}
-# `vit` computes an architecture if its name consists of these words. Others, such as "rope", "dinov3", "pe", "rpn" or
+HEADS_OF = {
+    "vit_giantopt_patch16|vit_base_patch16_gap_224": 16,
+    "vit_huge_plus_patch16_dinov3": 20,
+    "vit_7b_patch16_dinov3": 32,
+    "test_vit2?$": 2,
+}
+DINOV3 = {"position": None, "rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
+# `vit` computes an architecture if its name consists of these words. Others, such as "rope", "lingbot", "pe", "rpn" or
 # "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
     r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
-    r"|radio|v3|v4|tipsv2"
+    r"|dinov3|qkvb|7b|radio|v3|v4|tipsv2"
 )
 NOT_READ = r"eva_giant"  # consists of these words, with other biases
 # Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
@@ -70,7 +76,7 @@ def read(config, gated=False):
     other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
-    arguments, origins = {}, {}
+    arguments, origins = (dict(DINOV3), dict.fromkeys(DINOV3, "config.json")) if "_dinov3" in name else ({}, {})
     heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
         arguments["num_heads"], origins["num_heads"] = heads, "config.json"

@@ -10,6 +10,7 @@ from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
 from keras_vit.layers.rescale import Rescale
 from keras_vit.layers.resnet_stem import ResNetStem
+from keras_vit.layers.rotary import RotaryPositions
 from keras_vit.layers.standardized_conv import StandardizedConv2D
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.token_pool import TokenPool
@@ -26,6 +27,7 @@ __all__ = [
     "Patches",
     "ResNetStem",
     "Rescale",
+    "RotaryPositions",
     "StandardizedConv2D",
     "StochasticDepth",
     "TokenPool",

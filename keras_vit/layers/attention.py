@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
+from keras_vit.layers.rotary import RotaryPositions
 from keras_vit.layers.tokenwise import tokenwise
 
 NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
@@ -27,8 +28,11 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     Args:
         num_heads: Number of heads; must divide the width.
         qkv_bias: Whether query, key and value have a bias.
+        key_bias: Whether the key has a bias too, if query and value have one. Without rotary positions it has no
+            effect on the output.
         qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023,
             arXiv:2302.05442).
+        rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
         epsilon: Added to the variance in that normalisation.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.
@@ -67,7 +71,9 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         num_heads: int,
         *,
         qkv_bias: bool = True,
+        key_bias: bool = True,
         qk_norm: bool = False,
+        rotary: dict | None = None,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
@@ -76,11 +82,13 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
-        checks.switch(qkv_bias=qkv_bias, qk_norm=qk_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm)
         checks.above_zero(epsilon=epsilon)
         self.num_heads = num_heads
         self.qkv_bias = qkv_bias
+        self.key_bias = key_bias
         self.qk_norm = qk_norm
+        self.rotary = rotary
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
@@ -98,16 +106,21 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
         self.qkv = keras.layers.Dense(
             3 * width,
-            use_bias=self.qkv_bias,
+            use_bias=self.qkv_bias and self.key_bias,
             kernel_initializer=glorot_of_parts,
             name="qkv",
             dtype=self.dtype_policy,
         )
         self.qkv.build(input_shape)
+        if self.qkv_bias and not self.key_bias:
+            self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")
         self.proj = keras.layers.Dense(width, name="proj", dtype=self.dtype_policy)
         self.proj.build(input_shape)
+        heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
+        if self.rotary is not None:
+            self.rotate = RotaryPositions(**self.rotary, name="rotate", dtype=self.dtype_policy)
+            self.rotate.build(heads_shape)
         if self.qk_norm:
-            heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
             for name in ("q_norm", "k_norm"):
                 norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
                 norm.build(heads_shape)
@@ -128,12 +141,17 @@ class MultiHeadSelfAttention(keras.layers.Layer):
     ):
         tokens, width = ops.shape(x)[1], x.shape[-1]
         qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
+        if self.qkv_bias and not self.key_bias:
+            of_query, of_value = ops.split(ops.cast(self.qv_bias, qkv.dtype), 2)
+            qkv = qkv + ops.concatenate([of_query, ops.zeros_like(of_query), of_value])
         query, key, value = (
             ops.reshape(part, (-1, tokens, self.num_heads, self.head_dim))  # (batch, tokens, heads, head_dim)
             for part in ops.split(qkv, 3, axis=-1)
         )
         if self.qk_norm:
             query, key = self.q_norm(query), self.k_norm(key)
+        if self.rotary is not None:
+            query, key = self.rotate(query), self.rotate(key)
         mask = _mask(attention_mask, use_causal_mask, tokens)
         drops_scores = training and self.attention_dropout > 0
         if return_attention_scores or drops_scores or scores_offset is not None:
@@ -179,7 +197,9 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             **super().get_config(),
             "num_heads": self.num_heads,
             "qkv_bias": self.qkv_bias,
+            "key_bias": self.key_bias,
             "qk_norm": self.qk_norm,
+            "rotary": self.rotary,
             "epsilon": self.epsilon,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,

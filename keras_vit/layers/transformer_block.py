@@ -23,7 +23,9 @@ class TransformerBlock(RematLayer):
         mlp_dim: Channels between the two dense layers of the MLP.
         norm_first: Pre-norm if true, post-norm if false.
         qkv_bias: Whether query, key and value have a bias.
+        key_bias: Whether the key has one too; see `MultiHeadSelfAttention`.
         qk_norm: Whether query and key are normalised in each head.
+        rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         swiglu: Whether the MLP is gated; see `MLP`.
         epsilon: Added to the variance in the layer normalisations.
@@ -62,7 +64,9 @@ class TransformerBlock(RematLayer):
         *,
         norm_first: bool = True,
         qkv_bias: bool = True,
+        key_bias: bool = True,
         qk_norm: bool = False,
+        rotary: dict | None = None,
         gelu: str = "tanh",
         swiglu: bool = False,
         epsilon: float = 1e-6,
@@ -76,14 +80,16 @@ class TransformerBlock(RematLayer):
         checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
-        checks.switch(norm_first=norm_first, qkv_bias=qkv_bias, qk_norm=qk_norm, swiglu=swiglu)
+        checks.switch(norm_first=norm_first, qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, swiglu=swiglu)
         checks.above_zero(epsilon=epsilon)
         checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_first = norm_first
         self.qkv_bias = qkv_bias
+        self.key_bias = key_bias
         self.qk_norm = qk_norm
+        self.rotary = rotary
         self.gelu = gelu
         self.swiglu = swiglu
         self.epsilon = epsilon
@@ -98,7 +104,9 @@ class TransformerBlock(RematLayer):
         self.attention = MultiHeadSelfAttention(
             self.num_heads,
             qkv_bias=self.qkv_bias,
+            key_bias=self.key_bias,
             qk_norm=self.qk_norm,
+            rotary=self.rotary,
             epsilon=self.epsilon,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
@@ -168,7 +176,9 @@ class TransformerBlock(RematLayer):
             "mlp_dim": self.mlp_dim,
             "norm_first": self.norm_first,
             "qkv_bias": self.qkv_bias,
+            "key_bias": self.key_bias,
             "qk_norm": self.qk_norm,
+            "rotary": self.rotary,
             "gelu": self.gelu,
             "swiglu": self.swiglu,
             "epsilon": self.epsilon,

@@ -287,6 +287,7 @@ def check_encoder(arguments):
         "num_classes": (0, "no head: num_classes=0"),
         "representation_size": (None, "no layer between pooling and head"),
         "final_norm": ("before", "the final norm before pooling"),
+        "rotary": (None, "no rotary positions, which need all patches"),
     }
     for name, (value, words) in wanted.items():
         if arguments[name] != value:

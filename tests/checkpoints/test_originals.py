@@ -123,6 +123,8 @@ ANY_SIZE = {"interpolate_pos_encoding": True}
         ("Dinov2Model", dict(use_swiglu_ffn=True), {}),
         ("Dinov2ForImageClassification", dict(num_labels=7), {}),
         ("Dinov2WithRegistersForImageClassification", dict(num_labels=7, num_register_tokens=3), {}),
+        ("DINOv3ViTModel", dict(num_register_tokens=2, intermediate_size=80), {}),
+        ("DINOv3ViTModel", dict(num_register_tokens=2, use_gated_mlp=True, hidden_act="silu"), {}),
         ("IJepaForImageClassification", dict(num_labels=7, intermediate_size=80), ANY_SIZE),
         ("CLIPVisionModel", dict(intermediate_size=80), ANY_SIZE),
         ("CLIPVisionModel", dict(intermediate_size=80, hidden_act="gelu"), ANY_SIZE),
@@ -133,6 +135,8 @@ ANY_SIZE = {"interpolate_pos_encoding": True}
 def test_image_towers_of_transformers(kind, options, call, tmp_path):
     """Read theirs, at three sizes; write it again, and they read ours."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    if importlib.util.find_spec("timm") is not None:
+        benchmark("timm_alone").import_timm()  # makes torchvision importable
     owner = kind.split("For")[0].removesuffix("WithProjection").removesuffix("Model")
     theirs = getattr(transformers, kind)(getattr(transformers, f"{owner}Config")(**SIZES, **options)).eval()
     with torch.no_grad():

@@ -116,6 +116,8 @@ NO_SUCH_MODEL = [
     (dict(layer_scale=0.1, mlp_dim=50), {"huggingface": "no MLP of 50 channels for a width of 24"}),
     (dict(layer_scale=0.1, position=None), {"huggingface": "DINOv2 must have a class token and a table of positions"}),
     (dict(pre_norm=True, num_classes=0, qkv_bias=False), {"huggingface": "no model with qkv_bias=False"}),
+    (dict(rotary="dinov3", position=None, num_classes=0), {"huggingface": "must have register tokens"}),
+    (dict(rotary="dinov3"), {"timm": "no model with rotary='dinov3'", "google": "no model with rotary='dinov3'"}),
     (dict(pre_norm=True, position=None), {"huggingface": "must have a table of positions"}),
     (dict(pooling="map"), {"huggingface": "have no head"}),
     (

@@ -13,7 +13,7 @@ KINDS = {
     "gap": dict(pooling="gap"),
     "registers": dict(pooling="gap", registers=2),
     "distilled": dict(distilled=True, registers=2),
-    "both": dict(pooling="token+gap"),
+    "both": dict(pooling="token+gap", position=None, rotary="dinov3", key_bias=False),
     "map": dict(pooling="map", dtype="mixed_bfloat16"),
     "hybrid": dict(stem=((8, 2), (8, 2)), variant="mu", patch_size=1),
     "last": dict(pooling="last", position="sincos2d", layer_scale=0.1, swiglu=True),

@@ -1,0 +1,167 @@
+"""Rotary positions of patches."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit import checks
+
+ROTARY = {  # options of `RotaryPositions` by the models that have them
+    "dinov3": {"base": 100.0, "centred": True},  # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
+}
+
+OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleaved")
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class RotaryPositions(keras.layers.Layer):
+    """Turns each query or key by angles that depend on its patch's row and column.
+
+    The product of a query and a key then depends on their distance. Su et al. 2021 (arXiv:2104.09864); for images Heo
+    et al. 2024 (arXiv:2403.13298), section 3.2, "axial": half of the pairs of channels turn by the row, half by the
+    column. Pair `f` of an axis with `head_dim / 4` pairs turns by `coordinate * base ** (-4 * f / head_dim)`. Tokens
+    before the patches are not turned. There are no weights, so any grid will do.
+
+    Args:
+        grid: `(rows, columns)` of the patches.
+        num_prefix: Number of tokens before the first patch.
+        base: Ratio of the fastest to the slowest angle, nearly.
+        centred: Whether a coordinate is 2 pi times the place of the patch's centre in the image, which reaches from -1
+            to 1 on each axis, as in DINOv3; else it is the number of the row or column.
+        offset: Added to that number.
+        reference: Rows or columns to which numbers are stretched, so that the same places have the same angles on every
+            grid; `None` for as they are.
+        columns_first: Whether the first half of the pairs turns by the column.
+        interleaved: Whether a pair is two neighbours, else channels `c` and `c + head_dim / 2`.
+
+    Call arguments:
+        x: Tensor of queries or keys.
+
+    Input shape:
+        `(batch, num_prefix + patches, heads, head_dim)`.
+
+    Output shape:
+        Same as the input.
+
+    Raises:
+        ValueError: For an argument outside its range, another number of tokens, or a `head_dim` that 4 does not divide.
+
+    Example:
+
+    >>> RotaryPositions((7, 7), num_prefix=1)(keras.ops.zeros((2, 50, 3, 64))).shape
+    (2, 50, 3, 64)
+    """
+
+    def __init__(
+        self,
+        grid: tuple[int, int],
+        *,
+        num_prefix: int = 0,
+        base: float = 100.0,
+        centred: bool = True,
+        offset: float = 0.0,
+        reference: int | None = None,
+        columns_first: bool = False,
+        interleaved: bool = False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.grid = checks.pair("grid", grid)
+        if num_prefix != 0:
+            checks.positive(num_prefix=num_prefix)
+        checks.above_zero(base=base)
+        checks.number(offset=offset)
+        checks.switch(centred=centred, columns_first=columns_first, interleaved=interleaved)
+        if reference is not None:
+            checks.positive(reference=reference)
+        if centred and (offset or reference is not None):
+            raise ValueError(
+                "Centred coordinates have no offset and no reference. "
+                f"Received: offset={offset}, reference={reference}, centred=True"
+            )
+        self.num_prefix = num_prefix
+        self.base = base
+        self.centred = centred
+        self.offset = offset
+        self.reference = reference
+        self.columns_first = columns_first
+        self.interleaved = interleaved
+
+    def build(self, input_shape):
+        *_, tokens, _, head_dim = input_shape
+        patches = math.prod(self.grid)
+        if tokens is not None and tokens != self.num_prefix + patches:
+            raise ValueError(
+                f"There must be {self.num_prefix} + {patches} tokens. Received: input_shape={tuple(input_shape)}"
+            )
+        if head_dim % 4:
+            raise ValueError(f"Rotary positions need heads of a multiple of 4 channels. Received: {head_dim}")
+        angles = self._angles(head_dim)  # (patches, head_dim / 2)
+        pairs = np.repeat(angles, 2, axis=-1) if self.interleaved else np.tile(angles, 2)
+        still = ((self.num_prefix, 0), (0, 0))
+        self.cos = np.pad(np.cos(pairs), still, constant_values=1.0)[:, None].astype("float32")
+        self.sin = np.pad(np.sin(pairs), still)[:, None].astype("float32")  # (tokens, 1, head_dim)
+        self.quarter_turn = np.kron(np.eye(head_dim // 2), [[0, 1], [-1, 0]]).astype("float32")  # of neighbours
+
+    def _angles(self, head_dim):
+        frequencies = self.base ** (-4 * np.arange(head_dim // 4) / head_dim)
+        each = [coordinate[:, None] * frequencies for coordinate in map(self._coordinates, self.grid)]
+        rows, columns = self.grid
+        each = [np.repeat(each[0], columns, axis=0), np.tile(each[1], (rows, 1))]  # (patches, head_dim / 4)
+        return np.concatenate(each[::-1] if self.columns_first else each, axis=-1)
+
+    def _coordinates(self, count):
+        numbers = np.arange(count, dtype="float64")
+        if self.centred:
+            return 2 * math.pi * (2 * (numbers + 0.5) / count - 1)
+        return (numbers + self.offset) * (self.reference / count if self.reference else 1)
+
+    def call(self, x):
+        turned = ops.cast(x, "float32")
+        if self.interleaved:
+            partners = ops.matmul(turned, self.quarter_turn)
+        else:
+            first, second = ops.split(turned, 2, axis=-1)
+            partners = ops.concatenate([-second, first], axis=-1)
+        return ops.cast(turned * self.cos + partners * self.sin, x.dtype)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "grid": self.grid,
+            "num_prefix": self.num_prefix,
+            "base": self.base,
+            "centred": self.centred,
+            "offset": self.offset,
+            "reference": self.reference,
+            "columns_first": self.columns_first,
+            "interleaved": self.interleaved,
+        }
+
+
+def rotary_options(rotary):
+    """Returns the options of `RotaryPositions` without grid and prefix, from a name in `ROTARY` or a dictionary.
+
+    Raises:
+        ValueError: For an unknown name or option.
+    """
+    if not isinstance(rotary, dict):
+        checks.one_of("rotary", rotary, tuple(ROTARY))
+        return ROTARY[rotary]
+    unknown = set(rotary) - set(OPTIONS)
+    if unknown:
+        raise ValueError(f"`rotary` must have options among {', '.join(OPTIONS)}. Received: rotary={rotary!r}")
+    return rotary
+
+
+def rotary_argument(options):
+    """Returns what makes these options, a name in `ROTARY` if one does; the inverse of `rotary_options`."""
+    if options is None:
+        return None
+    options = {name: value for name, value in options.items() if name not in ("grid", "num_prefix")}
+    return next((name for name, known in ROTARY.items() if known == options), options)
