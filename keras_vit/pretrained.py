@@ -54,8 +54,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         position: Position embeddings: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`; see `PatchEncoder`. Defaults
             to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
-        rotary: Rotary positions, besides `position`: `"dinov3"`, for which `position` is `None`, or a dictionary with
-            options of `RotaryPositions` other than `grid` and `num_prefix`. Defaults to `None`.
+        rotary: Rotary positions, besides `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, or a dictionary with options
+            of `RotaryPositions`, but for `grid` and `num_prefix`. DINOv3 has `position=None`. Defaults to `None`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.

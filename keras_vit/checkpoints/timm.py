@@ -96,11 +96,16 @@ ALIASES = (
     (r"\.mlp\.w3\.", ".mlp.fc2."),
 )
 
-# The Perception Encoder's rotary positions are not in its files. These signs show it if there is no config.json.
-PERCEPTION_ENCODER = {
-    "a class token and attention pooling": lambda names: {"cls_token", "attn_pool.latent"} <= set(names),
-    "a norm before the blocks and none after them": lambda names: (
-        "norm_pre.weight" in names and not {"norm.weight", "fc_norm.weight"} & set(names)
+# Rotary positions that are not in a file. If there is no config.json, these signs show them.
+ROTARY_SIGNS = {
+    "a class token and attention pooling, as a Perception Encoder's": lambda shapes: (
+        {"cls_token", "attn_pool.latent"} <= set(shapes)
+    ),
+    "a norm before the blocks and none after them, as a Perception Encoder's": lambda shapes: (
+        "norm_pre.weight" in shapes and not {"norm.weight", "fc_norm.weight"} & set(shapes)
+    ),
+    "positions, gated MLPs and no biases of keys, as EVA-02's": lambda shapes: (
+        {"pos_embed", "blocks.0.attn.q_bias"} <= set(shapes) and _gated(shapes)
     ),
 }
 
@@ -117,17 +122,14 @@ def canonical(shapes):
 
 def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, "patch_embed.proj.weight", 4)
-    block = BLOCK.format(i=0)
-    mlp_dim = need(shapes, f"{block}.mlp.fc2.weight", 2)[1]
-    gated = f"{block}.mlp.fc1_g.weight" in shapes or need(shapes, f"{block}.mlp.fc1.weight", 2)[0] == 2 * mlp_dim
+    block, gated = BLOCK.format(i=0), _gated(shapes)
     stated, evaluation, origins = timm_config.read(checkpoint.config, gated)
     bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
-    signs = [sign for sign, shown in PERCEPTION_ENCODER.items() if bare and shown(shapes)]
+    signs = [sign for sign, shown in ROTARY_SIGNS.items() if bare and shown(shapes)]
     if signs:
         raise ValueError(
-            f"A timm file with {' and '.join(signs)} is a Perception Encoder's, and cannot be loaded: its rotary "
-            f"positions are not in the file. If it is a plain ViT, put timm's config.json next to it. "
-            f"Received: {str(checkpoint.path)!r}"
+            f"A timm file with {signs[0]}, cannot be loaded: rotary positions are not in the file. If it is a plain "
+            f"ViT, put timm's config.json next to it. Received: {str(checkpoint.path)!r}"
         )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}
     norm_after, pre_norm = "fc_norm.weight" in shapes, "norm_pre.weight" in shapes
@@ -153,7 +155,7 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"blocks\.(\d+)\.")),
         "num_heads": heads,
-        "mlp_dim": mlp_dim,
+        "mlp_dim": need(shapes, f"{block}.mlp.fc2.weight", 2)[1],
         "swiglu": gated,
         "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
         "key_bias": not any(f"{block}.attn.{name}" in shapes for name in QV_BIAS),
@@ -183,6 +185,12 @@ def architecture(shapes, checkpoint):
         "evaluation": "timm's default",
     }
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
+
+
+def _gated(shapes):
+    """Returns whether the first layer of an MLP also computes a gate."""
+    hidden = need(shapes, "blocks.0.mlp.fc2.weight", 2)[1]
+    return "blocks.0.mlp.fc1_g.weight" in shapes or need(shapes, "blocks.0.mlp.fc1.weight", 2)[0] == 2 * hidden
 
 
 def _open_questions(arguments, checkpoint):

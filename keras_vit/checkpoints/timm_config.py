@@ -19,15 +19,19 @@ HEADS_OF = {
     "vit_7b_patch16_dinov3": 32,
     "test_vit2?$": 2,
 }
-DINOV3 = {"position": None, "rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
-# `vit` computes an architecture if its name consists of these words. Others, such as "rope", "lingbot", "pe", "rpn" or
+DINOV3 = {"rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
+ROTARY_OF = {  # what the name of an architecture with rotary positions says of them
+    r"dinov3|lingbot": DINOV3,
+    r"rope(_ape)?_224": {"rotary": "rope-vit"},
+    r"rope_reg\d_gap_256": {"rotary": "eva02"},
+}
+# `vit` computes an architecture if its name consists of these words. Others, such as "mixed", "beit", "pe", "rpn" or
 # "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
     r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
-    r"|dinov3|qkvb|7b|radio|v3|v4|tipsv2"
+    r"|dinov3|qkvb|7b|lingbot|rope|ape|radio|v3|v4|tipsv2"
 )
-NOT_READ = r"eva_giant"  # consists of these words, with other biases
 # Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
 OPTIONS = {
     "act_layer", "attn_drop_rate", "class_token", "depth", "drop_path_rate", "drop_rate", "dynamic_img_size",
@@ -76,7 +80,8 @@ def read(config, gated=False):
     other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
-    arguments, origins = (dict(DINOV3), dict.fromkeys(DINOV3, "config.json")) if "_dinov3" in name else ({}, {})
+    arguments = dict(_rotary(name) or {})
+    origins = dict.fromkeys(arguments, "config.json")
     heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
         arguments["num_heads"], origins["num_heads"] = heads, "config.json"
@@ -102,7 +107,12 @@ def read(config, gated=False):
 
 def known(name):
     """Returns whether `vit` computes timm's architecture of this name."""
-    return all(re.fullmatch(WORDS, word) for word in name.split("_")) and not re.match(NOT_READ, name)
+    words = name.split("_")
+    return all(re.fullmatch(WORDS, word) for word in words) and ("rope" not in words or _rotary(name) is not None)
+
+
+def _rotary(name):
+    return next((found for pattern, found in ROTARY_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
 
 
 def _ratio(mlp_dim, width):

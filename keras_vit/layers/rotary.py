@@ -9,7 +9,12 @@ from keras import ops
 from keras_vit import checks
 
 ROTARY = {  # options of `RotaryPositions` by the models that have them
-    "dinov3": {"base": 100.0, "centred": True},  # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
+    # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
+    "dinov3": {"base": 100.0, "centred": True},
+    # Fang et al. 2023 (arXiv:2303.11331); its code stretches every grid to 16 x 16
+    "eva02": {"base": 10000.0, "centred": False, "reference": 16, "interleaved": True},
+    # Heo et al. 2024 (arXiv:2403.13298), "axial"
+    "rope-vit": {"base": 100.0, "centred": False, "columns_first": True, "interleaved": True},
 }
 
 OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleaved")

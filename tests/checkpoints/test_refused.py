@@ -34,14 +34,27 @@ def clip(arrays):
     return without(arrays, "patch_embed.proj.bias") | norm
 
 
+def gated(arrays):
+    """Returns the tensors of an EVA-02 tiny."""
+    changed = without(arrays, "blocks.0.mlp.fc1", "blocks.1.mlp.fc1")
+    for i in range(2):
+        query, _, value = np.split(changed.pop(f"blocks.{i}.attn.qkv.bias"), 3)
+        changed |= {f"blocks.{i}.attn.q_bias": query, f"blocks.{i}.attn.v_bias": value}
+        for part in ("weight", "bias"):
+            name = f"blocks.{i}.mlp.fc1.{part}"
+            changed[name] = np.concatenate([arrays[name]] * 2)
+    return changed
+
+
 def bare_file(change, tmp_path, name="file.safetensors"):
     return write(tmp_path / name, change(arrays_of("timm_vit")))
 
 
 ROTARY = [
     (lambda a: without(a, "pos_embed"), "no positions: they may be rotary"),  # DINOv3
-    (pooled, "a class token and attention pooling is a Perception Encoder's"),  # its core
-    (lambda a: without(clip(a), "norm."), "a norm before the blocks and none after them is a Perception Encoder's"),
+    (pooled, "a class token and attention pooling, as a Perception Encoder's"),  # its core
+    (lambda a: without(clip(a), "norm."), "a norm before the blocks and none after them, as a Perception Encoder's"),
+    (gated, "positions, gated MLPs and no biases of keys, as EVA-02's"),
 ]
 
 
@@ -72,7 +85,8 @@ def test_config_json_refuses_what_no_rule_covers(tmp_path):
     assert not unexpected(
         (partial(load, config), pattern)
         for config, pattern in [
-            ({"architecture": "vit_base_patch16_rope_ape_224"}, "architecture='vit_base_patch16_rope_ape_224'"),
+            ({"architecture": "vit_base_patch16_rope_mixed_224"}, "architecture='vit_base_patch16_rope_mixed_224'"),
+            ({"architecture": "vit_base_patch16_rope_512"}, "architecture='vit_base_patch16_rope_512'"),
             ({**vit_b, "model_args": {"use_rot_pos_emb": True}}, "use_rot_pos_emb=True"),
             ({**vit_b, "model_args": {"pos_embed": "rope"}}, "pos_embed='rope'"),
         ]

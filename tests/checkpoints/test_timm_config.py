@@ -33,6 +33,18 @@ def test_heads_by_architecture():
         assert arguments["num_heads"] == heads and origins["num_heads"] == "config.json", name
 
 
+def test_rotary_positions_by_architecture():
+    expected = {
+        "vit_base_patch16_224": None,
+        "vit_small_patch16_dinov3_qkvb": "dinov3",
+        "vit_giant_patch16_lingbot": "dinov3",
+        "vit_large_patch16_rope_ape_224": "rope-vit",
+        "vit_betwixt_patch16_rope_reg4_gap_256": "eva02",
+    }
+    found = {name: timm_config.read({"architecture": name})[0].get("rotary") for name in expected}
+    assert found == expected
+
+
 def test_pooling_is_read_in_either_place():
     assert timm_config.read({"global_pool": "avg"})[0]["pooling"] == "gap"
     assert timm_config.read({"global_pool": "avg", "model_args": {"global_pool": ""}})[0]["pooling"] == "none"
