@@ -85,6 +85,12 @@ def sequence(name, value):
     return tuple(value)
 
 
+def options(name, value, known):
+    """Raises unless a value is a dictionary with known keys only."""
+    if not isinstance(value, dict) or not set(value) <= set(known):
+        raise ValueError(f"`{name}` must be a dictionary with keys among {', '.join(known)}. Received: {value!r}")
+
+
 def path(name, value):
     """Returns a path as a `pathlib.Path`; raises TypeError for anything else."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):

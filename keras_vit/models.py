@@ -9,7 +9,7 @@ from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.rotary import rotary_options
 from keras_vit.layers.stems import patch_size_on, stem_for
-from keras_vit.layers.token_pool import OF_CLASS_TOKEN
+from keras_vit.layers.token_pool import OF_CLASS_TOKEN, OWN_OPTIONS
 
 
 def vit(
@@ -47,6 +47,7 @@ def vit(
     stochastic_depth: float = 0.0,
     # logits
     pooling: str = "token",
+    attention_pool: dict | None = None,
     final_norm: str | None = "before",
     representation_size: int | bool | None = None,
     num_classes: int | None = 1000,
@@ -76,6 +77,7 @@ def vit(
     if layer_scale is not None:
         checks.above_zero(layer_scale=layer_scale)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
+    checks.options("attention_pool", attention_pool or {}, OWN_OPTIONS)
     if pooling in OF_CLASS_TOKEN and not class_token:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={class_token!r}")
     if distilled and (pooling != "token" or final_norm == "after"):
@@ -132,7 +134,7 @@ def vit(
 
     if final_norm == "before":
         x = keras.layers.LayerNormalization(name="norm", **norm)(x)
-    pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **norm}
+    pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **norm, **(attention_pool or {})}
     pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, name="pool", **pool)(x)  # (batch, width)
     if final_norm == "after":
         pooled = keras.layers.LayerNormalization(name="norm", **norm)(pooled)

@@ -76,6 +76,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         stochastic_depth: Drop rate of the last block; it grows linearly from 0 at the first. Defaults to `0.0`.
         pooling: `"token"`, `"gap"`, `"token+gap"`, `"first"`, `"last"`, `"map"` or `"none"`; see `TokenPool`. Defaults
             to `"token"`.
+        attention_pool: Options of pooling `"map"` other than the blocks': a dictionary with `num_heads`, `mlp_dim` or
+            `over_prefix`; see `TokenPool`. Defaults to `None`.
         final_norm: Where the last normalisation is: `"before"` pooling (Google, big_vision), `"after"` pooling
             (timm's average pooling), or `None` for nowhere. Defaults to `"before"`.
         representation_size: Channels of a tanh layer `pre_logits` before the head; `True` for the width. Defaults to

@@ -291,6 +291,7 @@ ODD = dict(num_classes="ten", gelu=["tanh"], mean="half", layer_scale="a") | dic
         (dict(variant="Ti/16", pooling="gap", distilled=True), "pooling='gap'"),
         (dict(variant="Ti/16", final_norm="last"), "final_norm='last'"),
         (dict(variant="Ti/16", rotary="dino"), "rotary='dino'"),
+        (dict(variant="Ti/16", attention_pool={"heads": 8}), "`attention_pool` .* {'heads': 8}"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -41,6 +41,7 @@ def arguments_of(model):
         "channels": model.input_shape[3],
         "num_classes": _classes(model, layers.get("head")),
         "pooling": layers["pool"].pooling,
+        "attention_pool": _attention_pool(layers["pool"], block),
         "class_token": encoder.class_token,
         "distilled": encoder.distillation_token,
         "registers": encoder.registers,
@@ -65,6 +66,14 @@ def arguments_of(model):
         "num_heads": block.num_heads,
         "patch_size": layers["patches"].patch_size,
     }
+
+
+def _attention_pool(pool, block):
+    """Returns the options of attention pooling that differ from the blocks', or `None`."""
+    if pool.pooling != "map":
+        return None
+    usual = {"num_heads": block.num_heads, "mlp_dim": block.mlp_dim, "over_prefix": False}
+    return {name: getattr(pool, name) for name in usual if getattr(pool, name) != usual[name]} or None
 
 
 def _classes(model, head):

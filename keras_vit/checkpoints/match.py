@@ -71,7 +71,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
         ValueError: If a weight or a tensor is left over, or a shape differs.
     """
     arguments, variables = arguments_of(model), {v.path: v for v in model.weights}
-    placeholders, num_heads, new_head = form.placeholders(arguments), arguments["num_heads"], options.head == "new"
+    placeholders, new_head = form.placeholders(arguments), options.head == "new"
     depend_on_input = (POSITION, PROJECTION, stem_kernel_path(arguments))
     filled = {path for path in variables if new_head and path.partition("/")[0] in HEADS}
     steps, used, missing, unnamed, wrong = {}, set(), [], [], []
@@ -87,7 +87,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
             continue
         filled |= set(row.ours)
         used |= set(row.theirs)
-        places = tuple(names[name] for name in row.theirs)
+        places, num_heads = tuple(names[name] for name in row.theirs), heads_of(path, arguments)
         if path not in depend_on_input:
             shapes = [checkpoint.shape(place) for place in places]
             wrong += _differences(row, shapes, [variables[p].shape for p in row.ours], num_heads)
@@ -115,6 +115,12 @@ def matching(form, path, placeholders):
                     tuple(name.format(**values, **placeholders) for name in _tuple(row.theirs)),
                     row.form,
                 )
+
+
+def heads_of(path, arguments):
+    """Returns the number of attention heads where a weight belongs: in a block, or in the pool."""
+    of_pool = (arguments["attention_pool"] or {}) if path.startswith("pool/") else {}
+    return of_pool.get("num_heads", arguments["num_heads"])
 
 
 def _tuple(value):

@@ -17,7 +17,7 @@ from keras_vit import checks
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
-from keras_vit.checkpoints.match import Options, matching, plan
+from keras_vit.checkpoints.match import Options, heads_of, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.files import UNFINISHED, sweep
@@ -139,7 +139,7 @@ def _arrays(model, form, arguments):
         if row is None:
             unnamed.append(path)
         elif row.theirs[0] not in arrays:
-            written = row.form.write([variables[ours] for ours in row.ours], arguments["num_heads"])
+            written = row.form.write([variables[ours] for ours in row.ours], heads_of(path, arguments))
             arrays |= {name: np.ascontiguousarray(array) for name, array in zip(row.theirs, written, strict=True)}
     if unnamed:
         raise ValueError(f"The {form.name} format has no name for {listing(unnamed)}.")

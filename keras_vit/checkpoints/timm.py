@@ -177,6 +177,10 @@ def architecture(shapes, checkpoint):
     }
     if "attn_pool.latent" in shapes:
         arguments["pooling"] = "map"
+        mlp_dim, *_ = shapes.get("attn_pool.mlp.fc1.weight", (arguments["mlp_dim"],))
+        own = {} if mlp_dim == arguments["mlp_dim"] else {"mlp_dim": mlp_dim}
+        own |= {"num_heads": 8, "over_prefix": True} if "_pe_" in checkpoint.config.get("architecture", "") else {}
+        arguments["attention_pool"] = own or None
     rules = {
         "num_heads": heads_from,
         "gelu": "timm's default",

@@ -16,21 +16,33 @@ GELU_OF = {
 HEADS_OF = {
     "vit_giantopt_patch16|vit_base_patch16_gap_224": 16,
     "vit_huge_plus_patch16_dinov3": 20,
+    r"vit_pe_\w+_gigantic": 16,
     "vit_7b_patch16_dinov3": 32,
     "test_vit2?$": 2,
 }
 DINOV3 = {"rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
+
+
+def _perception_encoder(reference, offset):
+    options = {"base": 10000.0, "centred": False, "reference": reference, "columns_first": True, "interleaved": True}
+    return {"rotary": options | ({"offset": offset} if offset else {})}
+
+
 ROTARY_OF = {  # what the name of an architecture with rotary positions says of them
     r"dinov3|lingbot": DINOV3,
     r"rope(_ape)?_224": {"rotary": "rope-vit"},
     r"rope_reg\d_gap_256": {"rotary": "eva02"},
+    r"pe_(core|lang|spatial)_gigantic": _perception_encoder(32, 0.0),
+    r"pe_core_base": _perception_encoder(14, 1.0),
+    r"pe_core_(tiny|small|large)": _perception_encoder(24, 1.0),
+    r"pe_(lang|spatial)_(tiny|small|base|large)": _perception_encoder(32, 1.0),
 }
-# `vit` computes an architecture if its name consists of these words. Others, such as "mixed", "beit", "pe", "rpn" or
+# `vit` computes an architecture if its name consists of these words. Others, such as "mixed", "beit", "rpn" or
 # "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
     r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
-    r"|dinov3|qkvb|7b|lingbot|rope|ape|radio|v3|v4|tipsv2"
+    r"|dinov3|qkvb|7b|lingbot|rope|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
 # Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
 OPTIONS = {
@@ -108,7 +120,8 @@ def read(config, gated=False):
 def known(name):
     """Returns whether `vit` computes timm's architecture of this name."""
     words = name.split("_")
-    return all(re.fullmatch(WORDS, word) for word in words) and ("rope" not in words or _rotary(name) is not None)
+    unclear = {"rope", "pe"} & set(words) and _rotary(name) is None
+    return all(re.fullmatch(WORDS, word) for word in words) and not unclear
 
 
 def _rotary(name):

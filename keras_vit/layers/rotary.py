@@ -158,9 +158,7 @@ def rotary_options(rotary):
     if not isinstance(rotary, dict):
         checks.one_of("rotary", rotary, tuple(ROTARY))
         return ROTARY[rotary]
-    unknown = set(rotary) - set(OPTIONS)
-    if unknown:
-        raise ValueError(f"`rotary` must have options among {', '.join(OPTIONS)}. Received: rotary={rotary!r}")
+    checks.options("rotary", rotary, OPTIONS)
     return rotary
 
 

@@ -7,6 +7,7 @@ from keras_vit import checks
 from keras_vit.layers.mlp import MLP
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
+OWN_OPTIONS = ("num_heads", "mlp_dim", "over_prefix")  # of "map", where a model's are not those of its blocks
 OF_CLASS_TOKEN = ("token", "token+gap")
 
 
@@ -20,7 +21,7 @@ class TokenPool(keras.layers.Layer):
     - `"first"`, `"last"`: the first or the last patch token.
     - `"map"`: multi-head attention pooling. One learned probe attends to the patch tokens; an MLP on a residual
       branch follows. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; without prefix tokens, as
-      in timm.
+      in timm's ViT, unless `over_prefix`.
     - `"none"`: all tokens, unchanged.
 
     Args:
@@ -30,6 +31,7 @@ class TokenPool(keras.layers.Layer):
         mlp_dim: Hidden channels of the MLP of `"map"`; `None` for four times the width.
         gelu: GELU of that MLP: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         epsilon: Epsilon of the layer normalisation of `"map"`.
+        over_prefix: Whether the probe of `"map"` attends to the prefix tokens too, as in the Perception Encoder.
 
     Call arguments:
         tokens: Tensor of tokens.
@@ -58,6 +60,7 @@ class TokenPool(keras.layers.Layer):
         mlp_dim: int | None = None,
         gelu: str = "tanh",
         epsilon: float = 1e-6,
+        over_prefix: bool = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -65,6 +68,7 @@ class TokenPool(keras.layers.Layer):
         if num_prefix != 0:
             checks.positive(num_prefix=num_prefix)
         checks.above_zero(epsilon=epsilon)
+        checks.switch(over_prefix=over_prefix)
         if pooling in OF_CLASS_TOKEN and num_prefix < 1:
             raise ValueError(
                 f"pooling={pooling!r} needs a class token before the patches. Received: num_prefix={num_prefix}"
@@ -77,6 +81,8 @@ class TokenPool(keras.layers.Layer):
         self.mlp_dim = mlp_dim
         self.gelu = gelu
         self.epsilon = epsilon
+        self.over_prefix = over_prefix
+        self.first = 0 if over_prefix else num_prefix  # token that the probe attends to
 
     def build(self, input_shape):
         if (
@@ -112,7 +118,7 @@ class TokenPool(keras.layers.Layer):
             return mean if self.pooling == "gap" else ops.concatenate([ops.squeeze(tokens[:, :1], 1), mean], axis=-1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
-            x = self.attention(probe, tokens[:, self.num_prefix :])  # (batch, 1, width)
+            x = self.attention(probe, tokens[:, self.first :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return ops.squeeze(x, 1)
         n = self.num_prefix
@@ -133,4 +139,5 @@ class TokenPool(keras.layers.Layer):
             "mlp_dim": self.mlp_dim,
             "gelu": self.gelu,
             "epsilon": self.epsilon,
+            "over_prefix": self.over_prefix,
         }

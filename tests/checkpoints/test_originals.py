@@ -1,6 +1,8 @@
 """Beside the original implementations themselves, where they are installed: reading theirs, and they reading ours."""
 
 import importlib.util
+import json
+import re
 
 import keras
 import numpy as np
@@ -46,6 +48,45 @@ def test_timm_loads_what_we_write(timm, options, tmp_path):
     with torch.no_grad():
         expected = theirs(CHANNELS_FIRST).numpy()
     np.testing.assert_allclose(logits(model, IMAGES), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vit_small_patch16_dinov3_qkvb",
+        "vit_small_plus_patch16_dinov3",
+        "vit_small_patch16_lingbot",
+        "vit_small_patch16_rope_224",
+        "vit_small_patch16_rope_ape_224",
+        "vit_medium_patch16_rope_reg1_gap_256",
+        "vit_pe_core_tiny_patch16_384",
+        "vit_pe_spatial_tiny_patch16_512",
+        "eva_giant_patch14_224",
+    ],
+)
+def test_timm_s_rotary_models(timm, name, tmp_path):
+    """At real widths and two sizes, all parameters random."""
+    import safetensors.torch
+
+    generator = torch.Generator().manual_seed(0)
+    theirs = timm.create_model(name, depth=2, num_classes=7).eval()
+    with torch.no_grad():
+        for key, parameter in theirs.named_parameters():
+            near_one = parameter.ndim == 1 and re.search(r"norm.*weight|gamma", key)
+            parameter.copy_(bool(near_one) + 0.03 * torch.randn(parameter.shape, generator=generator))
+    state = {key: tensor.contiguous() for key, tensor in theirs.state_dict().items()}
+    safetensors.torch.save_file(state, tmp_path / "model.safetensors")
+    size = [3, *theirs.patch_embed.img_size]
+    config = {"architecture": name, "global_pool": theirs.global_pool, "pretrained_cfg": {"input_size": size}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    side = 14 if "patch14" in name else 16
+    for size in ((4 * side, 4 * side), (4 * side, 7 * side)):
+        resized = timm.create_model(name, depth=2, num_classes=7, img_size=size).eval()
+        resized.load_state_dict(timm.models.eva.checkpoint_filter_fn(dict(theirs.state_dict()), resized))
+        x = np.random.default_rng(0).normal(size=(2, *size, 3)).astype("float32")
+        with torch.no_grad():
+            expected = resized(torch.tensor(x.transpose(0, 3, 1, 2))).numpy()
+        np.testing.assert_allclose(logits(from_checkpoint(tmp_path, image_size=size), x), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("variant", ["R+Ti/16", "R26+S/32", "R50+B/16"])

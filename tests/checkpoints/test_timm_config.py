@@ -28,18 +28,28 @@ def test_gelu_by_architecture():
 
 
 def test_heads_by_architecture():
-    for name, heads in {"vit_giantopt_patch16_siglip_256": 16, "vit_base_patch16_gap_224": 16, "test_vit": 2}.items():
+    for name, heads in {
+        "vit_giantopt_patch16_siglip_256": 16,
+        "vit_7b_patch16_dinov3": 32,
+        "vit_base_patch16_gap_224": 16,
+        "test_vit": 2,
+    }.items():
         arguments, _, origins = timm_config.read({"architecture": name})
         assert arguments["num_heads"] == heads and origins["num_heads"] == "config.json", name
 
 
 def test_rotary_positions_by_architecture():
+    turned = {"base": 10000.0, "centred": False, "columns_first": True, "interleaved": True}
     expected = {
         "vit_base_patch16_224": None,
         "vit_small_patch16_dinov3_qkvb": "dinov3",
         "vit_giant_patch16_lingbot": "dinov3",
         "vit_large_patch16_rope_ape_224": "rope-vit",
         "vit_betwixt_patch16_rope_reg4_gap_256": "eva02",
+        "vit_pe_core_base_patch16_224": {**turned, "reference": 14, "offset": 1.0},
+        "vit_pe_core_large_patch14_336": {**turned, "reference": 24, "offset": 1.0},
+        "vit_pe_lang_large_patch14_448": {**turned, "reference": 32, "offset": 1.0},
+        "vit_pe_spatial_gigantic_patch14_448": {**turned, "reference": 32},
     }
     found = {name: timm_config.read({"architecture": name})[0].get("rotary") for name in expected}
     assert found == expected

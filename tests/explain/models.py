@@ -15,10 +15,13 @@ KINDS = {
     "distilled": dict(distilled=True, registers=2),
     "both": dict(pooling="token+gap", position=None, rotary="dinov3", key_bias=False),
     "map": dict(pooling="map", dtype="mixed_bfloat16"),
+    "map of all": dict(
+        pooling="map", class_token=True, attention_pool={"num_heads": 4, "mlp_dim": 16, "over_prefix": True}
+    ),
     "hybrid": dict(stem=((8, 2), (8, 2)), variant="mu", patch_size=1),
     "last": dict(pooling="last", position="sincos2d", layer_scale=0.1, swiglu=True),
 }
-PREFIX = {kind: {"token": 1, "both": 1, "distilled": 4, "registers": 2, "hybrid": 1}.get(kind, 0) for kind in KINDS}
+PREFIX = dict.fromkeys(KINDS, 0) | {"token": 1, "both": 1, "map of all": 1, "distilled": 4, "registers": 2, "hybrid": 1}
 
 
 def tiny(variant="mu/4", **options):

@@ -41,11 +41,12 @@ def test_takes_the_right_tokens(pooling, expected):
     np.testing.assert_allclose(np.asarray(TokenPool(pooling, num_prefix=2)(TOKENS)), expected, atol=1e-6)
 
 
-def test_attention_pool_is_probe_attention_and_an_mlp():
-    pool = TokenPool("map", num_prefix=2, num_heads=2)
+@pytest.mark.parametrize("over_prefix", [False, True])
+def test_attention_pool_is_probe_attention_and_an_mlp(over_prefix):
+    pool = TokenPool("map", num_prefix=2, num_heads=2, over_prefix=over_prefix)
     found = pool(TOKENS)
     probe = keras.ops.repeat(keras.ops.convert_to_tensor(pool.probe), 2, axis=0)
-    x = pool.attention(probe, TOKENS[:, 2:])
+    x = pool.attention(probe, TOKENS if over_prefix else TOKENS[:, 2:])
     x = x + pool.mlp(pool.norm(x))
     np.testing.assert_allclose(np.asarray(found), np.asarray(x)[:, 0], atol=1e-5)
 
@@ -59,6 +60,7 @@ def test_attention_pool_is_probe_attention_and_an_mlp():
         (dict(pooling="gap", num_prefix=-1), "num_prefix=-1"),
         (dict(pooling="gap", num_prefix=6), "patch tokens.* Received: 6 tokens, num_prefix=6"),
         (dict(pooling="map"), "num_heads=None"),
+        (dict(over_prefix=1), "over_prefix=1"),
         (dict(pooling="map", num_heads=3), "width of 8 cannot be split into 3 heads"),
     ],
 )
