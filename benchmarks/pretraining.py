@@ -2,24 +2,28 @@
 
 python benchmarks/pretraining.py "pre-trained=runs/finetuned" "from scratch=runs/scratch" --figure curves.png
 
-Minutes are those of training steps, without validation and saving, from the throughput of each epoch.
+Rows of other runs stay in benchmarks/results/pretraining.json. Minutes are those of training steps, without validation
+and saving, from the throughput of each epoch.
 """
 
 import argparse
 import json
 import pathlib
+import subprocess
 
 import keras_vit
-from keras_vit import machine
 from keras_vit.data import pipeline
 from keras_vit.plots import plot_history
 from keras_vit.runs import sources_of
 from keras_vit.training import history, rundir
 
+COMMIT = ("git", "rev-parse", "--short", "HEAD")
+RESULTS = pathlib.Path(__file__).parent / "results" / "pretraining.json"
 
-def measured(run, curves):
-    """Returns settings and scores of a run; `curves` is its history."""
-    recipe = keras_vit.load_run(run).recipe
+
+def measured(run):
+    """Returns settings, scores and curves of a run."""
+    recipe, curves = keras_vit.load_run(run).recipe, history.read(run)
     images = pipeline.steps_per_epoch(sources_of(recipe)[0], recipe) * recipe.data.batch_size
     return {
         "train": recipe.data.train,
@@ -27,17 +31,20 @@ def measured(run, curves):
         "epochs": len(curves["loss"]),
         "minutes": round(sum(images / speed for speed in curves["images_per_second"]) / 60, 1),
         "test_accuracy": keras_vit.evaluate(run)[str(pathlib.Path(run) / rundir.MODEL)]["accuracy"],
+        "loss": [round(value, 4) for value in curves["loss"]],
         "val_accuracy": [round(value, 4) for value in curves["val_accuracy"]],
+        "commit": subprocess.run(COMMIT, capture_output=True, text=True).stdout.strip(),
+        "machine": rundir.trained_on(run),
     }
 
 
 def main(runs, figure):
-    histories = {name: history.read(run) for name, run in runs.items()}
-    found = {name: measured(run, histories[name]) for name, run in runs.items()}
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found |= {name: measured(run) for name, run in runs.items()}
+    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
     if figure:
         drawn = ("loss", "val_accuracy")
-        plot_history({name: {k: one[k] for k in drawn} for name, one in histories.items()}).savefig(figure)
-    print(json.dumps({"runs": found, **machine.describe()}, indent=2))
+        plot_history({name: {k: found[name][k] for k in drawn} for name in runs}).savefig(figure)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def _layer_macs(layer):
     if isinstance(layer, MultiHeadSelfAttention):
         return 2 * shape[1] ** 2 * shape[2]  # scores, then the weighted sum of values
     if isinstance(layer, TokenPool) and layer.pooling == "map":
-        tokens, width = shape[1] - layer.first, shape[2]
+        tokens, width = shape[1] - layer.start, shape[2]
         return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention
     return 0
 

@@ -45,7 +45,7 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
             in pixels: `"S/16"` with a stem of stride 16 has patches of size 1. Defaults to `None`.
         patch_size: Integer or `(height, width)`; overrides the variant's. After a stem, it counts on the feature map.
             Defaults to `None`.
-        class_token: Whether to add a class token; `None` adds one only if `pooling` is `"token"`. Defaults to `None`.
+        class_token: Whether to add a class token; `None` adds one if `pooling` needs it. Defaults to `None`.
         distilled: Whether to add DeiT's distillation token, with its own head `head_distilled`. The model returns the
             average of both logits. To train each head on its own target, use `keras.Model(model.input,
             [model.get_layer(n).output for n in ("head", "head_distilled")])`, which shares all weights. Defaults to
@@ -54,8 +54,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         position: Position embeddings: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`; see `PatchEncoder`. Defaults
             to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
-        rotary: Rotary positions, besides `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, or a dictionary with options
-            of `RotaryPositions`, but for `grid` and `num_prefix`. DINOv3 has `position=None`. Defaults to `None`.
+        rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, or a dictionary with
+            options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.

@@ -51,7 +51,7 @@ def arguments_of(model):
         "layer_scale": block.layer_scale,
         "rotary": rotary_argument(block.rotary),
         "qkv_bias": block.qkv_bias,
-        "key_bias": block.key_bias,
+        "key_bias": block.key_bias or not block.qkv_bias,
         "qk_norm": block.qk_norm,
         "gelu": block.gelu,
         "swiglu": block.swiglu,

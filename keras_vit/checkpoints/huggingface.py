@@ -66,10 +66,10 @@ ALIASES = (
     (r"\.mlp\.fc2\.", ".output.dense."),
 )
 # The model types that `vit` computes, and what transformers assumes where their files say nothing.
-DEFAULTS = {
-    kind: {"hidden_act": "gelu", "layer_norm_eps": 1e-6 if kind == "vit_msn" else 1e-12}
-    for kind in (None, "vit", "deit", "vit_mae", "vit_msn", "dpt", "flava_image_model", "ijepa")
-}
+BARE = {"hidden_act": "gelu", "layer_norm_eps": 1e-12}
+STATED = {**BARE, "num_attention_heads": 12}
+DEFAULTS = dict.fromkeys(("vit", "deit", "vit_mae", "dpt", "flava_image_model", "ijepa"), STATED)
+DEFAULTS |= {None: BARE, "vit_msn": {**STATED, "layer_norm_eps": 1e-6}}
 
 
 def detect(names):

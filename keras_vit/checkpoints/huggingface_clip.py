@@ -1,5 +1,6 @@
 """Names in Hugging Face transformers' files: the image towers of CLIP, SigLIP, and SigLIP 2 of one image size."""
 
+import math
 import re
 
 import numpy as np
@@ -18,6 +19,7 @@ from keras_vit.checkpoints.tables import (
     Row,
     blocks,
     each,
+    grid,
     joined,
     need,
     parted,
@@ -132,10 +134,16 @@ def express(arguments, arrays):
     """Returns the arrays under the names of published files, and the two JSON files for the directory."""
     kind = "CLIP" if arguments["pre_norm"] else "Siglip"
     if "embeddings.position_embedding.weight" not in arrays:
-        raise ValueError("Hugging Face's CLIP and SigLIP must have a table of positions. The model has none.")
+        raise ValueError("Hugging Face's CLIP and SigLIP must have a table of positions. Received: position=None")
+    table = arrays["embeddings.position_embedding.weight"]
+    missing = math.prod(grid(arguments)) + arguments["class_token"] - len(table)  # CLIP gives the class token one
+    arrays["embeddings.position_embedding.weight"] = np.pad(table, ((max(missing, 0), 0), (0, 0)))
     projection, bias = (arrays.pop(f"classifier.{part}", None) for part in ("weight", "bias"))
     if projection is not None and (kind == "Siglip" or bias.any()):
-        raise ValueError("Hugging Face's image towers have no head, only CLIP's a projection without a bias.")
+        raise ValueError(
+            "Hugging Face's image towers must have num_classes=0, but for CLIP's projection without a bias. "
+            f"Received: num_classes={arguments['num_classes']}"
+        )
     arrays = {f"vision_model.{name}": array for name, array in arrays.items()}
     arrays |= {} if projection is None else {"visual_projection.weight": projection}
     architecture = f"{kind}VisionModel{'WithProjection' if projection is not None else ''}"

@@ -43,8 +43,9 @@ ALIASES = (
     *IN_MEMORY,
     (r"\.mlp\.down_proj\.", ".mlp.weights_out."),
 )
-COMMON = {"hidden_act": "gelu", "layer_norm_eps": 1e-6}
-DEFAULTS = dict.fromkeys((None, "dinov2", "dinov2_with_registers"), COMMON)
+BARE = {"hidden_act": "gelu", "layer_norm_eps": 1e-6}
+STATED = {**BARE, "num_attention_heads": 12}
+DEFAULTS = {None: BARE, "dinov2": STATED, "dinov2_with_registers": STATED}
 MLP_NAMES = {False: {"fc1": "fc1", "fc2": "fc2"}, True: {"fc1": "weights_in", "fc2": "weights_out"}}  # by `swiglu`
 
 
@@ -94,7 +95,10 @@ def architecture(shapes, checkpoint):
 def express(arguments, arrays):
     """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
     if {"embeddings.position_embeddings", "embeddings.cls_token"} - set(arrays):
-        raise ValueError("Hugging Face's DINOv2 must have a class token and a table of positions. The model lacks one.")
+        raise ValueError(
+            "Hugging Face's DINOv2 must have a class token and a table of positions. "
+            f"Received: class_token={arguments['class_token']}, position={arguments['position']!r}"
+        )
     registers, width = arguments["registers"], arguments["width"]
     kind = "dinov2_with_registers" if registers else "dinov2"
     position = arrays["embeddings.position_embeddings"]
@@ -122,7 +126,10 @@ def _ratio(arguments):
         dim = ratio * width
         if hidden == ((int(dim * 2 / 3) + 7) // 8 * 8 if arguments["swiglu"] else dim):
             return ratio
-    raise ValueError(f"Hugging Face's DINOv2 has no MLP of {hidden} channels for a width of {width}.")
+    raise ValueError(
+        f"Hugging Face's DINOv2 must have an MLP of a multiple of the width, {width}, if gated of two thirds of it. "
+        f"Received: mlp_dim={hidden}"
+    )
 
 
 FORMAT = Format(

@@ -7,6 +7,7 @@ import numpy as np
 from keras_vit.checkpoints import transformers_config
 from keras_vit.checkpoints.tables import (
     CONV,
+    DINOV3_HEADS,
     LINEAR,
     SAME,
     Format,
@@ -49,7 +50,6 @@ GATED_ROWS = (
 )
 ALIASES = ((r"^model\.", ""),)
 COMMON = {"hidden_act": "gelu", "layer_norm_eps": 1e-5}
-DEFAULTS = {None: COMMON, "dinov3_vit": COMMON}
 
 
 def detect(names):
@@ -69,8 +69,14 @@ def architecture(shapes, checkpoint):
     config, (block, query, key, value) = checkpoint.config, (name.format(i=0) for name in (BLOCK, QUERY, KEY, VALUE))
     gated = f"{block}.mlp.gate_proj.weight" in shapes
     if gated:
-        config = {name: value for name, value in config.items() if name != "hidden_act"}  # of the gate
-    stated, origins = transformers_config.read_model(config, width, DEFAULTS)
+        gate = config.get("hidden_act", "gelu") if config else "silu"
+        if gate != "silu":
+            raise ValueError(f"`hidden_act` of gated MLPs must be silu. Received: {gate!r}")
+        config = {name: value for name, value in config.items() if name != "hidden_act"}
+    defaults = {None: COMMON | {"num_attention_heads": DINOV3_HEADS.get(width)}}
+    defaults["dinov3_vit"] = COMMON | {"num_attention_heads": 6}
+    stated, origins = transformers_config.read_model(config, width, defaults)
+    biased = f"{query}.bias" in shapes or f"{value}.bias" in shapes
     base = float(config.get("rope_theta", ROTARY["dinov3"]["base"]))
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv3")
     arguments = {
@@ -80,8 +86,8 @@ def architecture(shapes, checkpoint):
         "depth": blocks(shapes, re.compile(r"layer\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{block}.mlp.down_proj.weight", 2)[1],
         "swiglu": gated,
-        "qkv_bias": f"{query}.bias" in shapes or f"{value}.bias" in shapes,
-        "key_bias": f"{key}.bias" in shapes,
+        "qkv_bias": biased,
+        "key_bias": f"{key}.bias" in shapes or not biased,
         "layer_scale": 1.0,
         "class_token": True,
         "registers": need(shapes, "embeddings.register_tokens", 3)[1],
@@ -97,8 +103,11 @@ def architecture(shapes, checkpoint):
 
 def express(arguments, arrays):
     """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
-    if not arguments["registers"]:
-        raise ValueError("Hugging Face's DINOv3 must have register tokens. Received: registers=0")
+    if not arguments["registers"] or arguments["layer_scale"] is None:
+        raise ValueError(
+            "Hugging Face's DINOv3 must have register tokens and layer scale. "
+            f"Received: registers={arguments['registers']}, layer_scale={arguments['layer_scale']}"
+        )
     arrays |= {"embeddings.mask_token": np.zeros((1, 1, arguments["width"]), "float32")}
     config = transformers_config.write_model("DINOv3ViTModel", "dinov3_vit", arguments)
     config |= {

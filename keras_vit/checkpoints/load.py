@@ -81,8 +81,10 @@ def load_weights(
         form, names, stated, evaluation, origins = description
         if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
             raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
-        if stated["rotary"] != own["rotary"]:
-            raise ValueError(f"{str(source)!r} has rotary={stated['rotary']!r}, and the model {own['rotary']!r}.")
+        unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
+        for name in ("rotary",) * (not unclear) + ("attention_pool",) * (own["pooling"] == "map"):
+            if stated[name] != own[name]:
+                raise ValueError(f"{str(source)!r} has {name}={stated[name]!r}, and the model {own[name]!r}.")
         _check_head(model, checkpoint, description, own, options)
         for name in ("mean", "std"):
             stated[name] = adapt.statistics(stated[name], own["channels"])

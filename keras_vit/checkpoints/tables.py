@@ -12,6 +12,7 @@ from keras_vit.variants import MAX_BLOCKS, VARIANTS
 CLIP = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 HALF = {"mean": 0.5, "std": 0.5}
+DINOV3_HEADS = {192: 3, 384: 6, 768: 12, 1024: 16, 1280: 20, 4096: 32}  # by width
 OUR_UNIT = "stem/stage{i}_unit{j}"
 
 

@@ -32,6 +32,7 @@ from keras_vit.checkpoints.tables import (
     torch_norm,
 )
 from keras_vit.layers import ResNetStem
+from keras_vit.layers.rotary import ROTARY
 
 BLOCK = "blocks.{i}"
 UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}"
@@ -96,7 +97,9 @@ ALIASES = (
     (r"\.mlp\.w3\.", ".mlp.fc2."),
 )
 
-# Rotary positions that are not in a file. If there is no config.json, these signs show them.
+PERIODS = "rope_embed.periods"  # in the files of DINOv3's authors
+EVA01 = 1408  # width of EVA-01's giant
+# What a file does not show, such as rotary positions. If there is no config.json, these signs tell.
 ROTARY_SIGNS = {
     "a class token and attention pooling, as a Perception Encoder's": lambda shapes: (
         {"cls_token", "attn_pool.latent"} <= set(shapes)
@@ -104,8 +107,8 @@ ROTARY_SIGNS = {
     "a norm before the blocks and none after them, as a Perception Encoder's": lambda shapes: (
         "norm_pre.weight" in shapes and not {"norm.weight", "fc_norm.weight"} & set(shapes)
     ),
-    "positions, gated MLPs and no biases of keys, as EVA-02's": lambda shapes: (
-        {"pos_embed", "blocks.0.attn.q_bias"} <= set(shapes) and _gated(shapes)
+    "positions and biases of queries and values only, as EVA-02's": lambda shapes: (
+        {"pos_embed", "blocks.0.attn.q_bias"} <= set(shapes) and (_gated(shapes) or shapes["pos_embed"][-1] != EVA01)
     ),
 }
 
@@ -128,15 +131,17 @@ def architecture(shapes, checkpoint):
     signs = [sign for sign, shown in ROTARY_SIGNS.items() if bare and shown(shapes)]
     if signs:
         raise ValueError(
-            f"A timm file with {signs[0]}, cannot be loaded: rotary positions are not in the file. If it is a plain "
-            f"ViT, put timm's config.json next to it. Received: {str(checkpoint.path)!r}"
+            f"A timm file with {signs[0]}, cannot be loaded without timm's config.json next to it: the file does not "
+            f"show all that its model computes. Received: {str(checkpoint.path)!r}"
         )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}
     norm_after, pre_norm = "fc_norm.weight" in shapes, "norm_pre.weight" in shapes
     heads, heads_from = published_heads(width)
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
-    if heads and not bare:
+    if PERIODS in shapes:
+        heads_from = PERIODS
+    elif heads and not bare:
         heads_from = str(heads_from)  # the rule holds for every architecture that a config.json may name
     stem, roots = None, ("patch_embed.backbone.stem", "patch_embed.backbone")
     root = next((name for name in roots if f"{name}.conv.weight" in shapes), None)
@@ -172,7 +177,7 @@ def architecture(shapes, checkpoint):
         "gelu": "exact",
         "epsilon": 1e-5 if pre_norm else 1e-6,
         **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
-        **(timm_config.DINOV3 if "rope_embed.periods" in shapes else {}),
+        **(_of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}),
         **stated,
     }
     if "attn_pool.latent" in shapes:
@@ -191,6 +196,16 @@ def architecture(shapes, checkpoint):
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
 
 
+def _of_dinov3_authors(shapes, width, checkpoint):
+    """Returns the arguments that the periods of rotary positions show: there is one for four channels of a head."""
+    periods = checkpoint.array(PERIODS)
+    count = need(shapes, PERIODS, 1)[0]
+    base = float(periods[-1]) ** (count / max(count - 1, 1))  # the last is base ** (1 - 1 / count), in bfloat16
+    if abs(base / ROTARY["dinov3"]["base"] - 1) > 0.02:
+        raise ValueError(f"DINOv3 must have rotary positions of base 100. Received: base {base:.1f}")
+    return {**timm_config.DINOV3, "num_heads": width // (4 * count)}
+
+
 def _gated(shapes):
     """Returns whether the first layer of an MLP also computes a gate."""
     hidden = need(shapes, "blocks.0.mlp.fc2.weight", 2)[1]
@@ -207,10 +222,10 @@ def _open_questions(arguments, checkpoint):
     if arguments["position"] is None and not arguments.get("rotary"):
         reasons["position"] = Missing(
             "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT). Put timm's "
-            "config.json next to it, or pass position=None, for DINOv3 also rotary='dinov3' and epsilon=1e-5."
+            "config.json next to it, or pass position=None for a model without positions."
         )
     elif deit3 and arguments["class_token"]:
-        reasons["position"] = Assumed("DeiT-III's; files of RoPE-ViT have the same names, and cannot be loaded")
+        reasons["position"] = Assumed("DeiT-III's; RoPE-ViT has the same names, and rotary='rope-vit'")
     return reasons
 
 

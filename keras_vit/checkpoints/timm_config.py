@@ -64,6 +64,7 @@ IMPOSSIBLE = {
     "distilled with a norm before the blocks": lambda a: a["distilled"] and a["pre_norm"],
     "distilled with gated MLPs": lambda a: a["distilled"] and a["swiglu"],
     "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
+    "with biases of queries and values only": lambda a: a["qkv_bias"] and not a["key_bias"],
     "with this stem": lambda a: a["stem"] is not None and getattr(a["stem"], "stages", None) not in ARCHITECTURES,
 }
 

@@ -23,14 +23,17 @@ PROCESSORS = {  # without preprocessor_config.json: that of the published models
 }
 
 
-def read_model(config, width, defaults, kind=None):
+NOT_CROPPING = ("ViT", "DPT")  # image processors that only resize
+
+
+def read_model(config, width, defaults):
     """Reads `config.json`.
 
     Args:
         config: Dictionary of the file's content, or its part on images; empty without a file.
         width: Width of the encoder, from the tensors.
-        defaults: Maps the model types that `vit` computes to what transformers assumes where the file says nothing.
-        kind: Model type if the file names none.
+        defaults: Maps the model types that `vit` computes to what transformers assumes where the file says nothing;
+            `None` stands for no file.
 
     Returns:
         `vit`'s arguments that the tensors do not show, and where each of them is from.
@@ -40,7 +43,7 @@ def read_model(config, width, defaults, kind=None):
     """
     if config.get("hidden_size", width) != width:
         raise ValueError(f"config.json says hidden_size {config['hidden_size']}, and the weights have {width}.")
-    kind = config.get("model_type", kind)
+    kind = config.get("model_type")
     if kind not in defaults or config.get("is_hybrid"):
         hybrid = ", is_hybrid" if config.get("is_hybrid") else ""
         raise ValueError(f"`model_type` must be one of {', '.join(filter(None, defaults))}. Received: {kind!r}{hybrid}")
@@ -73,9 +76,13 @@ def read_processor(processor, kind):
         ValueError: If pixels are not divided by 255.
     """
     if not processor.get("do_rescale", True) or abs(processor.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
-        raise ValueError("preprocessor_config.json must divide pixels by 255, as all published models do.")
+        raise ValueError(
+            "preprocessor_config.json must divide pixels by 255, as all published models do. Received: "
+            f"do_rescale={processor.get('do_rescale')}, rescale_factor={processor.get('rescale_factor')}"
+        )
     default = PROCESSORS[kind]
-    stated = default | processor
+    resizes_only = str(processor.get("image_processor_type")).startswith(NOT_CROPPING)
+    stated = default | ({"do_center_crop": False} if resizes_only else {}) | processor
     normalised = stated.get("do_normalize", True)
     arguments = {"mean": stated["image_mean"], "std": stated["image_std"]} if normalised else {"mean": 0.0, "std": 1.0}
     size, cropped = stated["size"] or {}, stated["crop_size"] or {}

@@ -163,8 +163,8 @@ def _weights(model, pool, images, tokens):
         even = _even(len(images), tokens, pool.num_prefix)
         return (even + (np.arange(tokens) == 0)) / 2 if pool.pooling == "token+gap" else even
     (tokens,) = run(model, [pool.input], images)
-    patches = tokens[:, pool.first :]
+    patches = tokens[:, pool.start :]
     probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))
     _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)
     row = ops.convert_to_numpy(ops.cast(attended, "float32")).mean(axis=(1, 2))
-    return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.first, 0)))  # bfloat16 rounds
+    return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.start, 0)))  # bfloat16 rounds

@@ -61,6 +61,8 @@ class ExportAttention(MultiHeadSelfAttention):
         for variable in (self.qkv.kernel, self.qkv.bias):
             if variable is not None:
                 variable.assign(ops.convert_to_numpy(variable) * factors)
+        if self.qkv_bias and not self.key_bias:
+            self.qv_bias.assign(ops.convert_to_numpy(self.qv_bias) * factors[: 2 * width])  # scale, 1
         self.scale = 1.0
 
 

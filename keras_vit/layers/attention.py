@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
-from keras_vit.layers.rotary import RotaryPositions
+from keras_vit.layers.rotary import OPTIONS, RotaryPositions
 from keras_vit.layers.tokenwise import tokenwise
 
 NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
@@ -83,6 +83,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         checks.positive(num_heads=num_heads)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
         checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm)
+        if rotary is not None:
+            checks.options("rotary", rotary, ("grid", "num_prefix", *OPTIONS))
         checks.above_zero(epsilon=epsilon)
         self.num_heads = num_heads
         self.qkv_bias = qkv_bias

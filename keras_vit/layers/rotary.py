@@ -1,5 +1,6 @@
 """Rotary positions of patches."""
 
+import inspect
 import math
 
 import keras
@@ -27,17 +28,17 @@ class RotaryPositions(keras.layers.Layer):
     The product of a query and a key then depends on their distance. Su et al. 2021 (arXiv:2104.09864); for images Heo
     et al. 2024 (arXiv:2403.13298), section 3.2, "axial": half of the pairs of channels turn by the row, half by the
     column. Pair `f` of an axis with `head_dim / 4` pairs turns by `coordinate * base ** (-4 * f / head_dim)`. Tokens
-    before the patches are not turned. There are no weights, so any grid will do.
+    before the patches are not turned. The layer has no weights, so weights of a model suit every grid.
 
     Args:
         grid: `(rows, columns)` of the patches.
         num_prefix: Number of tokens before the first patch.
-        base: Ratio of the fastest to the slowest angle, nearly.
+        base: Base of the powers above: the larger, the slower the last pairs turn.
         centred: Whether a coordinate is 2 pi times the place of the patch's centre in the image, which reaches from -1
             to 1 on each axis, as in DINOv3; else it is the number of the row or column.
         offset: Added to that number.
-        reference: Rows or columns to which numbers are stretched, so that the same places have the same angles on every
-            grid; `None` for as they are.
+        reference: Number of rows and columns to which every grid is stretched, so that the same place in an image has
+            the same angles on every grid; `None` for no stretching.
         columns_first: Whether the first half of the pairs turns by the column.
         interleaved: Whether a pair is two neighbours, else channels `c` and `c + head_dim / 2`.
 
@@ -105,10 +106,13 @@ class RotaryPositions(keras.layers.Layer):
             raise ValueError(f"Rotary positions need heads of a multiple of 4 channels. Received: {head_dim}")
         angles = self._angles(head_dim)  # (patches, head_dim / 2)
         pairs = np.repeat(angles, 2, axis=-1) if self.interleaved else np.tile(angles, 2)
-        still = ((self.num_prefix, 0), (0, 0))
-        self.cos = np.pad(np.cos(pairs), still, constant_values=1.0)[:, None].astype("float32")
-        self.sin = np.pad(np.sin(pairs), still)[:, None].astype("float32")  # (tokens, 1, head_dim)
-        self.quarter_turn = np.kron(np.eye(head_dim // 2), [[0, 1], [-1, 0]]).astype("float32")  # of neighbours
+        prefix = ((self.num_prefix, 0), (0, 0))
+        cos, sin = np.pad(np.cos(pairs), prefix, constant_values=1.0), np.pad(np.sin(pairs), prefix)
+        channels = np.arange(head_dim)
+        firsts = channels % 2 == 0 if self.interleaved else channels < head_dim // 2
+        self.distance = 1 if self.interleaved else head_dim // 2  # of the channels of a pair
+        factors = cos, np.where(firsts, -sin, 0.0), np.where(firsts, 0.0, sin)  # of a channel, and of its partner
+        self.factors = [array[:, None].astype("float32") for array in factors]  # (tokens, 1, head_dim)
 
     def _angles(self, head_dim):
         frequencies = self.base ** (-4 * np.arange(head_dim // 4) / head_dim)
@@ -124,13 +128,11 @@ class RotaryPositions(keras.layers.Layer):
         return (numbers + self.offset) * (self.reference / count if self.reference else 1)
 
     def call(self, x):
-        turned = ops.cast(x, "float32")
-        if self.interleaved:
-            partners = ops.matmul(turned, self.quarter_turn)
-        else:
-            first, second = ops.split(turned, 2, axis=-1)
-            partners = ops.concatenate([-second, first], axis=-1)
-        return ops.cast(turned * self.cos + partners * self.sin, x.dtype)
+        turned, (cos, of_second, of_first) = ops.cast(x, "float32"), self.factors
+        if not self.interleaved:  # both partners are half of the channels away
+            return ops.cast(turned * cos + _rolled(turned, self.distance) * (of_second + of_first), x.dtype)
+        seconds, firsts = _rolled(turned, self.distance), _rolled(turned, -self.distance)
+        return ops.cast(turned * cos + seconds * of_second + firsts * of_first, x.dtype)
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -147,6 +149,11 @@ class RotaryPositions(keras.layers.Layer):
             "columns_first": self.columns_first,
             "interleaved": self.interleaved,
         }
+
+
+def _rolled(x, count):
+    """Returns channels `count` further on; slices, since runtimes lack an operator for it."""
+    return ops.concatenate([x[..., count:], x[..., :count]], axis=-1)
 
 
 def rotary_options(rotary):
@@ -166,5 +173,9 @@ def rotary_argument(options):
     """Returns what makes these options, a name in `ROTARY` if one does; the inverse of `rotary_options`."""
     if options is None:
         return None
-    options = {name: value for name, value in options.items() if name not in ("grid", "num_prefix")}
-    return next((name for name, known in ROTARY.items() if known == options), options)
+    full = {name: options.get(name, default) for name, default in DEFAULTS.items()}
+    name = next((name for name, known in ROTARY.items() if DEFAULTS | known == full), None)
+    return name or {name: value for name, value in full.items() if value != DEFAULTS[name]}
+
+
+DEFAULTS = {name: inspect.signature(RotaryPositions).parameters[name].default for name in OPTIONS}

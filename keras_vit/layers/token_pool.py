@@ -82,7 +82,7 @@ class TokenPool(keras.layers.Layer):
         self.gelu = gelu
         self.epsilon = epsilon
         self.over_prefix = over_prefix
-        self.first = 0 if over_prefix else num_prefix  # token that the probe attends to
+        self.start = 0 if over_prefix else num_prefix  # token that the probe attends to
 
     def build(self, input_shape):
         if (
@@ -118,7 +118,7 @@ class TokenPool(keras.layers.Layer):
             return mean if self.pooling == "gap" else ops.concatenate([ops.squeeze(tokens[:, :1], 1), mean], axis=-1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
-            x = self.attention(probe, tokens[:, self.first :])  # (batch, 1, width)
+            x = self.attention(probe, tokens[:, self.start :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return ops.squeeze(x, 1)
         n = self.num_prefix

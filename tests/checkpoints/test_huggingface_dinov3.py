@@ -1,5 +1,6 @@
 import json
 import re
+import types
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def timm_s(arrays):
 def authors(arrays):
     """Returns timm's tensors under the names of DINOv3's authors: biases of keys are there, and masked."""
     names = {r"^reg_token": "storage_tokens", r"gamma_([12])": r"ls\1.gamma"}
-    found = {"rope_embed.periods": np.ones(2, "float32")}
+    found = {"rope_embed.periods": np.float32([1, 10])}
     for name, array in arrays.items():
         for pattern, other in names.items():
             name = re.sub(pattern, other, name)
@@ -91,7 +92,7 @@ def authors(arrays):
 
 def test_timm_s_names(tmp_path):
     write(tmp_path / "model.safetensors", timm_s(arrays_of(CASE)))
-    with pytest.raises(ValueError, match="rotary='dinov3' and epsilon=1e-5"):
+    with pytest.raises(ValueError, match="Put timm's config.json next to it"):
         from_checkpoint(tmp_path, num_heads=3)
     config = {"architecture": "vit_small_patch16_dinov3_qkvb", "global_pool": "token"}
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -101,7 +102,30 @@ def test_timm_s_names(tmp_path):
 
 
 def test_the_authors_names(tmp_path):
-    path = write(tmp_path / "dinov3.safetensors", authors(timm_s(arrays_of(CASE))))
-    model = from_checkpoint(path, num_heads=3, image_size=24)
+    arrays = authors(timm_s(arrays_of(CASE)))
+    path = write(tmp_path / "dinov3.safetensors", arrays)
+    model = from_checkpoint(path, image_size=24)  # the periods show the number of heads
     x = np.load(GOLDEN / CASE / "io.npz")
     np.testing.assert_allclose(logits(model, x["x"]), x["logits"], atol=1e-4)
+    write(path, arrays | {"rope_embed.periods": np.float32([1, 100])})
+    with pytest.raises(ValueError, match="Received: base 10000.0"):
+        from_checkpoint(path, image_size=24)
+
+
+@pytest.mark.parametrize("act", ["gelu", None])
+def test_a_gate_must_be_silu(act, tmp_path):
+    arrays = arrays_of(CASE)
+    gates = {name.replace("up_proj", "gate_proj"): array for name, array in arrays.items() if "up_proj" in name}
+    write(tmp_path / "model.safetensors", arrays | gates)
+    config = {"model_type": "dinov3_vit", "num_attention_heads": 3} | ({"hidden_act": act} if act else {})
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="must be silu. Received: 'gelu'"):
+        from_checkpoint(tmp_path)
+
+
+def test_heads_of_published_widths():
+    shapes = {name: array.shape for name, array in arrays_of(CASE).items()}
+    for width, heads in ((1280, 20), (4096, 32)):
+        shapes["embeddings.patch_embeddings.weight"] = (width, 3, 16, 16)
+        checkpoint = types.SimpleNamespace(config={}, processor={})
+        assert huggingface_dinov3.architecture(shapes, checkpoint)[0]["num_heads"] == heads

@@ -34,7 +34,7 @@ def clip(arrays):
     return without(arrays, "patch_embed.proj.bias") | norm
 
 
-def gated(arrays):
+def gated(arrays, times=2):
     """Returns the tensors of an EVA-02 tiny."""
     changed = without(arrays, "blocks.0.mlp.fc1", "blocks.1.mlp.fc1")
     for i in range(2):
@@ -42,7 +42,7 @@ def gated(arrays):
         changed |= {f"blocks.{i}.attn.q_bias": query, f"blocks.{i}.attn.v_bias": value}
         for part in ("weight", "bias"):
             name = f"blocks.{i}.mlp.fc1.{part}"
-            changed[name] = np.concatenate([arrays[name]] * 2)
+            changed[name] = np.concatenate([arrays[name]] * times)
     return changed
 
 
@@ -54,7 +54,8 @@ ROTARY = [
     (lambda a: without(a, "pos_embed"), "no positions: they may be rotary"),  # DINOv3
     (pooled, "a class token and attention pooling, as a Perception Encoder's"),  # its core
     (lambda a: without(clip(a), "norm."), "a norm before the blocks and none after them, as a Perception Encoder's"),
-    (gated, "positions, gated MLPs and no biases of keys, as EVA-02's"),
+    (gated, "positions and biases of queries and values only, as EVA-02's"),
+    (lambda a: gated(a, times=1), "biases of queries and values only, as EVA-02's"),  # its enormous
 ]
 
 
@@ -165,7 +166,7 @@ def test_deit3_s_names_are_rope_vit_s_too(tmp_path):
         scales = {f"blocks.{i}.gamma_{j}": np.ones(24, "float32") for i in (0, 1) for j in (1, 2)}
         return arrays | scales | {"pos_embed": arrays["pos_embed"][:, 1:]}
 
-    with pytest.warns(UserWarning, match="position='learned' .DeiT-III's; files of RoPE-ViT have the same names"):
+    with pytest.warns(UserWarning, match="position='learned' .DeiT-III's; RoPE-ViT has the same names"):
         from_checkpoint(bare_file(deit3, tmp_path), **HEADS)
 
 

@@ -82,3 +82,9 @@ def test_images_that_are_not_normalised():
 @pytest.mark.parametrize("act, gelu", [("gelu_new", "tanh"), ("gelu_pytorch_tanh", "tanh"), ("quick_gelu", "quick")])
 def test_activations(act, gelu):
     assert read_hub(huggingface, "hf_vit", dict(hidden_act=act))[0]["gelu"] == gelu
+
+
+def test_processors_that_do_not_crop():
+    processor = {"image_processor_type": "DPTImageProcessor", "size": {"height": 518, "width": 518}, "resample": 3}
+    evaluation = read_hub(huggingface_dinov2, "hf_dinov2", processor=processor)[1]
+    assert evaluation == {"resize": "direct", "crop_pct": None, "interpolation": "bicubic", "antialias": True}

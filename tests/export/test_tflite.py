@@ -8,7 +8,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import export_tflite  # noqa: E402
-from tests.export.small import IMAGES, tiny  # noqa: E402
+from tests.export.small import IMAGES, shaken, tiny  # noqa: E402
 
 SCRIPT = """
 import sys
@@ -33,7 +33,7 @@ def test_runs_without_tensorflow_and_agrees(exported, tmp_path, untimed):
     models, reports = {path: model}, {path: report}
     for i, options in enumerate(rows):
         path = tmp_path / f"{i}.tflite"
-        models[path] = tiny(**options)
+        models[path] = shaken(tiny(**options))
         reports[path] = export_tflite(models[path], path, images=IMAGES)
     np.save(tmp_path / "images.npy", IMAGES.astype("float32"))
     subprocess.run([sys.executable, "-c", SCRIPT, tmp_path / "images.npy", *models], check=True, cwd=tmp_path)

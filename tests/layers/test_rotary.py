@@ -79,12 +79,19 @@ def test_attention_turns_queries_and_keys_after_their_norm():
 def test_names():
     for name in ROTARY:
         assert rotary_argument({**rotary_options(name), "grid": GRID, "num_prefix": 1}) == name
+    assert rotary_argument({"base": 100.0, "grid": GRID}) == "dinov3"  # the defaults
     own = {"base": 7.0}
     assert rotary_argument({**rotary_options(own), "grid": GRID, "num_prefix": 0}) == own
     assert rotary_argument(None) is None
     for wrong in ("dinov4", 100.0, {"theta": 100.0}, {"grid": GRID}):
         with pytest.raises(ValueError, match=rf"`rotary` must .*{re.escape(repr(wrong))}"):
             rotary_options(wrong)
+
+
+def test_attention_checks_its_options():
+    for wrong in ("dinov3", {"theta": 100.0}):
+        with pytest.raises(ValueError, match=f"`rotary` must be a dictionary .*{re.escape(repr(wrong))}"):
+            MultiHeadSelfAttention(HEADS, rotary=wrong)
 
 
 @pytest.mark.parametrize(
