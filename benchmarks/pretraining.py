@@ -33,7 +33,7 @@ def measured(run):
         "test_accuracy": keras_vit.evaluate(run)[str(pathlib.Path(run) / rundir.MODEL)]["accuracy"],
         "loss": [round(value, 4) for value in curves["loss"]],
         "val_accuracy": [round(value, 4) for value in curves["val_accuracy"]],
-        "commit": subprocess.run(COMMIT, capture_output=True, text=True).stdout.strip(),
+        "commit": subprocess.run(COMMIT, capture_output=True, text=True, cwd=RESULTS.parent).stdout.strip(),
         "machine": rundir.trained_on(run),
     }
 
