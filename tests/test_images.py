@@ -79,11 +79,13 @@ def test_pixels_are_what_was_saved(tmp_path):
 
 
 def test_grey_is_tensorflow_s_for_every_colour():
+    """But for one in ten thousand, which processors that add in another order round to the next value."""
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     steps = np.append(np.arange(0, 255, 4), 255)
     colours = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 65, 3).astype("uint8")
     found = images.plain_pixels(Image.fromarray(colours), 1)
-    np.testing.assert_array_equal(found, tf.image.rgb_to_grayscale(colours).numpy())
+    differences = np.abs(found.astype(int) - tf.image.rgb_to_grayscale(colours).numpy())
+    assert differences.max() <= 1 and differences.mean() <= 1e-4
 
 
 def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch):

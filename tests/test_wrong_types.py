@@ -83,7 +83,8 @@ TAKES = {
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",
         dropout=0.0, stochastic_depth=0.0, gelu="tanh", epsilon=1e-6, mean=0.5, std=0.5, stem=None, width=32, depth=1,
-        num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None,
+        num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None, key_bias=True,
+        rotary=None, attention_pool=None,
     ),
 }  # fmt: skip
 LAYERS = {
@@ -94,11 +95,14 @@ LAYERS = {
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
     "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),
     "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, dropout=0.0),
-    "MultiHeadSelfAttention": dict(num_heads=2, qkv_bias=True, qk_norm=False, epsilon=1e-6, dropout=0.0),
+    "MultiHeadSelfAttention": dict(
+        num_heads=2, qkv_bias=True, key_bias=True, qk_norm=False, rotary=None, epsilon=1e-6, dropout=0.0
+    ),
     "PatchEncoder": dict(width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0),
     "Patches": dict(patch_size=4),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
+    "RotaryPositions": dict(grid=(2, 2), num_prefix=0, base=100.0, centred=True, offset=0.0, reference=None),
     "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
     "StochasticDepth": dict(rate=0.1),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),

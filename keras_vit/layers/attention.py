@@ -15,23 +15,20 @@ NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narr
 class MultiHeadSelfAttention(keras.layers.Layer):
     """Multi-head self-attention.
 
-    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and
-    value; the softmax is in float32 under any precision policy. The layer computes attention in one
-    of three forms:
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
+    is in float32 under any precision policy. The layer computes attention in one of three forms:
 
     - from the scores, if they are returned, offset or dropped;
     - by `attend`, with its own gradient: on TensorFlow, without a mask and not in float16, in training
       or where heads are narrower than 32;
-    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow
-      has none).
+    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow has none).
 
     Args:
         num_heads: Number of heads; must divide the width.
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has a bias too, if query and value have one. Without rotary positions it has no
             effect on the output.
-        qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023,
-            arXiv:2302.05442).
+        qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
         rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
         epsilon: Added to the variance in that normalisation.
         dropout: Rate of the dropout after the output projection.
