@@ -9,7 +9,7 @@ CONFIG, PROCESSOR, DEFAULT = "config.json", "preprocessor_config.json", "transfo
 
 def _processor(statistics, resample, edge=None):
     """Returns what a processor does by default; with `edge`, it crops 224 pixels after resizing the shorter side."""
-    crop = {"do_center_crop": edge is not None, "size": {"shortest_edge": edge}, "crop_size": 224}
+    crop = {"do_center_crop": edge is not None, "size": {"shortest_edge": edge or 256}, "crop_size": 224}
     return {"image_mean": statistics["mean"], "image_std": statistics["std"], "resample": resample, **crop}
 
 
@@ -21,8 +21,6 @@ PROCESSORS = {  # without preprocessor_config.json: that of the published models
     "CLIP": _processor(CLIP, resample=3, edge=224),
     "SigLIP": _processor(HALF, resample=3),
 }
-
-
 NOT_CROPPING = ("ViT", "DPT")  # image processors that only resize
 
 

@@ -88,3 +88,7 @@ def test_processors_that_do_not_crop():
     processor = {"image_processor_type": "DPTImageProcessor", "size": {"height": 518, "width": 518}, "resample": 3}
     evaluation = read_hub(huggingface_dinov2, "hf_dinov2", processor=processor)[1]
     assert evaluation == {"resize": "direct", "crop_pct": None, "interpolation": "bicubic", "antialias": True}
+
+
+def test_a_processor_that_crops_and_has_no_size():
+    assert read_hub(huggingface, "hf_vit", processor={"do_center_crop": True})[1]["crop_pct"] == 224 / 256
