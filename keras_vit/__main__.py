@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 
-from keras_vit.commands import checkpoints, recipes, runs, training
+from keras_vit.commands import checkpoints, features, recipes, runs, training
 from keras_vit.commands.quiet import quiet
 from keras_vit.commands.words import call
 
@@ -19,6 +19,12 @@ COMMANDS = {
     "explain": runs.draw,
     "report": runs.write_report,
     "demo": runs.open_demo,
+    "embed": features.write_vectors,
+    "nearest": features.print_nearest,
+    "knn": features.print_votes,
+    "probe": features.write_probe,
+    "pca": features.draw_components,
+    "anomaly": features.find_anomalies,
     "checkpoints": checkpoints.print_checkpoints,
     "convert": checkpoints.convert_checkpoint,
     "tour": training.tour,

@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
 MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29
@@ -20,6 +21,20 @@ MOST_OBLONG = (
 )
 GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
 LOCK = threading.Lock()  # all threads share the filters of warnings
+
+
+def in_folder(folder):
+    """Returns the paths of all images in a folder and its subfolders, sorted; hidden files and folders are left out.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    folder = pathlib.Path(folder)
+    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
+    images = sorted(p for p in images if not any(part.startswith(".") for part in p.relative_to(folder).parts))
+    if not images:
+        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
+    return images
 
 
 def encoded(path):

@@ -8,10 +8,9 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.files import replacing
-from keras_vit.images import encoded, opened
+from keras_vit.images import encoded, in_folder, opened
 from keras_vit.task import Task
 from keras_vit.trained import find, read
-from keras_vit.training.devices import need_tensorflow
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 
@@ -114,19 +113,7 @@ def image_files(paths):
     for path in map(pathlib.Path, paths):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
-        files += _in_folder(path) if path.is_dir() else [path]
+        files += in_folder(path) if path.is_dir() else [path]
     if not files:
         raise ValueError("At least one image file is needed. Received: none")
     return files
-
-
-def _in_folder(folder):
-    need_tensorflow("Reading folders of images")
-    from keras_vit.data.sources import IMAGE_ENDINGS
-
-    parts = lambda path: path.relative_to(folder).parts  # noqa: E731
-    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
-    images = sorted(path for path in images if not any(part.startswith(".") for part in parts(path)))
-    if not images:
-        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
-    return images

@@ -51,7 +51,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     """
     if not isinstance(model, keras.Model):
         raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
-    images = _listed(images)
+    images = listed(images)
     if not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
@@ -153,7 +153,7 @@ def _areas(source, target, _):
     return np.diff(covered, axis=0) * target / source
 
 
-def _listed(images):
+def listed(images):
     """Returns images as a list, also a single one."""
     if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", 4) < 4:
         return [images]

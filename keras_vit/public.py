@@ -29,6 +29,13 @@ from keras_vit.export import compare_layers as compare_layers
 from keras_vit.export import export_onnx as export_onnx
 from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
+from keras_vit.frozen import AnomalyDetector as AnomalyDetector
+from keras_vit.frozen import embed_folder as embed_folder
+from keras_vit.frozen import knn as knn
+from keras_vit.frozen import load_index as load_index
+from keras_vit.frozen import nearest as nearest
+from keras_vit.frozen import pca_image as pca_image
+from keras_vit.frozen import probe as probe
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import DPTHead as DPTHead

@@ -18,7 +18,8 @@ from PIL import Image
 HERE = pathlib.Path(__file__).parent
 # What TensorFlow's libraries log on their own, a line each. All else that is written to the error output stays.
 LOG = re.compile(
-    r"^(WARNING: All log messages before absl|[IWE]\d{4} [\d:.]+ +\d+ \S+:\d+\]|INFO: Created TensorFlow Lite).*\n?",
+    r"^(WARNING: All log messages before absl|[IWE]\d{4} [\d:.]+ +\d+ \S+:\d+\]|INFO: Created TensorFlow Lite"
+    r"|To enable the following instructions:).*\n?",
     re.MULTILINE,
 )
 METADATA = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -11,6 +11,8 @@ import runpy
 import shutil
 import urllib.parse
 
+import keras
+import numpy as np
 import pytest
 
 import keras_vit
@@ -63,6 +65,21 @@ def test_links_lead_somewhere():
     links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)\s]*)\)", prose(page))]
     wrong = [f"{page.relative_to(ROOT)}: {link}" for page, link in links if not leads_somewhere(page, link)]
     assert len(links) > 100 and not wrong, wrong
+
+
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+def test_the_page_of_features_runs(tmp_path, monkeypatch):
+    pytest.importorskip("tensorflow")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for file in ["query.png", *[f"photos/{kind}/{i}.png" for kind in ("red", "white") for i in range(4)]]:
+        pathlib.Path(file).parent.mkdir(parents=True, exist_ok=True)
+        keras.utils.save_img(file, rng.integers(0, 256, (40, 50, 3)))
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "features.md").read_text(), re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(compile(block, "features.md", "exec"), names)
+    assert len(blocks) >= 4 and all(map(os.path.exists, ["photos.npz", "probe.keras", "pca.png", "detector.keras"]))
 
 
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")

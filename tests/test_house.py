@@ -39,6 +39,7 @@ FLOORS = {
     "training": 7,
     "cookbook": 8,
     "optimizers": 8,
+    "frozen": 9,
     "runs": 9,
     "trained": 9,
     "predictions": 10,
@@ -58,13 +59,13 @@ HEAVY = {
     "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
-    Augment Classify ConvStem DPTHead Data Distiller HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder
-    MaskedLoss MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe ResNetStem Rescale
-    RotaryPositions Segment StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock VARIANTS add_lora
-    attention_maps attention_relevance attention_rollout check_data compare_layers count_macs datasets evaluate
-    export_onnx export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe
-    list_checkpoints list_recipes list_variants load_recipe load_run load_weights merge_lora plot_attention
-    plot_history preprocess save_checkpoint vit
+    AnomalyDetector Augment Classify ConvStem DPTHead Data Distiller HYBRIDS LayerScale MLP MaskDecoder
+    MaskedAutoencoder MaskedLoss MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe ResNetStem
+    Rescale RotaryPositions Segment StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock VARIANTS
+    add_lora attention_maps attention_relevance attention_rollout check_data compare_layers count_macs datasets
+    embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
+    from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run
+    load_weights merge_lora nearest pca_image plot_attention plot_history preprocess probe save_checkpoint vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

@@ -17,6 +17,7 @@ SMALL = {
     "3_look_inside": {"count": 128},
     "4_export": {"quantized": ("int8",), "test_images": 16, "calibration_images": 4},
     "5_build_your_own": {"epochs": 1, "limit": 64},
+    "6_frozen_features": {"count": 240},
 }  # fmt: skip
 PREPARED = ("1_train_mnist", "3_look_inside", "4_export")  # read data of tensorflow-datasets
 # Clears the previous notebook's names. Compiling takes longer than running here.

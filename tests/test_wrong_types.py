@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import os
 import re
 
 import keras
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.frozen.embedder import Embedder
+from keras_vit.frozen.index import Index
 from keras_vit.pretrained import DEFAULTS
 from tests.test_house import PUBLIC
 
@@ -33,6 +36,21 @@ def model():
     return keras_vit.vit("mu/4", image_size=8, num_classes=3)
 
 
+@functools.cache
+def index():
+    """Returns an index of six images in two folders."""
+    vectors, paths = np.random.default_rng(0).normal(size=(6, 32)), [f"{'ab'[i % 2]}/{i}.png" for i in range(6)]
+    about = {"folder": "/photos", "model": "", "fingerprint": Embedder(model()).fingerprint()}
+    return Index(vectors.astype("float32"), np.array(paths), np.zeros((0, 2), "U1"), about)
+
+
+def photos():
+    """Returns a folder with an image, in the folder that the test runs in."""
+    os.makedirs("photos", exist_ok=True)
+    keras.utils.save_img("photos/a.png", PIXELS[0])
+    return "photos"
+
+
 def state(model):
     """Returns what a refused call must leave as it was: the model's variables, and which of them are trainable."""
     return [(id(variable), variable.path, variable.trainable) for variable in model.variables]
@@ -54,6 +72,9 @@ TAKES = {
     "compare_layers": lambda: dict(reference="a.tflite", other="b.tflite", images=PIXELS),
     "count_macs": lambda: dict(model=model()),
     "datasets": lambda: dict(recipe=small(), train=None, validation=None),
+    "embed_folder": lambda: dict(
+        folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True
+    ),
     "evaluate": lambda: dict(target="nowhere", split=None, arrays=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
     "export_saved_model": lambda: dict(model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc")),
@@ -69,16 +90,21 @@ TAKES = {
     ),
     "from_pretrained": lambda: dict(name="mnist"),
     "from_recipe": lambda: dict(name="digits", changes=None),
+    "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),
     "list_checkpoints": lambda: dict(words="B/16"),
     "list_recipes": dict,
     "list_variants": dict,
+    "load_index": lambda: dict(files="a.npz"),
     "load_recipe": lambda: dict(name="digits", changes={}),
     "load_run": lambda: dict(target="nowhere", file="model.keras"),
     "load_weights": lambda: dict(model=model(), source="none.npz", format="auto", head="require", patches="require"),
     "merge_lora": lambda: dict(model=model()),
+    "nearest": lambda: dict(index=index(), images=PIXELS, k=2, model=model()),
+    "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
+    "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",
@@ -88,6 +114,7 @@ TAKES = {
     ),
 }  # fmt: skip
 LAYERS = {
+    "AnomalyDetector": dict(model=None, batch_size=32),
     "ConvStem": dict(filters=(8,), strides=None),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
@@ -131,7 +158,7 @@ def faults(name, make):
     for argument in make():
         for kind, value in ODD.items():
             arguments = make() | {argument: value}
-            words = (arguments.pop("words"),) if "words" in arguments else ()
+            words = [arguments.pop(name) for name in ("words", "files") if name in arguments]
             before, call = state(model()), f"{name}({argument}={kind})"
             try:
                 function(*words, **arguments)

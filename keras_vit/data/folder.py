@@ -6,9 +6,7 @@ import numpy as np
 
 from keras_vit.data import inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import shown
-
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+from keras_vit.images import IMAGE_ENDINGS, shown
 
 
 def read(path, split, data, targets, extras=()):

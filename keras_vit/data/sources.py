@@ -7,7 +7,6 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.data import folder, tfds
 from keras_vit.data.arrays import from_arrays as from_arrays
-from keras_vit.data.folder import IMAGE_ENDINGS as IMAGE_ENDINGS
 from keras_vit.data.memory import Source, lacks
 
 

@@ -28,7 +28,7 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
         ValueError: If the images do not fit the model, or it does not compute one vector for each image.
     """
     checks.positive(batch_size=batch_size)
-    vectors = _vectors(model)
+    vectors = vectors_of(model)
     if len(vectors.shape) != 2:
         raise ValueError(
             f"{model.name!r} must compute one vector for each image. Received: outputs {tuple(vectors.shape)}"
@@ -39,7 +39,7 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
     return np.asarray(keras.Model(inputs, vectors).predict(images, batch_size, verbose=0), "float32")
 
 
-def _vectors(model):
+def vectors_of(model):
     """Returns the symbolic input of the head of a model, or of the model nested last in it."""
     if not outputs_of(model):
         raise ValueError(f"The model must be a functional Keras model. Received: {model!r}")
@@ -47,9 +47,9 @@ def _vectors(model):
     if isinstance(last, keras.layers.Dense):
         return last.input
     nested = [node for node in leading_to(model.outputs) if node.operation is last and outputs_of(last)]
-    if not nested or _vectors(last) is last.outputs[0]:
+    if not nested or vectors_of(last) is last.outputs[0]:
         return model.outputs[0]
-    return keras.Model(last.inputs, _vectors(last))(nested[0].input_tensors)
+    return keras.Model(last.inputs, vectors_of(last))(nested[0].input_tensors)
 
 
 def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:

@@ -49,14 +49,19 @@ def plot_attention(
     return figure
 
 
-def plot_maps(images: np.ndarray, maps: np.ndarray, titles: Sequence[str] | None = None) -> "Figure":
+def plot_maps(
+    images: np.ndarray,
+    maps: np.ndarray,
+    titles: Sequence[str] | None = None,
+    limits: tuple[float | None, float | None] = (None, None),
+) -> "Figure":
     """Draws each image next to the same image under a heat map.
 
     Args:
         images: Array, `(batch, height, width, channels)`, 0..255.
-        maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns. Colours span the
-            range of each map.
+        maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns.
         titles: A text for each image, or `None`.
+        limits: Values with the first and the last colour, for all images; `None` for the range of each map.
 
     Returns:
         A `matplotlib.figure.Figure`.
@@ -69,7 +74,7 @@ def plot_maps(images: np.ndarray, maps: np.ndarray, titles: Sequence[str] | None
     for i, (image, heat) in enumerate(zip(images, maps)):
         plain, over = axes[2 * i : 2 * i + 2]
         canvas.show(plain, image)
-        canvas.show(over, image, heat)
+        canvas.show(over, image, heat, limits)
         if titles is not None:
             plain.set_title(canvas.words(titles[i]), fontsize=8, loc="left")
     return figure

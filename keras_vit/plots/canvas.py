@@ -57,13 +57,17 @@ def tiles(count, across, shape, size=1.6, times=1):
     return drawn, axes[: count * times]
 
 
-def show(axis, image, heat=None):
-    """Draws an image, `(height, width, channels)`, 0..255, and on top of it a heat map, `(rows, columns)`."""
+def show(axis, image, heat=None, limits=(None, None)):
+    """Draws an image, `(height, width, channels)`, 0..255, and on top of it a heat map, `(rows, columns)`.
+
+    `limits` are the values with the first and the last colour; those of the map if they are `None`.
+    """
     image = np.asarray(image)
     extent = (0, image.shape[1], image.shape[0], 0)
     axis.imshow(picture(image), cmap="gray", vmin=0, vmax=1, extent=extent)
     if heat is not None:
-        axis.imshow(heat, cmap="inferno", alpha=0.65, extent=extent, interpolation="bilinear")
+        low, high = limits
+        axis.imshow(heat, "inferno", alpha=0.65, extent=extent, interpolation="bilinear", vmin=low, vmax=high)
 
 
 def picture(image):

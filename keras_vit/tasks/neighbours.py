@@ -34,7 +34,19 @@ def knn_accuracy(vectors: np.ndarray, labels: np.ndarray, neighbours: int = 20) 
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     finder = NearestNeighbors(n_neighbors=min(neighbours, len(unit) - 1), algorithm="brute").fit(unit)
     distances, indices = finder.kneighbors()  # of each vector, among the others
-    similarity = 1 - distances**2 / 2  # of unit vectors
-    votes = np.zeros((len(unit), labels.max() + 1))
-    np.add.at(votes, (np.arange(len(unit))[:, None], labels[indices]), np.exp(similarity / TEMPERATURE))
-    return float(np.mean(votes.argmax(1) == labels))
+    similarities = 1 - distances**2 / 2  # of unit vectors
+    return float(np.mean(votes(similarities, labels[indices], labels.max() + 1).argmax(1) == labels))
+
+
+def votes(similarities, classes, count):
+    """Returns the votes for each class, `(n, count)`, relative to the strongest neighbour's.
+
+    Args:
+        similarities: Cosine similarity of each neighbour, `(n, neighbours)`.
+        classes: Class index of each neighbour, `(n, neighbours)`.
+        count: Number of classes.
+    """
+    found = np.zeros((len(classes), count))
+    weights = np.exp((similarities - similarities.max(1, keepdims=True)) / TEMPERATURE)
+    np.add.at(found, (np.arange(len(classes))[:, None], classes), weights)
+    return found

@@ -1,0 +1,197 @@
+"""Commands for features of frozen models: embed, nearest, knn, probe, pca, anomaly."""
+
+import pathlib
+import sys
+from typing import Annotated
+
+from tyro.conf import Positional
+
+from keras_vit.commands.runs import say
+from keras_vit.commands.types import Count, File, Flag, Folder, Images, Text, about
+
+Source = Annotated[Positional[pathlib.Path], about("Folder of images, searched with all its subfolders.", "FOLDER")]
+Index = Annotated[Positional[pathlib.Path], about("A file that the command embed wrote.", "INDEX")]
+MODEL = "Published or shipped weights, a run directory, or a file"
+
+
+def write_vectors(
+    folder: Source,
+    *,
+    model: Annotated[Text, about(f"{MODEL}; required.")] = None,
+    to: Annotated[File, about("File to write, which ends in .npz; vectors.npz by default.")] = pathlib.Path(
+        "vectors.npz"
+    ),
+    tokens: Flag = False,
+    share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
+    overwrite: Flag = False,
+) -> None:
+    """Write the vectors of a folder's images into one file. The same command goes on after a kill.
+
+    Args:
+        tokens: A vector for each patch instead of one for each image.
+        overwrite: Replace what is there, and begin anew.
+    """
+    import keras_vit
+
+    parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
+    out = keras_vit.embed_folder(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
+    print(f"{out}: {' x '.join(map(str, keras_vit.load_index(out).vectors.shape))}")
+
+
+def print_nearest(
+    index: Index,
+    images: Images = (),
+    *,
+    k: Count = 5,
+    model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
+) -> None:
+    """Find the images of an index that are most similar to others.
+
+    Args:
+        images: Image files, and folders of them.
+        k: How many to find for each.
+    """
+    import keras_vit
+
+    files = _files(images)
+    for file, answers in zip(files, keras_vit.nearest(index, files, k, model=model)):
+        print(f"{_shown(file)}:")
+        for path, similarity in answers:
+            print(f"  {similarity:.3f}  {_shown(path)}")
+
+
+def print_votes(
+    index: Index,
+    images: Images = (),
+    *,
+    k: Count = 20,
+    top: Count = 3,
+    model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
+) -> None:
+    """Name the classes of images by the nearest ones of an index, whose folders are the classes.
+
+    Args:
+        images: Image files, and folders of them.
+        k: How many neighbours vote.
+        top: How many classes to name.
+    """
+    import keras_vit
+
+    files = _files(images)
+    for file, shares in zip(files, keras_vit.knn(index, files, k=k, model=model)):
+        print(f"{_shown(file)}: " + ", ".join(f"{name} {share:.1%}" for name, share in [*shares.items()][:top]))
+
+
+def write_probe(
+    index: Index,
+    *,
+    to: Annotated[File, about("File to write, which ends in .keras; probe.keras by default.")] = pathlib.Path(
+        "probe.keras"
+    ),
+    model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
+    overwrite: Flag = False,
+) -> None:
+    """Train a linear classifier on an index, whose folders are the classes, and write the model with this head.
+
+    Args:
+        overwrite: Replace what is there.
+    """
+    import keras_vit
+    from keras_vit.export.prepare import destination
+
+    if to.suffix != ".keras":
+        raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
+    with destination(to, overwrite) as temporary:
+        found = keras_vit.probe(index, model=model)
+        found.model.save(temporary)
+    print(f"{to}: {len(found.classes)} classes, top-1 {found.accuracy:.2%} on the fifth that chose the regularisation")
+
+
+def draw_components(
+    images: Images = (),
+    *,
+    model: Annotated[Text, about(f"{MODEL}; required.")] = None,
+    to: Annotated[File, about("PNG to write; pca.png by default.")] = pathlib.Path("pca.png"),
+    whole: Flag = False,
+) -> None:
+    """Paint the patches of images by the first three principal components of their features.
+
+    Args:
+        images: Image files, and folders of them.
+        whole: Paint the background too.
+    """
+    import keras_vit
+    from keras_vit.files import replacing
+    from keras_vit.frozen.embedder import Embedder
+
+    files, built = _files(images), Embedder(_needed(model), tokens=True).model
+    colours = keras_vit.pca_image(built, files, foreground=not whole)
+    figure = keras_vit.plots.plot_pca(keras_vit.preprocess(built, files), colours)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(to) as temporary:
+        figure.savefig(temporary, format="png")
+    print(to)
+
+
+def find_anomalies(
+    good: Source,
+    images: Images = (),
+    *,
+    model: Annotated[Text, about(f"{MODEL}; required.")] = None,
+    to: Folder = None,
+    save: File = None,
+    overwrite: Flag = False,
+) -> None:
+    """Score images by how far their patches are from those of the normal images in a folder.
+
+    Args:
+        images: Image files, and folders of them.
+        to: Folder for heat maps, a PNG file for each image.
+        save: File to write the detector to, which ends in .keras.
+        overwrite: Replace what is there.
+    """
+    import keras_vit
+    from keras_vit.images import in_folder
+
+    files, normal = _files(images), in_folder(good)
+    say(f"Remembering {len(normal)} images")
+    detector = keras_vit.AnomalyDetector(_needed(model)).fit(normal)
+    if save:
+        detector.save(save, overwrite)
+    found = detector.score(files)
+    for file, score in zip(files, found.images):
+        print(f"{_shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
+    print(f"threshold: {detector.threshold:.4f}", file=sys.stderr)
+    if to:
+        _draw_maps(detector, files, found.maps, to)
+
+
+def _draw_maps(detector, files, maps, folder):
+    """Writes each image's heat map, all on one scale from 0 to the largest distance."""
+    import keras_vit
+    from keras_vit.files import replacing
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, (file, heat) in enumerate(zip(files, maps)):
+        pixels = keras_vit.preprocess(detector.model, file)
+        figure = keras_vit.plots.plot_maps(pixels, heat[None], limits=(0, maps.max()))
+        with replacing(folder / f"{i:04}_{file.stem}.png") as temporary:
+            figure.savefig(temporary, format="png")
+
+
+def _needed(model):
+    if not model:
+        raise ValueError("--model is missing: published weights, such as S/14-dinov2, or a run directory.")
+    return model
+
+
+def _files(images):
+    from keras_vit.predictions import image_files
+
+    return image_files(images)
+
+
+def _shown(path):
+    from keras_vit.images import shown
+
+    return shown(path)

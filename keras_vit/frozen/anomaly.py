@@ -1,0 +1,180 @@
+"""Finds what is abnormal in images, from normal ones alone."""
+
+import os
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.export.prepare import destination
+from keras_vit.frozen.embedder import Embedder
+from keras_vit.frozen.memory import PatchMemory, coreset, unit
+
+LARGEST = 10_000  # patches in the memory, unless the caller asks for more
+TOP = 0.01  # share of an image's patches whose distances are averaged
+FOLDS = 5
+
+
+class Scores(NamedTuple):
+    """The result of `AnomalyDetector.score`."""
+
+    images: np.ndarray  # float32, (images,), 0 to 2: higher is more abnormal
+    maps: np.ndarray  # float32, (images, rows, columns), distance of each patch from the nearest normal one
+
+
+class AnomalyDetector:
+    """Remembers the patch tokens of normal images, and scores others by their distance from these.
+
+    Damm et al. 2025 (AnomalyDINO, arXiv:2405.14529): cosine distances of the last tokens of a frozen model, an image's
+    score is the mean of its largest hundredth. Of many patches a coreset is remembered, as in PatchCore (Roth et al.
+    2022, arXiv:2106.08265).
+
+    Args:
+        model: A model, or what `from_pretrained` takes. The better its features, the better the detector: DINOv2's are
+            known to be good.
+        batch_size: Number of images that are computed at once.
+
+    Attributes:
+        model: After `fit`, a `keras.Model` from pixels to `Scores.maps`: it can be exported like any other.
+        threshold: After `fit`, the score above which an image counts as abnormal.
+
+    Example:
+
+    >>> detector = AnomalyDetector("S/14-dinov2").fit(good_files)
+    >>> detector.score(files).images > detector.threshold
+    """
+
+    def __init__(self, model: keras.Model | str, *, batch_size: int = 32):
+        self._embedder = Embedder(model, tokens=True, batch_size=batch_size)
+        self.model = None
+
+    @property
+    def threshold(self):
+        return self._memory().threshold
+
+    def fit(self, images: Any, *, patches: int | None = None, false_alarms: float = 0.01, seed: int = 0):
+        """Remembers normal images.
+
+        The threshold comes from these too: each image is scored by the patches of others, a fifth of the images at a
+        time.
+
+        Args:
+            images: Normal images, two or more: files or other images that `preprocess` takes. Their tokens must fit
+                into memory.
+            patches: Number of patches to remember; `None` for all, at most 10,000.
+            false_alarms: Share of normal images above the threshold, above 0 and below 1.
+            seed: Random seed of the coreset and of the fifths.
+
+        Returns:
+            The detector.
+
+        Raises:
+            ValueError: As `preprocess`; for fewer than two images, fewer patches than asked for, or features that are
+                not finite.
+        """
+        checks.rate(false_alarms=false_alarms)
+        checks.above_zero(false_alarms=false_alarms)
+        if patches is not None:
+            checks.positive(patches=patches)
+        tokens = self._embedder(images)
+        if len(tokens) < 2:
+            raise ValueError("Two normal images or more are needed. Received: 1")
+        available = int(np.prod(tokens.shape[:3]))
+        if patches is not None and patches > available:
+            raise ValueError(
+                f"`patches` must be at most the {available} of {len(tokens)} images. Received: patches={patches}"
+            )
+        count = min(patches or LARGEST, available)
+        scores = _of_others(tokens, count, np.random.default_rng(seed))
+        threshold = float(np.quantile(scores, 1 - false_alarms))
+        vectors = unit(tokens)
+        memory = PatchMemory(count, threshold, name="memory", dtype="float32")
+        outputs = memory(self._embedder.network.outputs[0])
+        memory.memory.assign(vectors[coreset(vectors, count, seed)])
+        self.model = keras.Model(self._embedder.network.inputs, outputs, name="anomaly")
+        return self
+
+    def score(self, images: Any) -> Scores:
+        """Scores images.
+
+        Args:
+            images: Image files or other images that `preprocess` takes.
+
+        Returns:
+            A `Scores` named tuple: `images`, `(images,)`, and `maps`, `(images, rows, columns)`.
+
+        Raises:
+            ValueError: As `preprocess`, and before `fit`.
+        """
+        memory = self._memory()
+        maps = keras.ops.convert_to_numpy(_apply(memory, self._embedder(images)))
+        return Scores(image_scores(maps), maps)
+
+    def save(self, path: str | os.PathLike, overwrite: bool = False):
+        """Writes the detector with its model into a `.keras` file; `AnomalyDetector.load` reads it.
+
+        Raises:
+            ValueError: Before `fit`, or for another ending.
+            FileExistsError: If the file exists.
+        """
+        self._memory()
+        path = checks.path("path", path)
+        if path.suffix != ".keras":
+            raise ValueError(f"`path` must end in .keras. Received: {str(path)!r}")
+        with destination(path, overwrite) as temporary:
+            self.model.save(temporary)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, *, batch_size: int = 32):
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If it is damaged or no detector.
+        """
+        path = checks.path("path", path)
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        try:
+            model = keras.saving.load_model(path, compile=False)
+            memory = model.layers[-1]
+        except Exception as error:  # Keras raises many kinds for damaged files
+            raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
+        if not isinstance(memory, PatchMemory):
+            raise ValueError(f"{str(path)!r} must be an AnomalyDetector's file. Received: a model {model.name!r}")
+        detector = cls(keras.Model(model.inputs, memory.input), batch_size=batch_size)
+        detector.model = model
+        return detector
+
+    def _memory(self):
+        if self.model is None:
+            raise ValueError("The detector has seen no normal images: call fit first.")
+        return self.model.layers[-1]
+
+
+def image_scores(maps):
+    """Returns the mean of the largest hundredth of each map's distances, one at least: `(images,)`."""
+    flat = np.sort(maps.reshape(len(maps), -1), axis=1)
+    return flat[:, -max(round(TOP * flat.shape[1]), 1) :].mean(1)
+
+
+def _of_others(tokens, count, rng):
+    """Returns the score of each image by the patches of images in other fifths, at most `count` of them."""
+    folds = np.arange(len(tokens)) % min(FOLDS, len(tokens))
+    rng.shuffle(folds)
+    scores = np.zeros(len(tokens), "float32")
+    for fold in range(folds.max() + 1):
+        others = unit(tokens[folds != fold])
+        others = others[rng.permutation(len(others))[:count]]
+        memory = PatchMemory(len(others), dtype="float32")
+        memory.build(tokens.shape)
+        memory.memory.assign(others)
+        scores[folds == fold] = image_scores(keras.ops.convert_to_numpy(_apply(memory, tokens[folds == fold])))
+    return scores
+
+
+def _apply(memory, tokens, images=16):
+    """Returns a memory's distances, a few images at a time."""
+    parts = [memory(tokens[first : first + images]) for first in range(0, len(tokens), images)]
+    return keras.ops.concatenate(parts)

@@ -1,0 +1,143 @@
+"""A model as a function from images to vectors, and how to tell two of them apart."""
+
+import hashlib
+import itertools
+import json
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.backbone import backbone
+from keras_vit.explain import features
+from keras_vit.explain.embedding import vectors_of
+from keras_vit.preprocessing import evaluation_rule, listed, preprocess
+from keras_vit.pretrained import from_pretrained
+
+AHEAD = 2  # batches that are read while the model runs
+
+
+class Batch(NamedTuple):
+    """What was found in a batch of images."""
+
+    images: list  # as they were given
+    read: list  # positions of those that could be read
+    vectors: np.ndarray  # of these
+    faults: dict  # why others could not be read, by position
+
+
+class Embedder:
+    """A frozen model that turns images into vectors.
+
+    Args:
+        model: A Keras model, whose head is left out; or what `from_pretrained` takes: the name of published or shipped
+            weights, a run directory, a file. A model without pooling gets average pooling if it is named.
+        tokens: Whether an image becomes a vector for each patch, `(rows, columns, width)`, instead of one, `(width,)`.
+            They are the last block's, after the final norm if it comes before the pooling.
+        batch_size: Number of images that are computed at once.
+    """
+
+    def __init__(self, model, tokens=False, batch_size=32):
+        checks.positive(batch_size=batch_size)
+        checks.switch(tokens=tokens)
+        self.model = _built(model)
+        self.name = "" if model is self.model else str(model)
+        self.batch_size, self.tokens = batch_size, tokens
+        if tokens:
+            norm = [layer for layer in backbone(self.model).layers if layer.name == "norm"]
+            built = features(self.model, [-1], norm=bool(norm) and len(norm[0].output.shape) == 3)
+            inputs, vectors = built.inputs, built.outputs[0]
+        else:
+            vectors = vectors_of(self.model)
+            if len(vectors.shape) != 2:
+                raise ValueError(
+                    f"{self.model.name!r} must compute one vector for each image. Received: outputs "
+                    f"{tuple(vectors.shape)}; pass tokens=True, or build it with pooling='gap'"
+                )
+            inputs = self.model.inputs
+        self.network, self.shape = keras.Model(inputs, vectors), tuple(vectors.shape[1:])
+
+    def fingerprint(self):
+        """Returns a text that differs for other weights, image sizes, preprocessing or kinds of vectors."""
+        about = {
+            "images": list(self.model.input_shape[1:]),
+            "vectors": list(self.shape),
+            "rule": {name: str(value) for name, value in sorted(evaluation_rule(self.model).items())},
+        }
+        digest = hashlib.blake2b(json.dumps(about).encode(), digest_size=16)
+        for weight in self.network.weights:
+            digest.update(np.ascontiguousarray(keras.ops.convert_to_numpy(weight)).data)
+        return digest.hexdigest()
+
+    def read(self, image):
+        """Returns an image's pixels, `(1, height, width, channels)`, as `preprocess` makes them; raises like it."""
+        return preprocess(self.model, image)
+
+    def __call__(self, images):
+        """Returns the vectors of images of any sizes, `(images, ...)`, float32; see `preprocess` for what they may be.
+
+        Raises:
+            ValueError: As `preprocess`, and for an image whose features are not finite.
+        """
+        vectors = [batch.vectors for batch in self.batches(images, strict=True)]
+        if not vectors:
+            raise ValueError("`images` must contain an image. Received: an empty list")
+        return np.concatenate(vectors)
+
+    def batches(self, images, strict=False):
+        """Reads images ahead, computes their vectors batch by batch, and goes past those that cannot be read.
+
+        Args:
+            images: Image files, or what `preprocess` takes.
+            strict: Whether to raise for an image that cannot be read.
+
+        Yields:
+            A `Batch`.
+
+        Raises:
+            ValueError: For an image whose features are not finite.
+        """
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            waiting, source = deque(), iter(listed(images))
+            while True:
+                while len(waiting) < AHEAD and (batch := list(itertools.islice(source, self.batch_size))):
+                    waiting.append((batch, [pool.submit(self.read, image) for image in batch]))
+                if not waiting:
+                    return
+                yield self._batch(*waiting.popleft(), strict)
+
+    def _batch(self, images, reads, strict):
+        pixels, faults = {}, {}
+        for i, read in enumerate(reads):
+            try:
+                pixels[i] = read.result()
+            except (ValueError, OSError) as error:
+                if strict:
+                    raise
+                faults[i] = str(error)
+        if not pixels:
+            return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
+        full = np.concatenate([*pixels.values()])
+        padded = np.pad(full, [(0, self.batch_size - len(full)), (0, 0), (0, 0), (0, 0)])  # one size: compiled once
+        vectors = np.asarray(self.network.predict_on_batch(padded), "float32")[: len(full)]
+        wrong = [i for i, finite in zip(pixels, np.isfinite(vectors).reshape(len(full), -1).all(1)) if not finite]
+        if wrong:
+            image = images[wrong[0]]
+            named = str(image) if isinstance(image, (str, os.PathLike)) else f"image {wrong[0]}"
+            raise ValueError(
+                f"{self.model.name!r} must return finite features. Received: NaN or infinity for {named!r}"
+            )
+        return Batch(images, [*pixels], vectors, faults)
+
+
+def _built(model):
+    """Returns a Keras model, or the model of a name, without its head."""
+    if isinstance(model, keras.Model):
+        return model
+    checks.path("model", model)
+    built = from_pretrained(model, num_classes=0)
+    return built if len(built.output_shape) == 2 else from_pretrained(model, num_classes=0, pooling="gap")

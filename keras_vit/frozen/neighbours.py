@@ -1,0 +1,117 @@
+"""Nearest neighbours of images among those of an index: search, and classes by vote."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.explain import embedding
+from keras_vit.frozen.embedder import Embedder
+from keras_vit.frozen.index import flat, opened
+from keras_vit.tasks.neighbours import votes
+
+
+def nearest(
+    index: Any, images: Any, k: int = 5, *, model: keras.Model | str | None = None
+) -> list[list[tuple[str, float]]]:
+    """Finds the images of an index that are most similar to each of the given ones.
+
+    Args:
+        index: An `Index`, or the path of its file.
+        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)`.
+        k: Number of answers for each image.
+        model: The model of the index; the one that its file names if `None`. Not needed for vectors.
+
+    Returns:
+        For each image a list of `(path, cosine similarity)`, most similar first.
+
+    Raises:
+        ValueError: For an index of patch tokens or of another model; for vectors of another width or that are not
+            finite; if `k` is larger than the index; or as `preprocess`.
+        FileNotFoundError: If a file does not exist.
+    """
+    checks.positive(k=k)
+    index = flat(opened(index))
+    if k > len(index.paths):
+        raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
+    found, similarities = embedding.nearest(index.vectors, queries(index, images, model), k)
+    return [[(str(index.file(i)), float(s)) for i, s in zip(row, near)] for row, near in zip(found, similarities)]
+
+
+def knn(
+    index: Any,
+    images: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    k: int = 20,
+    model: keras.Model | str | None = None,
+) -> list[dict[str, float]]:
+    """Classifies images by the nearest ones of an index, which vote as in `knn_accuracy`.
+
+    Args:
+        index: As in `nearest`.
+        images: As in `nearest`.
+        labels: Class of each image of the index; `None` for the names of the folders that they are in.
+        k: Number of neighbours that vote; all if there are fewer.
+        model: As in `nearest`.
+
+    Returns:
+        For each image a dictionary of classes and their shares of the votes, most first.
+
+    Raises:
+        ValueError: As `nearest`, and for fewer than two classes, or another number of labels than images.
+    """
+    checks.positive(k=k)
+    index = flat(opened(index))
+    names, classes = classes_of(index, labels)
+    found, similarities = embedding.nearest(index.vectors, queries(index, images, model), min(k, len(index.paths)))
+    shares = votes(similarities, classes[found], len(names))
+    shares /= shares.sum(1, keepdims=True)
+    return [{names[i]: float(row[i]) for i in np.argsort(-row, kind="stable")} for row in shares]
+
+
+def queries(index, images, model=None):
+    """Returns the vectors of images, `(images, width)`; arguments and errors as in `nearest`."""
+    if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
+        if images.shape[1] != index.vectors.shape[1] or not np.isfinite(images).all():
+            raise ValueError(
+                f"Vectors must be finite and have the index's width, {index.vectors.shape[1]}. "
+                f"Received: shape {images.shape}"
+            )
+        return images
+    return embedder_of(index, model)(images)
+
+
+def embedder_of(index, model=None):
+    """Returns the `Embedder` of an index; of the model that it names if `model` is `None`.
+
+    Raises:
+        ValueError: If it is another model, or the index names none.
+    """
+    model = model if model is not None else index.about["model"]
+    if isinstance(model, str) and not model:
+        raise ValueError("The index was made with a model that has no name: pass it. Received: model=None")
+    embedder = Embedder(model, tokens=index.vectors.ndim == 4)
+    if embedder.fingerprint() != index.about["fingerprint"]:
+        raise ValueError(
+            "`model` must be the index's: the same weights, image size and preprocessing. "
+            f"Received: {embedder.name or embedder.model.name!r} and an index of {index.about['model'] or 'another'}"
+        )
+    return embedder
+
+
+def classes_of(index, labels=None):
+    """Returns the names of the classes, sorted, and the class index of each image; errors as in `knn`."""
+    if labels is None:
+        labels = [pathlib.Path(index.file(i)).parent.name for i in range(len(index.paths))]
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    if not isinstance(labels, (list, tuple)) or len(labels) != len(index.paths):
+        count = len(labels) if isinstance(labels, (list, tuple)) else repr(labels)
+        raise ValueError(f"`labels` must be a list, one for each of the {len(index.paths)} images. Received: {count}")
+    names, classes = np.unique([str(label) for label in labels], return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(f"At least two classes are needed, one folder each. Received: {str(names[0])!r} only")
+    return names.tolist(), classes

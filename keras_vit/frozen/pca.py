@@ -1,0 +1,56 @@
+"""Patch tokens as colours: their first three principal components."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.frozen.embedder import Embedder
+
+FEWEST = 4  # patches of a foreground, for three components
+EDGES = (1, 99)  # percentiles that become 0 and 1
+
+
+def pca_image(model: keras.Model | str, images: Any, *, foreground: bool = True) -> np.ndarray:
+    """Paints each patch by the first three principal components of its token, over all images together.
+
+    Patches with the same colour have similar features, also in different images. Oquab et al. 2023 (DINOv2,
+    arXiv:2304.07193), section 7.5: the first component of all patches divides foreground from background, those of the
+    foreground are the colours.
+
+    Args:
+        model: A model, or what `from_pretrained` takes.
+        images: Image files or other images that `preprocess` takes.
+        foreground: Whether to leave the background black. The foreground is the side of the first component that fewer
+            patches at the borders are on.
+
+    Returns:
+        float32 array, `(images, rows, columns, 3)`, red, green and blue from 0 to 1. `plots.plot_pca` draws it.
+
+    Raises:
+        ValueError: As `preprocess`; for features that are not finite, fewer than four patches, or all alike.
+    """
+    from sklearn.decomposition import PCA
+
+    checks.switch(foreground=foreground)
+    tokens = Embedder(model, tokens=True)(images)  # (images, rows, columns, width)
+    flat = tokens.reshape(-1, tokens.shape[-1])
+    if len(flat) < FEWEST or tokens.shape[-1] < 3 or np.ptp(flat, axis=0).max() < 1e-12:
+        raise ValueError(
+            f"Three components need {FEWEST} patches with different features, of three channels or more. "
+            f"Received: features of shape {tokens.shape}"
+        )
+    inside = np.ones(tokens.shape[:3], bool)
+    if foreground:
+        first = PCA(1, random_state=0).fit_transform(flat).reshape(inside.shape)
+        border = np.ones(inside.shape[1:], bool)
+        border[1:-1, 1:-1] = False
+        inside = first > 0 if np.mean(first[:, border] > 0) <= 0.5 else first < 0
+        if inside.sum() < FEWEST:
+            inside[:] = True
+    found = PCA(3, random_state=0).fit_transform(tokens[inside])
+    low, high = np.percentile(found, EDGES, axis=0)
+    colours = np.zeros((*inside.shape, 3), "float32")
+    colours[inside] = np.clip((found - low) / np.maximum(high - low, 1e-12), 0, 1)
+    return colours

@@ -1,0 +1,104 @@
+"""A linear classifier on the vectors of an index: the linear probe."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit import checks
+from keras_vit.explain.embedding import vectors_of
+from keras_vit.frozen.index import flat, opened
+from keras_vit.frozen.neighbours import classes_of, embedder_of
+from keras_vit.keras_private import sublayers
+from keras_vit.layers import Rescale
+
+STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularisation, scikit-learn's C
+STEPS = 1000  # of L-BFGS, at most
+
+
+class Probe(NamedTuple):
+    """The result of `probe`."""
+
+    model: keras.Model  # the index's model with a head: pixels in, logits out
+    classes: list[str]  # in the order of the logits
+    accuracy: float  # top-1 on the part that chose the regularisation, 0 to 1
+    strength: float  # scikit-learn's C: the inverse of the regularisation
+
+
+def probe(
+    index: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    model: keras.Model | str | None = None,
+    validation: float = 0.2,
+    seed: int = 0,
+) -> Probe:
+    """Trains a linear classifier on the vectors of an index, and puts it on the model as its head.
+
+    Multinomial logistic regression on standardised vectors. A part of the images, drawn class by class, chooses the L2
+    regularisation from nine strengths; then all images are used. No weight of the model changes: each image was
+    computed once.
+
+    Args:
+        index: As in `nearest`.
+        labels: As in `knn`.
+        model: As in `nearest`.
+        validation: Share of the images that chooses the regularisation, above 0 and below 1.
+        seed: Random seed of that part.
+
+    Returns:
+        A `Probe`. Its `model` is saved, evaluated and exported like any `vit`; it shares no weights with the index's.
+
+    Raises:
+        ValueError: As `knn`, and for a class with fewer than two images.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    checks.rate(validation=validation)
+    checks.above_zero(validation=validation)
+    index = flat(opened(index))
+    names, classes = classes_of(index, labels)
+    counts = np.bincount(classes)
+    if counts.min() < 2:
+        raise ValueError(f"Each class needs two images. Received: one of {names[counts.argmin()]!r}")
+    embedder = embedder_of(index, model)
+    scaler = StandardScaler().fit(index.vectors)
+    vectors = scaler.transform(index.vectors)
+    size = int(np.clip(round(validation * len(classes)), len(names), len(classes) - len(names)))
+    train, held = train_test_split(np.arange(len(classes)), test_size=size, stratify=classes, random_state=seed)
+    fitted = lambda strength, rows: LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])  # noqa: E731
+    scores = [fitted(strength, train).score(vectors[held], classes[held]) for strength in STRENGTHS]
+    best = int(np.argmax(scores))  # of equal ones the most regularised
+    final = fitted(STRENGTHS[best], slice(None))
+    kernel, bias = _logits(final)
+    kernel = kernel / scaler.scale_[:, None]
+    return Probe(
+        _with_head(embedder.model, kernel, bias - scaler.mean_ @ kernel, names),
+        names,
+        float(scores[best]),
+        STRENGTHS[best],
+    )
+
+
+def _logits(classifier):
+    """Returns the kernel, `(width, classes)`, and bias of a classifier; of two classes the first has the logit 0."""
+    kernel, bias = classifier.coef_.T, classifier.intercept_
+    if len(bias) == 1:
+        kernel, bias = np.hstack([0 * kernel, kernel]), np.append(0, bias)
+    return kernel, bias
+
+
+def _with_head(model, kernel, bias, names):
+    """Returns a copy of a model with this head in place of its own, and with these class names."""
+    head = keras.layers.Dense(len(names), name="head", dtype="float32")
+    shared = keras.Model(model.inputs, head(vectors_of(model)), name=model.name)
+    copy = keras.models.clone_model(shared)
+    copy.set_weights(shared.get_weights())
+    copy.get_layer("head").set_weights([kernel, bias])
+    for layer in sublayers(copy):
+        if isinstance(layer, Rescale):
+            layer.metadata = {**(layer.metadata or {}), "labels": names}
+    return copy

@@ -1,0 +1,83 @@
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from tests.commands.helpers import run as command
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Two class folders of four images."""
+    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for name, level in {"dark": 40, "light": 200}.items():
+        (folder / name).mkdir()
+        for i in range(4):
+            pixels = np.clip(rng.normal(level, 20, (28, 28, 3)), 0, 255)
+            keras.utils.save_img(folder / name / f"{i}.png", pixels, scale=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(pictures, tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "all.npz"
+    command("embed", str(pictures), "--model", "mnist", "--to", str(path))
+    return path
+
+
+def test_embed_writes_an_index_and_its_shares(pictures, index, tmp_path, capsys):
+    files = [tmp_path / f"{i}.npz" for i in range(2)]
+    for i, file in enumerate(files):
+        command("embed", str(pictures), "--model", "mnist", "--to", str(file), "--share", f"{i}/2")
+    assert capsys.readouterr().out.splitlines() == [f"{file}: 4 x 96" for file in files]
+    assert sorted(keras_vit.load_index(*files).paths) == sorted(keras_vit.load_index(index).paths)
+
+
+def test_nearest_and_knn_name_their_model_themselves(pictures, index, capsys):
+    command("nearest", str(index), str(pictures / "dark" / "0.png"), "--k", "2")
+    first, second, _ = capsys.readouterr().out.splitlines()
+    assert first == f"{pictures / 'dark' / '0.png'}:" and second == f"  1.000  {pictures / 'dark' / '0.png'}"
+    command("knn", str(index), str(pictures / "light"), "--k", "3", "--top", "1")
+    assert [line.split(": ")[1][:5] for line in capsys.readouterr().out.splitlines()] == ["light"] * 4
+
+
+def test_probe_writes_a_classifier(pictures, index, tmp_path, capsys):
+    command("probe", str(index), "--to", str(tmp_path / "probe.keras"))
+    assert "2 classes, top-1 100.00%" in capsys.readouterr().out
+    command("predict", str(tmp_path / "probe.keras"), str(pictures / "dark"), "--top", "1")
+    assert [line.split(": ")[1][:4] for line in capsys.readouterr().out.splitlines()] == ["dark"] * 4
+
+
+def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
+    command("pca", str(pictures), "--model", "mnist", "--to", str(tmp_path / "new" / "pca.png"))
+    assert keras.utils.load_img(tmp_path / "new" / "pca.png").width > 100
+    maps, saved = tmp_path / "maps", tmp_path / "detector.keras"
+    images = [str(pictures / "dark" / "0.png"), str(pictures / "light")]
+    command("anomaly", str(pictures / "dark"), *images, "--model", "mnist", "--to", str(maps), "--save", str(saved))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  abnormal") for line in lines[1:]] == [False] + [True] * 4
+    assert len([*maps.iterdir()]) == 5 and keras_vit.AnomalyDetector.load(saved).threshold > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["embed", "FOLDER"], "--model is missing"),
+        (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "1"], "`share` must be (i, n)"),
+        (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "a/b"], "`share` must be (i, n)"),
+        (["nearest", "INDEX"], "At least one image file is needed"),
+        (["nearest", "INDEX", "FOLDER", "--k", "9"], "at most the 8 images"),
+        (["knn", "INDEX", "FOLDER", "--model", "nuclei"], "`model` must be the index's"),
+        (["probe", "INDEX", "--to", "x.npz"], "--to must end in .keras"),
+        (["pca", "FOLDER"], "--model is missing"),
+        (["anomaly", "nowhere", "FOLDER", "--model", "mnist"], "There is no image in the folder 'nowhere'"),
+    ],
+)
+def test_bad_words_are_one_sentence(words, said, pictures, index, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command(*[{"FOLDER": str(pictures), "INDEX": str(index)}.get(word, word) for word in words], status=2)
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and said in err and err.count("\n") == 1
+    assert not [*tmp_path.iterdir()]

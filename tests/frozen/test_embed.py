@@ -1,0 +1,164 @@
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import filelock
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit.frozen import embed
+
+pytestmark = pytest.mark.backend
+
+
+def test_vectors_are_the_model_s_own(folder, model, index):
+    assert len(index.paths) == 11 and index.vectors.dtype == "float32"
+    for i in (0, 10):
+        pixels = keras_vit.preprocess(model, index.file(i))
+        np.testing.assert_allclose(index.vectors[i], np.asarray(model(pixels))[0], atol=1e-5)
+    assert sorted(index.paths)[:2] == [os.path.join("dark", "0.png"), os.path.join("dark", "1.png")]
+    assert os.path.join("dark", "deep", "5.png") in index.paths
+    assert index.left_out.shape == (1, 2) and index.left_out[0, 0] == os.path.join("light", "0.png")
+    assert "is not a PNG" in index.left_out[0, 1]
+
+
+def test_the_file_opens_in_numpy_without_the_package(folder, model, tmp_path, capsys):
+    out = keras_vit.embed_folder(folder, model, tmp_path / "new" / "all.npz", batch_size=4)
+    assert "Left out 1 of 12 images" in capsys.readouterr().out
+    arrays = np.load(out)
+    assert arrays["vectors"].shape == (11, model.output_shape[1]) and arrays["paths"].shape == (11,)
+    assert json.loads(str(arrays["about"]))["folder"] == str(folder)
+    assert [*out.parent.iterdir()] == [out]
+
+
+def test_a_head_is_left_out_and_a_name_is_kept(folder, tmp_path):
+    model = keras_vit.from_pretrained("mnist")
+    named = keras_vit.load_index(keras_vit.embed_folder(folder, "mnist", tmp_path / "named.npz"))
+    given = keras_vit.load_index(keras_vit.embed_folder(folder, model, tmp_path / "given.npz"))
+    np.testing.assert_allclose(named.vectors, given.vectors, atol=1e-5)
+    assert named.about["model"] == "mnist" and given.about["model"] == ""
+    assert named.about["fingerprint"] == given.about["fingerprint"]
+
+
+def test_patch_tokens(folder, model, tmp_path):
+    tokens = keras_vit.load_index(keras_vit.embed_folder(folder, model, tmp_path / "tokens.npz", tokens=True))
+    assert tokens.vectors.shape[:3] == (11, 3, 2)
+    pooled = keras_vit.embed_folder(folder, model, tmp_path / "pooled.npz")
+    np.testing.assert_allclose(tokens.vectors.mean((1, 2)), keras_vit.load_index(pooled).vectors, atol=1e-5)
+
+
+def test_shares_join_to_the_whole(folder, model, index, tmp_path):
+    files = [keras_vit.embed_folder(folder, model, tmp_path / f"{i}.npz", share=(i, 3)) for i in range(3)]
+    joined = keras_vit.load_index(*files)
+    order = np.argsort(joined.paths)
+    np.testing.assert_array_equal(joined.paths[order], np.sort(index.paths))
+    np.testing.assert_allclose(joined.vectors[order], index.vectors[np.argsort(index.paths)], atol=1e-5)
+
+
+def test_it_goes_on_after_a_failure_and_equals_an_undisturbed_one(folder, model, index, tmp_path, monkeypatch):
+    monkeypatch.setattr(embed, "PART_IMAGES", 4)
+    out, real, written = tmp_path / "all.npz", embed._write_part, []
+
+    def failing(path, *given):
+        if len(written) == 2:
+            raise OSError("the disk is full")
+        real(path, *given)
+        written.append(path.name)
+
+    monkeypatch.setattr(embed, "_write_part", failing)
+    with pytest.raises(OSError, match="the disk is full"):
+        keras_vit.embed_folder(folder, model, out)
+    assert not out.exists() and len(written) == 2
+    written.clear()
+    found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
+    assert len(written) == 1
+    for got, wanted in zip(found, index):
+        assert np.array_equal(got, wanted) or np.allclose(got, wanted, atol=1e-5)
+
+
+def test_other_unfinished_parts_are_not_mixed_in(folder, model, tmp_path, monkeypatch):
+    out = tmp_path / "all.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(embed, "join", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            keras_vit.embed_folder(folder, model, out)
+    keras.utils.set_random_seed(1)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    with pytest.raises(ValueError, match="has unfinished parts that differ in fingerprint. Pass overwrite=True"):
+        keras_vit.embed_folder(folder, other, out)
+    with pytest.raises(ValueError, match="has unfinished parts that differ in images, share"):
+        keras_vit.embed_folder(folder, model, out, share=(0, 2))
+    assert keras_vit.embed_folder(folder, other, out, overwrite=True) == out
+
+
+def test_bad_input_is_one_sentence_before_any_work(folder, model, tmp_path):
+    out = tmp_path / "all.npz"
+    with pytest.raises(FileNotFoundError, match="There is no folder '.*nowhere'"):
+        keras_vit.embed_folder(tmp_path / "nowhere", model, out)
+    with pytest.raises(ValueError, match="There is no image in the folder"):
+        keras_vit.embed_folder(tmp_path, model, out)
+    with pytest.raises(ValueError, match="`out` must end in .npz. Received: '.*all.csv'"):
+        keras_vit.embed_folder(folder, model, tmp_path / "all.csv")
+    for share in ((1, 1), (0, 0), (-1, 2), 3, (0.0, 2)):
+        with pytest.raises(ValueError, match=r"`share` must be \(i, n\) with 0 <= i < n"):
+            keras_vit.embed_folder(folder, model, out, share=share)
+    with pytest.raises(ValueError, match="`batch_size` must be a positive integer. Received: batch_size=0"):
+        keras_vit.embed_folder(folder, model, out, batch_size=0)
+    with pytest.raises(ValueError, match="'no-such-model'"):
+        keras_vit.embed_folder(folder, "no-such-model", out)
+    out.write_bytes(b"mine")
+    with pytest.raises(FileExistsError, match="all.npz' exists. Pass overwrite=True"):
+        keras_vit.embed_folder(folder, model, out)
+    assert [*tmp_path.iterdir()] == [out] and out.read_bytes() == b"mine"
+
+
+def test_an_image_that_nothing_can_be_read_of(model, tmp_path):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match="No image could be read. The first of 1: '.*a.png' is not a PNG"):
+        keras_vit.embed_folder(tmp_path / "bad", model, tmp_path / "all.npz")
+
+
+def test_features_that_are_not_finite_name_the_image(folder, tmp_path):
+    model = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, weights=None)
+    model.get_layer("norm").gamma.assign(np.nan * np.ones(model.output_shape[1]))
+    with pytest.raises(ValueError, match="must return finite features. Received: NaN or infinity for '.*0.png'"):
+        keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
+
+
+def test_two_processes_do_not_write_one_file(folder, model, tmp_path):
+    partial = tmp_path / "all.npz.partial"
+    partial.mkdir()
+    said = "Another process is writing '.*all.npz'. Wait for it"
+    with filelock.FileLock(partial / embed.LOCK), pytest.raises(ValueError, match=said):
+        keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
+
+
+SCRIPT = """
+import sys, keras_vit
+from keras_vit.frozen import embed
+embed.PART_IMAGES = 4
+keras_vit.embed_folder(sys.argv[1], "mnist", sys.argv[2], batch_size=2)
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("KERAS_VIT_SLOW"), reason="KERAS_VIT_SLOW=1 kills a process")
+def test_a_killed_process_goes_on(folder, tmp_path):
+    out = tmp_path / "killed.npz"
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(out)]
+    process, partial = subprocess.Popen(command), pathlib.Path(f"{out}.partial")
+    while process.poll() is None and not [*partial.glob("*.npz")]:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    subprocess.run(command, check=True)
+    whole = keras_vit.load_index(keras_vit.embed_folder(folder, "mnist", tmp_path / "whole.npz"))
+    found = keras_vit.load_index(out)
+    np.testing.assert_array_equal(found.paths, whole.paths)
+    np.testing.assert_allclose(found.vectors, whole.vectors, atol=1e-5)

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit.frozen.embedder import Embedder
+
+pytestmark = pytest.mark.backend
+IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
+
+
+def test_batches_do_not_change_vectors(model):
+    wanted = np.asarray(model(IMAGES))
+    for batch_size in (1, 2, 8):
+        np.testing.assert_allclose(Embedder(model, batch_size=batch_size)(IMAGES), wanted, atol=1e-5)
+
+
+def test_a_model_without_pooling_is_pooled_if_it_is_named():
+    assert Embedder("nuclei").shape == (96,)
+    assert Embedder("nuclei", tokens=True).shape == (16, 16, 96)
+    bare = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, pooling="none", weights=None)
+    with pytest.raises(ValueError, match="must compute one vector for each image.*; pass tokens=True"):
+        Embedder(bare)
+
+
+def test_fingerprints_differ_where_vectors_do(model):
+    known = Embedder(model).fingerprint()
+    assert known == Embedder(model, batch_size=3).fingerprint()
+    larger = keras_vit.vit("mu/4", image_size=(16, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    assert known != Embedder(larger).fingerprint() != Embedder(model, tokens=True).fingerprint() != known
+    changed = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    changed.set_weights(model.get_weights())
+    assert known == Embedder(changed).fingerprint()
+    changed.weights[0].assign(changed.weights[0] + 1e-3)
+    assert known != Embedder(changed).fingerprint()
+
+
+def test_an_image_alone_and_none(model):
+    assert Embedder(model)(IMAGES[0]).shape[0] == 1
+    with pytest.raises(ValueError, match="`images` must contain an image. Received: an empty list"):
+        Embedder(model)([])
+    with pytest.raises(FileNotFoundError, match="There is no file 'nowhere.png'"):
+        Embedder(model)(["nowhere.png"])

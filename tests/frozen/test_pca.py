@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+import keras_vit
+
+pytestmark = pytest.mark.backend
+
+
+@pytest.fixture(scope="module")
+def square():
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap", weights=None)
+    images = np.random.default_rng(0).normal(60, 3, (2, 32, 32, 3))
+    images[:, 12:24, 12:24] += (120, -30, 60)  # patches 3 to 5
+    return model, np.clip(images, 0, 255).astype("uint8")
+
+
+def test_an_object_is_the_foreground(square):
+    model, images = square
+    colours = keras_vit.pca_image(model, images)
+    assert colours.shape == (2, 8, 8, 3) and colours.dtype == "float32"
+    assert colours.min() >= 0 and colours.max() <= 1
+    inside = np.zeros((8, 8), bool)
+    inside[3:6, 3:6] = True
+    assert (colours.max(-1)[:, inside] > 0).mean() > 0.8 and not colours[:, ~inside].any()
+
+
+def test_without_foreground_all_patches_have_colours(square):
+    model, images = square
+    colours = keras_vit.pca_image(model, images, foreground=False)
+    assert (colours.max(-1) > 0).mean() > 0.9
+    alone = keras_vit.pca_image(model, images[:1], foreground=False)
+    assert not np.allclose(alone, colours[:1])  # the basis is of all images together
+
+
+def test_patches_that_are_all_alike_are_refused():
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, position=None, pooling="gap", weights=None)
+    with pytest.raises(ValueError, match="Three components need 4 patches with different features"):
+        keras_vit.pca_image(model, np.zeros((1, 32, 32, 3), "uint8"))
