@@ -17,7 +17,8 @@ from keras_vit import files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
 _SETTINGS = ["config.json", "preprocessor_config.json"]
-_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*"]  # the first kind that exists, with the index of shards
+# The first kind that exists, with the index of shards.
+_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5"]
 
 
 def fetch(source, *, sha256=None, cache_dir=None):

@@ -50,7 +50,7 @@ def load_weights(
 
     Args:
         model: A model from `keras_vit.vit`.
-        source: A file (`.npz`, `.safetensors`, `.keras`, `.pth`, `.pt`, `.bin`), a directory with one, the directory of
+        source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`), a directory with one, that of
             a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"keras"` (this package's own), or
             `"auto"` to detect it by the tensors' names.

@@ -11,9 +11,10 @@ import safetensors
 
 from keras_vit.checkpoints import pytorch
 from keras_vit.checkpoints.npz import as_float32, check_inflation, open_npz
+from keras_vit.checkpoints.tensorflow_h5 import open_h5
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
-SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras")
+SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 MAX_JSON = 2**26  # bytes of a configuration
 
@@ -49,8 +50,8 @@ def open_checkpoint(path):
     Only names and shapes are read at first. Nothing is unpickled, and sizes are checked against the file's own.
 
     Args:
-        path: A `.safetensors`, `.npz`, `.keras`, `.pth`, `.pt` or `.bin` file; a directory with one, or with shards and
-            `model.safetensors.index.json`; or the directory of a run.
+        path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt` or `.bin` file; a directory with one, or with
+            shards and `model.safetensors.index.json`; or the directory of a run.
 
     Yields:
         A `Checkpoint`.
@@ -112,7 +113,7 @@ def _files(path):
         return [path / name for name in names]
     for suffix in SUFFIXES:
         files = sorted(file for file in path.iterdir() if file.suffix == suffix and file.is_file())
-        files = [file for file in files if file.stem in ("model", "pytorch_model")] or files
+        files = [file for file in files if file.stem in ("model", "pytorch_model", "tf_model")] or files
         if len(files) == 1:
             return files
         if files:
@@ -150,7 +151,7 @@ def _open_keras(path):
     return own.open_keras(path)
 
 
-_OPENERS = {".safetensors": _open_safetensors, ".npz": open_npz, ".keras": _open_keras}
+_OPENERS = {".safetensors": _open_safetensors, ".npz": open_npz, ".keras": _open_keras, ".h5": open_h5}
 _OPENERS |= dict.fromkeys(pytorch.SUFFIXES, pytorch.open_pytorch)
 
 
