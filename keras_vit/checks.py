@@ -78,6 +78,12 @@ def switch(**values):
             raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
 
 
+def seed(value):
+    """Raises unless a random seed is an integer from 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ValueError(f"`seed` must be an integer, 0 or more. Received: seed={value!r}")
+
+
 def sequence(name, value):
     """Returns a list or tuple as a tuple; raises ValueError for anything else."""
     if not isinstance(value, (list, tuple)):

@@ -24,14 +24,22 @@ LOCK = threading.Lock()  # all threads share the filters of warnings
 
 
 def in_folder(folder):
-    """Returns the paths of all images in a folder and its subfolders, sorted; hidden files and folders are left out.
+    """Returns the paths of all images in a folder and its subfolders, sorted.
+
+    Links are followed; hidden files and folders are left out.
 
     Raises:
         ValueError: If there is none.
     """
     folder = pathlib.Path(folder)
-    images = [path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file()]
-    images = sorted(p for p in images if not any(part.startswith(".") for part in p.relative_to(folder).parts))
+    images, seen = [], set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        new = os.path.realpath(root) not in seen  # a link may lead back
+        seen.add(os.path.realpath(root))
+        folders[:] = [name for name in folders if new and not name.startswith(".")]
+        paths = [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
+        images += [path for path in paths if path.suffix.lower() in IMAGE_ENDINGS]
+    images.sort()
     if not images:
         raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
     return images

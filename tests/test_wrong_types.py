@@ -3,8 +3,8 @@
 import contextlib
 import functools
 import inspect
-import os
 import re
+import tempfile
 
 import keras
 import numpy as np
@@ -40,15 +40,16 @@ def model():
 def index():
     """Returns an index of six images in two folders."""
     vectors, paths = np.random.default_rng(0).normal(size=(6, 32)), [f"{'ab'[i % 2]}/{i}.png" for i in range(6)]
-    about = {"folder": "/photos", "model": "", "fingerprint": Embedder(model()).fingerprint()}
+    about = {"folder": "/photos", "share": [0, 1], "model": "", "fingerprint": Embedder(model()).fingerprint()}
     return Index(vectors.astype("float32"), np.array(paths), np.zeros((0, 2), "U1"), about)
 
 
+@functools.cache
 def photos():
-    """Returns a folder with an image, in the folder that the test runs in."""
-    os.makedirs("photos", exist_ok=True)
-    keras.utils.save_img("photos/a.png", PIXELS[0])
-    return "photos"
+    """Returns a folder with an image."""
+    folder = tempfile.mkdtemp()
+    keras.utils.save_img(f"{folder}/a.png", PIXELS[0])
+    return folder
 
 
 def state(model):

@@ -29,13 +29,14 @@ def write_vectors(
 
     Args:
         tokens: A vector for each patch instead of one for each image.
-        overwrite: Replace what is there, and begin anew.
+        overwrite: Replace what is there, and parts of another model or of other images.
     """
     import keras_vit
+    from keras_vit.frozen import index
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
     out = keras_vit.embed_folder(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
-    print(f"{out}: {' x '.join(map(str, keras_vit.load_index(out).vectors.shape))}")
+    print(f"{_shown(out)}: {index.count(out):,} images")
 
 
 def print_nearest(
@@ -79,7 +80,7 @@ def print_votes(
 
     files = _files(images)
     for file, shares in zip(files, keras_vit.knn(index, files, k=k, model=model)):
-        print(f"{_shown(file)}: " + ", ".join(f"{name} {share:.1%}" for name, share in [*shares.items()][:top]))
+        print(f"{_shown(file)}: " + ", ".join(f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]))
 
 
 def write_probe(
@@ -111,7 +112,7 @@ def draw_components(
     images: Images = (),
     *,
     model: Annotated[Text, about(f"{MODEL}; required.")] = None,
-    to: Annotated[File, about("PNG to write; pca.png by default.")] = pathlib.Path("pca.png"),
+    to: Annotated[File, about("PNG to write, or to replace; pca.png by default.")] = pathlib.Path("pca.png"),
     whole: Flag = False,
 ) -> None:
     """Paint the patches of images by the first three principal components of their features.
@@ -146,16 +147,24 @@ def find_anomalies(
 
     Args:
         images: Image files, and folders of them.
-        to: Folder for heat maps, a PNG file for each image.
+        to: Folder for heat maps, a PNG file for each image; earlier ones are replaced.
         save: File to write the detector to, which ends in .keras.
-        overwrite: Replace what is there.
+        overwrite: Replace that file.
     """
     import keras_vit
+    from keras_vit.export.prepare import check_free
     from keras_vit.images import in_folder
 
     files, normal = _files(images), in_folder(good)
+    if save and save.suffix != ".keras":
+        raise ValueError(f"--save must end in .keras. Received: {str(save)!r}")
+    if save:
+        check_free(save, overwrite)
+    if to and to.exists() and not to.is_dir():
+        raise ValueError(f"--to must be a folder. Received: the file {str(to)!r}")
+    detector = keras_vit.AnomalyDetector(_needed(model))
     say(f"Remembering {len(normal)} images")
-    detector = keras_vit.AnomalyDetector(_needed(model)).fit(normal)
+    detector.fit(normal)
     if save:
         detector.save(save, overwrite)
     found = detector.score(files)

@@ -44,7 +44,7 @@ def vectors_of(model):
     if not outputs_of(model):
         raise ValueError(f"The model must be a functional Keras model. Received: {model!r}")
     last = next((layer for layer in model.layers if layer.name == "head"), model.layers[-1])
-    if isinstance(last, keras.layers.Dense):
+    if isinstance(last, keras.layers.Dense) and last.name != "pre_logits":  # which is the end without a head
         return last.input
     nested = [node for node in leading_to(model.outputs) if node.operation is last and outputs_of(last)]
     if not nested or vectors_of(last) is last.outputs[0]:

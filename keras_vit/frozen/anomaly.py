@@ -10,6 +10,7 @@ from keras_vit import checks
 from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.memory import PatchMemory, coreset, unit
+from keras_vit.preprocessing import listed
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
 TOP = 0.01  # share of an image's patches whose distances are averaged
@@ -75,16 +76,17 @@ class AnomalyDetector:
         """
         checks.rate(false_alarms=false_alarms)
         checks.above_zero(false_alarms=false_alarms)
+        checks.seed(seed)
+        images = listed(images)
+        if len(images) < 2:
+            raise ValueError(f"Two normal images or more are needed. Received: {len(images)}")
+        available = len(images) * int(np.prod(self._embedder.shape[:2]))
         if patches is not None:
             checks.positive(patches=patches)
+            if patches > available:
+                said = f"`patches` must be at most the {available} of {len(images)} images"
+                raise ValueError(f"{said}. Received: patches={patches}")
         tokens = self._embedder(images)
-        if len(tokens) < 2:
-            raise ValueError("Two normal images or more are needed. Received: 1")
-        available = int(np.prod(tokens.shape[:3]))
-        if patches is not None and patches > available:
-            raise ValueError(
-                f"`patches` must be at most the {available} of {len(tokens)} images. Received: patches={patches}"
-            )
         count = min(patches or LARGEST, available)
         scores = _of_others(tokens, count, np.random.default_rng(seed))
         threshold = float(np.quantile(scores, 1 - false_alarms))
@@ -108,7 +110,11 @@ class AnomalyDetector:
             ValueError: As `preprocess`, and before `fit`.
         """
         memory = self._memory()
-        maps = keras.ops.convert_to_numpy(_apply(memory, self._embedder(images)))
+        batches = self._embedder.batches(images, strict=True)
+        parts = [keras.ops.convert_to_numpy(memory(batch.vectors)) for batch in batches]
+        if not parts:
+            raise ValueError("`images` must contain an image. Received: an empty list")
+        maps = np.concatenate(parts)
         return Scores(image_scores(maps), maps)
 
     def save(self, path: str | os.PathLike, overwrite: bool = False):
@@ -119,6 +125,7 @@ class AnomalyDetector:
             FileExistsError: If the file exists.
         """
         self._memory()
+        checks.switch(overwrite=overwrite)
         path = checks.path("path", path)
         if path.suffix != ".keras":
             raise ValueError(f"`path` must end in .keras. Received: {str(path)!r}")

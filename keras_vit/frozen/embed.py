@@ -1,5 +1,6 @@
 """Embeds a folder of images; a killed process goes on where it was."""
 
+import contextlib
 import hashlib
 import json
 import math
@@ -34,10 +35,10 @@ def embed_folder(
     """Writes the vectors of all images in a folder into one file.
 
     Finished parts are kept in the folder `OUT.partial` until the file is whole: the same call goes on after a kill.
-    Memory does not grow with the number of images. Images that cannot be read are listed in the file and at the end.
+    Only one part's vectors are in memory. Images that cannot be read are listed in the file and at the end.
 
     Args:
-        folder: Searched with all its subfolders; hidden ones are left out.
+        folder: Searched with all its subfolders, through links too; hidden ones are left out.
         model: A model, whose head is left out; or what `from_pretrained` takes, such as `"S/14-dinov2"`, a
             recipe with shipped weights, or a run directory. Images are prepared by `preprocess`.
         out: File to write, which ends in `.npz`: `load_index` reads it, and so does `numpy.load`.
@@ -45,7 +46,7 @@ def embed_folder(
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
             `out`; `load_index(*files)` joins them.
         batch_size: Number of images that are computed at once.
-        overwrite: Whether to replace a file that exists, and to begin anew.
+        overwrite: Whether to replace a file that exists, and parts of another model or of other images.
 
     Returns:
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`
@@ -59,17 +60,26 @@ def embed_folder(
             writes this file; if the unfinished parts are of another model, or of other images.
         OSError: If writing fails, for example on a full disk. Parts that were finished remain.
     """
-    folder, out = pathlib.Path(checks.path("folder", folder)).expanduser(), checks.path("out", out)
+    folder, out = checks.path("folder", folder).expanduser(), checks.path("out", out).expanduser()
     share = _share(share)
+    checks.switch(overwrite=overwrite)
     if out.suffix != ".npz":
         raise ValueError(f"`out` must end in .npz. Received: {str(out)!r}")
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
-    if out.exists() and not overwrite:
-        raise FileExistsError(f"{str(out)!r} exists. Pass overwrite=True to replace it.")
+    _check_free(out, overwrite)
     files = images.in_folder(folder)[share[0] :: share[1]]
+    if not files:
+        raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
     embedder = Embedder(model, tokens, batch_size)
-    about = {"folder": str(folder.resolve()), "model": embedder.name, "fingerprint": embedder.fingerprint()}
+    each = max(min(PART_BYTES // (4 * math.prod(embedder.shape)), PART_IMAGES), 1)
+    embedder.batch_size = min(batch_size, each)
+    about = {
+        "folder": str(folder.resolve()),
+        "share": [*share],
+        "model": embedder.name,
+        "fingerprint": embedder.fingerprint(),
+    }
     partial = out.with_name(f"{out.name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(partial / LOCK, timeout=0)
@@ -78,16 +88,24 @@ def embed_folder(
     except filelock.Timeout:
         raise ValueError(f"Another process is writing {str(out)!r}. Wait for it, or choose another file.") from None
     try:
-        _claim(partial, {**about, "images": _listing(files, folder), "share": [*share]}, overwrite)
-        parts = _write_parts(embedder, files, folder, partial)
+        _check_free(out, overwrite)  # another process may have written it meanwhile
+        _claim(partial, {**about, "images": _listing(files, folder), "part": each}, overwrite)
+        parts = _write_parts(embedder, files, folder, partial, each)
         left_out = join(parts, out, embedder.shape, about)
+        shutil.rmtree(partial)
     finally:
         lock.release()
-    shutil.rmtree(partial)
     if len(left_out):
         listed = [f"  {images.shown(fault)}" for _, fault in left_out[:10]]
         print(f"Left out {len(left_out)} of {len(files)} images, which cannot be read:", *listed, sep="\n")
     return out
+
+
+def _check_free(out, overwrite):
+    if out.is_dir():
+        raise ValueError(f"`out` must be a file. Received: the folder {str(out)!r}")
+    if out.exists() and not overwrite:
+        raise FileExistsError(f"{str(out)!r} exists. Pass overwrite=True to replace it.")
 
 
 def _share(share):
@@ -97,22 +115,22 @@ def _share(share):
     return i, n
 
 
-def _claim(partial, about, anew):
-    """Writes what is embedded into the folder of parts, or compares it with what is there."""
-    file = partial / ABOUT
-    if file.exists() and not anew:
-        try:
-            known = json.loads(file.read_text())
-        except ValueError:
-            known = {}
-        differ = [name for name in about if known.get(name) != about[name]]
-        if not differ:
-            return
+def _claim(partial, about, overwrite):
+    """Writes what is embedded into the folder of parts, or compares it with that of the parts that are there."""
+    file, parts = partial / ABOUT, [*partial.glob("*.npz")]
+    try:
+        known = json.loads(file.read_text()) if file.exists() else {}
+    except ValueError:
+        known = {}
+    differ = [name for name in about if known.get(name) != about[name]]
+    if not differ:
+        return
+    if parts and not overwrite:
         raise ValueError(
             f"{str(partial)!r} has unfinished parts that differ in {', '.join(differ)}. Pass overwrite=True to begin "
             "anew, or choose another file."
         )
-    for path in partial.glob("*.npz"):
+    for path in parts:
         path.unlink()
     with replacing(file) as temporary:
         temporary.write_text(json.dumps(about))
@@ -122,15 +140,15 @@ def _listing(files, folder):
     """Returns a text that differs for other files, or if one was changed."""
     digest = hashlib.blake2b(digest_size=16)
     for path in files:
-        status = path.stat()
         digest.update(os.fsencode(path.relative_to(folder)))
-        digest.update(f"\0{status.st_size} {status.st_mtime_ns}\0".encode())
+        with contextlib.suppress(OSError):  # a link to nowhere
+            status = path.stat()
+            digest.update(f"\0{status.st_size} {status.st_mtime_ns}\0".encode())
     return digest.hexdigest()
 
 
-def _write_parts(embedder, files, folder, partial):
-    """Writes the parts that are not there yet; returns the paths of all."""
-    each = max(min(PART_BYTES // (4 * math.prod(embedder.shape)), PART_IMAGES), 1)
+def _write_parts(embedder, files, folder, partial, each):
+    """Writes the parts that are not there yet, of `each` images; returns the paths of all."""
     pieces = {partial / f"{first:012}.npz": files[first : first + each] for first in range(0, len(files), each)}
     missing = {path: piece for path, piece in pieces.items() if not path.exists()}
 

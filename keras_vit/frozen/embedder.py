@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import pathlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -15,10 +16,12 @@ from keras_vit import checks
 from keras_vit.backbone import backbone
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
+from keras_vit.keras_private import sublayers
 from keras_vit.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.pretrained import from_pretrained
 
 AHEAD = 2  # batches that are read while the model runs
+SILENT = {"name", "metadata", "trainable", "dtype", "dropout", "attention_dropout", "rate"}  # do not change vectors
 
 
 class Batch(NamedTuple):
@@ -45,7 +48,7 @@ class Embedder:
         checks.positive(batch_size=batch_size)
         checks.switch(tokens=tokens)
         self.model = _built(model)
-        self.name = "" if model is self.model else str(model)
+        self.name = "" if model is self.model else _name(model)
         self.batch_size, self.tokens = batch_size, tokens
         if tokens:
             norm = [layer for layer in backbone(self.model).layers if layer.name == "norm"]
@@ -62,15 +65,16 @@ class Embedder:
         self.network, self.shape = keras.Model(inputs, vectors), tuple(vectors.shape[1:])
 
     def fingerprint(self):
-        """Returns a text that differs for other weights, image sizes, preprocessing or kinds of vectors."""
+        """Returns a text that differs for other weights, layers, image sizes, preprocessing or kinds of vectors."""
         about = {
             "images": list(self.model.input_shape[1:]),
             "vectors": list(self.shape),
-            "rule": {name: str(value) for name, value in sorted(evaluation_rule(self.model).items())},
+            "rule": evaluation_rule(self.model),
+            "layers": [_computes(layer) for layer in sublayers(self.network) if not isinstance(layer, keras.Model)],
         }
-        digest = hashlib.blake2b(json.dumps(about).encode(), digest_size=16)
+        digest = hashlib.blake2b(json.dumps(about, sort_keys=True, default=str).encode(), digest_size=16)
         for weight in self.network.weights:
-            digest.update(np.ascontiguousarray(keras.ops.convert_to_numpy(weight)).data)
+            digest.update(keras.ops.convert_to_numpy(weight).tobytes())
         return digest.hexdigest()
 
     def read(self, image):
@@ -127,11 +131,20 @@ class Embedder:
         wrong = [i for i, finite in zip(pixels, np.isfinite(vectors).reshape(len(full), -1).all(1)) if not finite]
         if wrong:
             image = images[wrong[0]]
-            named = str(image) if isinstance(image, (str, os.PathLike)) else f"image {wrong[0]}"
-            raise ValueError(
-                f"{self.model.name!r} must return finite features. Received: NaN or infinity for {named!r}"
-            )
+            named = repr(str(image)) if isinstance(image, (str, os.PathLike)) else "an image"
+            raise ValueError(f"{self.model.name!r} must return finite features. Received: NaN or infinity for {named}")
         return Batch(images, [*pixels], vectors, faults)
+
+
+def _computes(layer):
+    """Returns what of a layer's configuration changes its outputs."""
+    return [type(layer).__name__, {k: v for k, v in layer.get_config().items() if k not in SILENT}]
+
+
+def _name(model):
+    """Returns the name of a model as it can be given in any folder."""
+    text, path = str(model), pathlib.Path(model).expanduser()
+    return str(path.resolve()) if path.exists() and (os.sep in text or path.suffix) else text
 
 
 def _built(model):

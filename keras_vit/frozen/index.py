@@ -19,7 +19,7 @@ class Index(NamedTuple):
     vectors: np.ndarray  # float32, (images, width), or (images, rows, columns, width) of patch tokens
     paths: np.ndarray  # texts, (images,), relative to `folder`
     left_out: np.ndarray  # texts, (files, 2): images that could not be read, and why
-    about: dict  # `folder`; `model`, its name if it was named; `fingerprint` of the model
+    about: dict  # `folder`; `share`; `model`, its name if it was named; `fingerprint` of the model
 
     def file(self, i):
         """Returns the path of an image."""
@@ -37,20 +37,25 @@ def load_index(*files) -> Index:
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: For a file that is damaged or no index, or files of different models or folders.
+        ValueError: For a file that is damaged or no index; for files of different models, or other than all shares.
     """
     if not files:
         raise ValueError("At least one file of an index is needed. Received: none")
-    parts = [_read(checks.path("file", file)) for file in files]
+    parts = [_read(checks.path("file", file).expanduser()) for file in files]
     first = parts[0].about
-    for file, part in zip(files, parts):
-        if (part.about["fingerprint"], part.about["folder"]) != (first["fingerprint"], first["folder"]):
-            raise ValueError(
-                f"Shares of an index must have one model and one folder. Received: {str(files[0])!r} and {str(file)!r}"
-            )
     if len(parts) == 1:
         return parts[0]
-    return Index(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES[:3]), first)
+    for file, part in zip(files, parts):
+        if part.about["fingerprint"] != first["fingerprint"]:
+            raise ValueError(f"Shares must have one model. Received: {str(files[0])!r} and {str(file)!r}")
+    shares = sorted(part.about["share"] for part in parts)
+    joined = [np.concatenate([getattr(part, name) for part in parts]) for name in NAMES[:3]]
+    if shares != [[i, len(parts)] for i in range(len(parts))] or len(set(joined[1])) < len(joined[1]):
+        raise ValueError(
+            f"Files must be all shares of one folder, each once. Received: shares {', '.join(map(str, shares))}, and "
+            f"{len(joined[1]) - len(set(joined[1]))} images twice"
+        )
+    return Index(*joined, {**first, "share": [0, 1]})
 
 
 def opened(index):
@@ -78,11 +83,17 @@ def _read(path):
             vectors, paths, left_out, about = (arrays[name] for name in NAMES)
         about = json.loads(str(about))
         fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and paths.shape == vectors.shape[:1]
-        if not fits or not {"folder", "model", "fingerprint"} <= set(about):
+        if not fits or not {"folder", "share", "model", "fingerprint"} <= set(about):
             raise ValueError("its arrays do not fit together")
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise ValueError(f"{str(path)!r} is not a whole file from `embed_folder`: {error}.") from None
     return Index(vectors, paths, left_out, about)
+
+
+def count(path):
+    """Returns the number of images in a file, without reading the vectors."""
+    with np.load(path) as arrays:
+        return len(arrays["paths"])
 
 
 def join(parts, path, shape, about):

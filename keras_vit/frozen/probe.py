@@ -54,11 +54,11 @@ def probe(
         ValueError: As `knn`, and for a class with fewer than two images.
     """
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
 
     checks.rate(validation=validation)
     checks.above_zero(validation=validation)
+    checks.seed(seed)
     index = flat(opened(index))
     names, classes = classes_of(index, labels)
     counts = np.bincount(classes)
@@ -67,8 +67,8 @@ def probe(
     embedder = embedder_of(index, model)
     scaler = StandardScaler().fit(index.vectors)
     vectors = scaler.transform(index.vectors)
-    size = int(np.clip(round(validation * len(classes)), len(names), len(classes) - len(names)))
-    train, held = train_test_split(np.arange(len(classes)), test_size=size, stratify=classes, random_state=seed)
+    held = _held(classes, validation, np.random.default_rng(seed))
+    train = np.setdiff1d(np.arange(len(classes)), held)
     fitted = lambda strength, rows: LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])  # noqa: E731
     scores = [fitted(strength, train).score(vectors[held], classes[held]) for strength in STRENGTHS]
     best = int(np.argmax(scores))  # of equal ones the most regularised
@@ -81,6 +81,12 @@ def probe(
         float(scores[best]),
         STRENGTHS[best],
     )
+
+
+def _held(classes, share, rng):
+    """Returns the positions of a share of each class, of at least one image and not of all."""
+    drawn = [rng.permutation(np.flatnonzero(classes == label)) for label in range(classes.max() + 1)]
+    return np.concatenate([rows[: np.clip(round(share * len(rows)), 1, len(rows) - 1)] for rows in drawn])
 
 
 def _logits(classifier):
@@ -97,6 +103,7 @@ def _with_head(model, kernel, bias, names):
     shared = keras.Model(model.inputs, head(vectors_of(model)), name=model.name)
     copy = keras.models.clone_model(shared)
     copy.set_weights(shared.get_weights())
+    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):
         if isinstance(layer, Rescale):

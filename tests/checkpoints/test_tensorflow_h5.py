@@ -1,7 +1,7 @@
 """`tests/golden/tensorflow`: tiny models of transformers' TensorFlow classes, and what they compute.
 
-All weights are random. Each folder has the `tf_model.h5` and `config.json` that `save_pretrained` of transformers 4.46 wrote, and in `io.npz`
-normalised images `x`, `(batch, height, width, channels)`, with the outputs.
+All weights are random. Each folder has the `tf_model.h5` and `config.json` that `save_pretrained` of transformers 4.46
+wrote, and in `io.npz` normalised images `x`, `(batch, height, width, channels)`, with the outputs.
 """
 
 import pathlib

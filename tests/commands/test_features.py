@@ -31,7 +31,7 @@ def test_embed_writes_an_index_and_its_shares(pictures, index, tmp_path, capsys)
     files = [tmp_path / f"{i}.npz" for i in range(2)]
     for i, file in enumerate(files):
         command("embed", str(pictures), "--model", "mnist", "--to", str(file), "--share", f"{i}/2")
-    assert capsys.readouterr().out.splitlines() == [f"{file}: 4 x 96" for file in files]
+    assert capsys.readouterr().out.splitlines() == [f"{file}: 4 images" for file in files]
     assert sorted(keras_vit.load_index(*files).paths) == sorted(keras_vit.load_index(index).paths)
 
 
@@ -72,6 +72,7 @@ def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
         (["knn", "INDEX", "FOLDER", "--model", "nuclei"], "`model` must be the index's"),
         (["probe", "INDEX", "--to", "x.npz"], "--to must end in .keras"),
         (["pca", "FOLDER"], "--model is missing"),
+        (["anomaly", "FOLDER", "FOLDER", "--model", "mnist", "--save", "a.h5"], "--save must end in .keras"),
         (["anomaly", "nowhere", "FOLDER", "--model", "mnist"], "There is no image in the folder 'nowhere'"),
     ],
 )

@@ -92,7 +92,7 @@ def test_other_unfinished_parts_are_not_mixed_in(folder, model, tmp_path, monkey
     other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
     with pytest.raises(ValueError, match="has unfinished parts that differ in fingerprint. Pass overwrite=True"):
         keras_vit.embed_folder(folder, other, out)
-    with pytest.raises(ValueError, match="has unfinished parts that differ in images, share"):
+    with pytest.raises(ValueError, match="has unfinished parts that differ in share, images"):
         keras_vit.embed_folder(folder, model, out, share=(0, 2))
     assert keras_vit.embed_folder(folder, other, out, overwrite=True) == out
 
@@ -162,3 +162,33 @@ def test_a_killed_process_goes_on(folder, tmp_path):
     found = keras_vit.load_index(out)
     np.testing.assert_array_equal(found.paths, whole.paths)
     np.testing.assert_allclose(found.vectors, whole.vectors, atol=1e-5)
+
+
+def test_a_share_without_images_and_a_folder_as_file(folder, model, tmp_path):
+    with pytest.raises(ValueError, match=r"Each share needs an image. Received: share=\(12, 13\)"):
+        keras_vit.embed_folder(folder, model, tmp_path / "a.npz", share=(12, 13))
+    (tmp_path / "b.npz").mkdir()
+    with pytest.raises(ValueError, match="`out` must be a file. Received: the folder '.*b.npz'"):
+        keras_vit.embed_folder(folder, model, tmp_path / "b.npz", overwrite=True)
+    with pytest.raises(ValueError, match="`overwrite` must be True or False"):
+        keras_vit.embed_folder(folder, model, tmp_path / "a.npz", overwrite="False")
+
+
+def test_overwriting_goes_on_too(folder, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(embed, "PART_IMAGES", 4)
+    out = keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
+    with monkeypatch.context() as patch:
+        patch.setattr(embed, "join", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            keras_vit.embed_folder(folder, model, out, overwrite=True)
+    monkeypatch.setattr(embed, "_write_part", lambda *given: 1 / 0)  # nothing is left to compute
+    keras_vit.embed_folder(folder, model, out, overwrite=True)
+
+
+def test_links_are_followed(folder, model, tmp_path):
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "dark").symlink_to(folder / "dark", target_is_directory=True)
+    (tmp_path / "linked" / "back").symlink_to(tmp_path / "linked", target_is_directory=True)
+    (tmp_path / "linked" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    found = keras_vit.load_index(keras_vit.embed_folder(tmp_path / "linked", model, tmp_path / "all.npz"))
+    assert len(found.paths) == 6 and found.left_out[0, 0] == "gone.png"

@@ -40,3 +40,27 @@ def test_an_image_alone_and_none(model):
         Embedder(model)([])
     with pytest.raises(FileNotFoundError, match="There is no file 'nowhere.png'"):
         Embedder(model)(["nowhere.png"])
+
+
+def test_what_is_no_weight_counts_too():
+    weights = None
+    seen = set()
+    for options in ({}, {"pooling": "gap"}, {"mean": 0.4}, {"num_heads": 4}, {"gelu": "exact"}, {"epsilon": 1e-3}):
+        built = keras_vit.vit("mu/4", image_size=8, num_classes=0, class_token=True, weights=None, **options)
+        weights = weights or built.get_weights()
+        built.set_weights(weights)
+        seen.add(Embedder(built).fingerprint())
+    assert len(seen) == 6
+
+
+def test_dropout_and_precision_do_not_count():
+    plain = keras_vit.vit("mu/4", image_size=8, num_classes=0, weights=None)
+    trained = keras_vit.vit("mu/4", image_size=8, num_classes=0, dropout=0.1, stochastic_depth=0.2, weights=None)
+    trained.set_weights(plain.get_weights())
+    assert Embedder(plain).fingerprint() == Embedder(trained).fingerprint()
+
+
+def test_a_model_of_bfloat16_and_one_that_ends_in_pre_logits():
+    assert len(Embedder(keras_vit.vit("mu/4", image_size=8, dtype="bfloat16", weights=None)).fingerprint()) == 32
+    built = keras_vit.vit("mu/4", image_size=8, num_classes=0, representation_size=5, weights=None)
+    assert Embedder(built).shape == (5,)

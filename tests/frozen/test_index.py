@@ -12,7 +12,7 @@ def write(path, **changes):
         "vectors": np.ones((2, 3), "float32"),
         "paths": np.array(["a.png", "b.png"]),
         "left_out": np.zeros((0, 2), "U1"),
-        "about": np.array('{"folder": "/photos", "model": "", "fingerprint": "1"}'),
+        "about": np.array('{"folder": "/photos", "share": [0, 2], "model": "", "fingerprint": "1"}'),
     }
     np.savez(path, **{**arrays, **changes})
     return path
@@ -48,9 +48,12 @@ def test_a_file_of_another_kind_is_refused(changes, tmp_path):
 
 
 def test_shares_of_different_models_are_refused(tmp_path):
-    other = write(tmp_path / "b.npz", about=np.array('{"folder": "/photos", "model": "", "fingerprint": "2"}'))
-    with pytest.raises(ValueError, match="Shares of an index must have one model and one folder"):
-        keras_vit.load_index(write(tmp_path / "a.npz"), other)
+    about = '{"folder": "/photos", "share": [1, 2], "model": "", "fingerprint": "2"}'
+    other, mine = write(tmp_path / "b.npz", about=np.array(about)), write(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match="Shares must have one model. Received: '.*a.npz' and '.*b.npz'"):
+        keras_vit.load_index(mine, other)
+    with pytest.raises(ValueError, match="all shares of one folder, each once. Received: shares .0, 2., .0, 2., and 2"):
+        keras_vit.load_index(mine, mine)
     with pytest.raises(ValueError, match="At least one file of an index is needed. Received: none"):
         keras_vit.load_index()
     with pytest.raises(FileNotFoundError, match="There is no file '.*c.npz'"):

@@ -51,3 +51,11 @@ def test_bad_input(index, model):
         keras_vit.probe(index, validation=0.0, model=model)
     with pytest.raises(ValueError, match="Received: validation=1.5"):
         keras_vit.probe(index, validation=1.5, model=model)
+
+
+def test_rare_classes_are_on_both_sides(index, model):
+    labels = ["rare"] * 2 + ["usual"] * 9
+    for validation in (0.01, 0.9):
+        assert keras_vit.probe(index, labels, model=model, validation=validation).classes == ["rare", "usual"]
+    with pytest.raises(ValueError, match="`seed` must be an integer, 0 or more. Received: seed=-1"):
+        keras_vit.probe(index, labels, model=model, seed=-1)
