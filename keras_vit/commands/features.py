@@ -31,12 +31,11 @@ def write_vectors(
         tokens: A vector for each patch instead of one for each image.
         overwrite: Replace what is there, and parts of another model or of other images.
     """
-    import keras_vit
-    from keras_vit.frozen import index
+    from keras_vit import frozen
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
-    out = keras_vit.embed_folder(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
-    print(f"{_shown(out)}: {index.count(out):,} images")
+    out = frozen.embed_folder(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
+    print(f"{_shown(out)}: {frozen.count(out):,} images")
 
 
 def print_nearest(
@@ -52,10 +51,10 @@ def print_nearest(
         images: Image files, and folders of them.
         k: How many to find for each.
     """
-    import keras_vit
+    from keras_vit import frozen
 
     files = _files(images)
-    for file, answers in zip(files, keras_vit.nearest(index, files, k, model=model)):
+    for file, answers in zip(files, frozen.nearest(index, files, k, model=model)):
         print(f"{_shown(file)}:")
         for path, similarity in answers:
             print(f"  {similarity:.3f}  {_shown(path)}")
@@ -76,10 +75,10 @@ def print_votes(
         k: How many neighbours vote.
         top: How many classes to name.
     """
-    import keras_vit
+    from keras_vit import frozen
 
     files = _files(images)
-    for file, shares in zip(files, keras_vit.knn(index, files, k=k, model=model)):
+    for file, shares in zip(files, frozen.knn(index, files, k=k, model=model)):
         print(f"{_shown(file)}: " + ", ".join(f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]))
 
 
@@ -97,13 +96,13 @@ def write_probe(
     Args:
         overwrite: Replace what is there.
     """
-    import keras_vit
+    from keras_vit import frozen
     from keras_vit.export.prepare import destination
 
     if to.suffix != ".keras":
         raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
     with destination(to, overwrite) as temporary:
-        found = keras_vit.probe(index, model=model)
+        found = frozen.probe(index, model=model)
         found.model.save(temporary)
     print(f"{to}: {len(found.classes)} classes, top-1 {found.accuracy:.2%} on the fifth that chose the regularisation")
 
@@ -121,13 +120,12 @@ def draw_components(
         images: Image files, and folders of them.
         whole: Paint the background too.
     """
-    import keras_vit
+    from keras_vit import frozen, plots, preprocessing
     from keras_vit.files import replacing
-    from keras_vit.frozen.embedder import Embedder
 
-    files, built = _files(images), Embedder(_needed(model), tokens=True).model
-    colours = keras_vit.pca_image(built, files, foreground=not whole)
-    figure = keras_vit.plots.plot_pca(keras_vit.preprocess(built, files), colours)
+    files, built = _files(images), frozen.Embedder(_needed(model), tokens=True).model
+    colours = frozen.pca_image(built, files, foreground=not whole)
+    figure = plots.plot_pca(preprocessing.preprocess(built, files), colours)
     to.parent.mkdir(parents=True, exist_ok=True)
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")
@@ -151,7 +149,7 @@ def find_anomalies(
         save: File to write the detector to, which ends in .keras.
         overwrite: Replace that file.
     """
-    import keras_vit
+    from keras_vit import frozen
     from keras_vit.export.prepare import check_free
     from keras_vit.images import in_folder
 
@@ -162,7 +160,7 @@ def find_anomalies(
         check_free(save, overwrite)
     if to and to.exists() and not to.is_dir():
         raise ValueError(f"--to must be a folder. Received: the file {str(to)!r}")
-    detector = keras_vit.AnomalyDetector(_needed(model))
+    detector = frozen.AnomalyDetector(_needed(model))
     say(f"Remembering {len(normal)} images")
     detector.fit(normal)
     if save:
@@ -177,13 +175,13 @@ def find_anomalies(
 
 def _draw_maps(detector, files, maps, folder):
     """Writes each image's heat map, all on one scale from 0 to the largest distance."""
-    import keras_vit
+    from keras_vit import plots, preprocessing
     from keras_vit.files import replacing
 
     folder.mkdir(parents=True, exist_ok=True)
     for i, (file, heat) in enumerate(zip(files, maps)):
-        pixels = keras_vit.preprocess(detector.model, file)
-        figure = keras_vit.plots.plot_maps(pixels, heat[None], limits=(0, maps.max()))
+        pixels = preprocessing.preprocess(detector.model, file)
+        figure = plots.plot_maps(pixels, heat[None], limits=(0, maps.max()))
         with replacing(folder / f"{i:04}_{file.stem}.png") as temporary:
             figure.savefig(temporary, format="png")
 

@@ -94,7 +94,7 @@ class AnomalyDetector:
         memory = PatchMemory(count, threshold, name="memory", dtype="float32")
         outputs = memory(self._embedder.network.outputs[0])
         memory.memory.assign(vectors[coreset(vectors, count, seed)])
-        self.model = keras.Model(self._embedder.network.inputs, outputs, name="anomaly")
+        self.model = keras.Model(self._embedder.network.input, outputs, name="anomaly")
         return self
 
     def score(self, images: Any) -> Scores:
@@ -150,7 +150,7 @@ class AnomalyDetector:
             raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
         if not isinstance(memory, PatchMemory):
             raise ValueError(f"{str(path)!r} must be an AnomalyDetector's file. Received: a model {model.name!r}")
-        detector = cls(keras.Model(model.inputs, memory.input), batch_size=batch_size)
+        detector = cls(keras.Model(model.input, memory.input), batch_size=batch_size)
         detector.model = model
         return detector
 

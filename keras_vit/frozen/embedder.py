@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.backbone import backbone
+from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.keras_private import sublayers
@@ -53,7 +53,7 @@ class Embedder:
         if tokens:
             norm = [layer for layer in backbone(self.model).layers if layer.name == "norm"]
             built = features(self.model, [-1], norm=bool(norm) and len(norm[0].output.shape) == 3)
-            inputs, vectors = built.inputs, built.outputs[0]
+            inputs, vectors = built.inputs[0], built.outputs[0]
         else:
             vectors = vectors_of(self.model)
             if len(vectors.shape) != 2:
@@ -61,7 +61,7 @@ class Embedder:
                     f"{self.model.name!r} must compute one vector for each image. Received: outputs "
                     f"{tuple(vectors.shape)}; pass tokens=True, or build it with pooling='gap'"
                 )
-            inputs = self.model.inputs
+            inputs = input_of(self.model, [vectors])
         self.network, self.shape = keras.Model(inputs, vectors), tuple(vectors.shape[1:])
 
     def fingerprint(self):

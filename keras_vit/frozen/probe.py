@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.backbone import input_of
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbours import classes_of, embedder_of
@@ -54,6 +55,7 @@ def probe(
         ValueError: As `knn`, and for a class with fewer than two images.
     """
     from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss
     from sklearn.preprocessing import StandardScaler
 
     checks.rate(validation=validation)
@@ -70,16 +72,17 @@ def probe(
     held = _held(classes, validation, np.random.default_rng(seed))
     train = np.setdiff1d(np.arange(len(classes)), held)
     fitted = lambda strength, rows: LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])  # noqa: E731
-    scores = [fitted(strength, train).score(vectors[held], classes[held]) for strength in STRENGTHS]
-    best = int(np.argmax(scores))  # of equal ones the most regularised
-    final = fitted(STRENGTHS[best], slice(None))
+    answers = [fitted(strength, train).predict_proba(vectors[held]) for strength in STRENGTHS]
+    scores = [(float(np.mean(p.argmax(1) == classes[held])), -log_loss(classes[held], p)) for p in answers]
+    (accuracy, _), strength = max(zip(scores, STRENGTHS))  # of equal accuracies the likelier answers
+    final = fitted(strength, slice(None))
     kernel, bias = _logits(final)
     kernel = kernel / scaler.scale_[:, None]
     return Probe(
         _with_head(embedder.model, kernel, bias - scaler.mean_ @ kernel, names),
         names,
-        float(scores[best]),
-        STRENGTHS[best],
+        accuracy,
+        strength,
     )
 
 
@@ -100,7 +103,8 @@ def _logits(classifier):
 def _with_head(model, kernel, bias, names):
     """Returns a copy of a model with this head in place of its own, and with these class names."""
     head = keras.layers.Dense(len(names), name="head", dtype="float32")
-    shared = keras.Model(model.inputs, head(vectors_of(model)), name=model.name)
+    vectors = vectors_of(model)
+    shared = keras.Model(input_of(model, [vectors]), head(vectors), name=model.name)
     copy = keras.models.clone_model(shared)
     copy.set_weights(shared.get_weights())
     copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss

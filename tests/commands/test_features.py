@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -82,3 +86,22 @@ def test_bad_words_are_one_sentence(words, said, pictures, index, tmp_path, monk
     err = capsys.readouterr().err
     assert err.startswith("error: ") and said in err and err.count("\n") == 1
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["embed", "FOLDER", "--model", "mnist", "--to", "x.npz"],
+        ["nearest", "INDEX", "FOLDER", "--k", "1"],
+        ["knn", "INDEX", "FOLDER"],
+        ["probe", "INDEX"],
+        ["pca", "FOLDER", "--model", "mnist"],
+        ["anomaly", "FOLDER", "FOLDER", "--model", "mnist", "--to", "maps"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_each_works_in_a_process_of_its_own(words, pictures, index, tmp_path):
+    """What a command imports first must not need what is being imported."""
+    given = [{"FOLDER": str(pictures), "INDEX": str(index)}.get(word, word) for word in words]
+    subprocess.run([sys.executable, "-m", "keras_vit", *given], check=True, cwd=tmp_path)

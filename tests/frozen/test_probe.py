@@ -59,3 +59,14 @@ def test_rare_classes_are_on_both_sides(index, model):
         assert keras_vit.probe(index, labels, model=model, validation=validation).classes == ["rare", "usual"]
     with pytest.raises(ValueError, match="`seed` must be an integer, 0 or more. Received: seed=-1"):
         keras_vit.probe(index, labels, model=model, seed=-1)
+
+
+@pytest.mark.filterwarnings("error:The structure of `inputs`")
+def test_it_takes_one_array_as_any_vit(index, model, labels):
+    found = keras_vit.probe(index, labels, model=model).model
+    assert isinstance(found.input_shape, tuple) and found(np.zeros((1, 12, 8, 3))).shape == (1, 2)
+
+
+def test_of_equal_accuracies_the_surer_answer_is_taken(index, model, labels):
+    found = keras_vit.probe(index, labels, model=model)
+    assert found.accuracy == 1 and found.strength > 1e-4  # much regularisation is as accurate, and says 50 %
