@@ -40,6 +40,8 @@ def vit(
     qk_norm: bool = False,
     gelu: str = "tanh",
     swiglu: bool = False,
+    sub_norm: str | None = None,
+    branch_norm: bool = False,
     epsilon: float = 1e-6,
     layer_scale: float | None = None,
     dropout: float = 0.0,
@@ -100,7 +102,7 @@ def vit(
         class_token=class_token,
         distillation_token=distilled,
         registers=registers,
-        position=position,
+        position=None if position == "relative" else position,
         class_position=class_position,
         grid=patches.grid(x.shape),
         use_bias=not pre_norm,
@@ -111,6 +113,7 @@ def vit(
     x = encoder(patches(x))  # (batch, tokens, width)
     if rotary is not None:
         rotary = {**rotary_options(rotary), "grid": encoder.grid, "num_prefix": encoder.num_prefix}
+    relative = {"grid": encoder.grid, "num_prefix": encoder.num_prefix} if position == "relative" else None
     if pre_norm:
         x = keras.layers.LayerNormalization(name="norm_pre", **norm)(x)
 
@@ -122,8 +125,11 @@ def vit(
             key_bias=key_bias,
             qk_norm=qk_norm,
             rotary=rotary,
+            relative=relative,
             gelu=gelu,
             swiglu=swiglu,
+            sub_norm=sub_norm,
+            branch_norm=branch_norm,
             dropout=dropout,
             attention_dropout=attention_dropout,
             stochastic_depth=stochastic_depth * i / max(plan.depth - 1, 1),

@@ -51,8 +51,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
             [model.get_layer(n).output for n in ("head", "head_distilled")])`, which shares all weights. Defaults to
             `False`.
         registers: Number of register tokens. Defaults to `0`.
-        position: Position embeddings: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`; see `PatchEncoder`. Defaults
-            to `"learned"`.
+        position: Positions: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`, see `PatchEncoder`; or `"relative"`, as
+            in BEiT, see `RelativePositions`. Defaults to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
         rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, or a dictionary with
             options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
@@ -69,6 +69,10 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP). Defaults to
             `"tanh"`.
         swiglu: Whether to use a gated MLP, as in DINOv2's giant, instead of GELU; see `MLP`. Defaults to `False`.
+        sub_norm: Where blocks have a normalisation before the last matrix of a sublayer too: `"mlp"` or `"both"`, as in
+            EVA-02; `None` for nowhere. Defaults to `None`.
+        branch_norm: Whether blocks normalise the outputs of their sublayers instead of the inputs; see
+            `TransformerBlock`. Defaults to `False`.
         epsilon: Epsilon of every layer normalisation. Defaults to `1e-6`.
         layer_scale: Initial value of layer scale, or `None` for no layer scale. Defaults to `None`.
         dropout: Dropout rate after positions, attention projections and the dense layers of MLPs. Defaults to `0.0`.

@@ -44,6 +44,7 @@ from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
+from keras_vit.layers import RelativePositions as RelativePositions
 from keras_vit.layers import Rescale as Rescale
 from keras_vit.layers import ResNetStem as ResNetStem
 from keras_vit.layers import RotaryPositions as RotaryPositions

@@ -163,3 +163,41 @@ def resize_patches(kernel, target, method):
     rows, columns = (np.linalg.pinv(resize_matrix(s, t, method).T) for s, t in zip(kernel.shape, target))
     x = np.einsum("tr,rcio->tcio", rows, np.asarray(kernel, "float64"))
     return np.einsum("uc,tcio->tuio", columns, x).astype(kernel.dtype)
+
+
+def resize_distances(table, source, target):
+    """Resamples a table of `RelativePositions` to another grid; numbers of prefix tokens, at its end, stay.
+
+    As BEiT's code and timm do: the distances of the source become longer by a constant factor, each of them, so that
+    near ones stay as they are and the furthest reaches the end; linear between them.
+
+    Args:
+        table: Array, `((2 rows - 1) * (2 columns - 1) + extra, heads)`.
+        source: `(rows, columns)` before.
+        target: `(rows, columns)` after.
+
+    Returns:
+        Array of the table's dtype; the table itself if the grids are equal.
+    """
+    if tuple(source) == tuple(target):
+        return table
+    sides = [2 * side - 1 for side in source]
+    of_patches = np.asarray(table[: sides[0] * sides[1]], "float64").reshape(*sides, -1)
+    rows, columns = (_stretch_matrix(s, t) for s, t in zip(source, target))
+    resized = np.einsum("tr,uc,rch->tuh", rows, columns, of_patches)
+    resized = resized.reshape(len(rows) * len(columns), -1).astype(table.dtype)
+    return np.concatenate([resized, table[sides[0] * sides[1] :]])
+
+
+def _stretch_matrix(source, target):
+    """Returns the matrix `(2 target - 1, 2 source - 1)` that interpolates at -(target - 1) ... target - 1."""
+    low, high = 1.01, 1.5  # the bounds and the tolerance are those of BEiT's code
+    while high - low > 1e-6:
+        factor = (low + high) / 2
+        if (1 - factor ** (source - 1)) / (1 - factor) > target - 1:
+            high = factor
+        else:
+            low = factor
+    distances = np.concatenate([[0.0], np.cumsum(factor ** np.arange(source - 1))])
+    known, wanted = np.concatenate([-distances[:0:-1], distances]), np.arange(1 - target, target)
+    return np.stack([np.interp(wanted, known, unit) for unit in np.eye(len(known))], axis=1)

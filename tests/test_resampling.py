@@ -105,3 +105,17 @@ def test_patches_are_resized_by_the_whole_pseudo_inverse():
     rows, columns = resampling.resize_matrix(4, 2, "bilinear"), resampling.resize_matrix(3, 5, "bilinear")
     whole = np.linalg.pinv(np.kron(rows, columns).T) @ kernel.reshape(-1)
     np.testing.assert_allclose(resampling.resize_patches(kernel, (2, 5), "bilinear").reshape(-1), whole, atol=1e-10)
+
+
+def test_distances_keep_what_is_near():
+    grid, wanted = (5, 6), (8, 9)
+    line = lambda sides: np.add.outer(*(np.arange(1 - side, side) for side in sides)).reshape(-1, 1)  # noqa: E731
+    table = np.concatenate([line(grid), [[7.0], [8.0], [9.0]]]).astype("float32")
+    assert resampling.resize_distances(table, grid, grid) is table
+    resized = resampling.resize_distances(table, grid, wanted)
+    assert resized.shape == (15 * 17 + 3, 1) and resized.dtype == "float32"
+    np.testing.assert_array_equal(resized[-3:, 0], [7, 8, 9])
+    by_place = resized[:-3].reshape(15, 17)
+    np.testing.assert_allclose(by_place[6:9, 7:10], [[-2, -1, 0], [-1, 0, 1], [0, 1, 2]], atol=1e-6)  # near ones
+    np.testing.assert_allclose(by_place[[0, -1], [0, -1]], [-9, 9], atol=1e-3)  # the furthest
+    assert (np.diff(by_place, axis=0) > 0).all()

@@ -122,19 +122,22 @@ LAYERS = {
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
     "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),
-    "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, dropout=0.0),
+    "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, inner_norm=False, epsilon=1e-6, dropout=0.0),
     "MultiHeadSelfAttention": dict(
-        num_heads=2, qkv_bias=True, key_bias=True, qk_norm=False, rotary=None, epsilon=1e-6, dropout=0.0
+        num_heads=2, qkv_bias=True, key_bias=True, qk_norm=False, rotary=None, relative=None, inner_norm=False
     ),
     "PatchEncoder": dict(width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0),
     "Patches": dict(patch_size=4),
+    "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
     "RotaryPositions": dict(grid=(2, 2), num_prefix=0, base=100.0, centred=True, offset=0.0, reference=None),
     "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
     "StochasticDepth": dict(rate=0.1),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
-    "TransformerBlock": dict(num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_first=True),
+    "TransformerBlock": dict(
+        num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_first=True, sub_norm=None
+    ),
 }
 RECIPES = {
     "Augment",

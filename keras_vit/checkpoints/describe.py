@@ -31,7 +31,8 @@ FORMATS = (
 LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))
 NOTES = "the file's own notes"
 # Weights alone do not show these.
-FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "attention_pool", "final_norm", "num_heads", "rotary")
+FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "attention_pool", "final_norm", "num_heads", "rotary",
+            "sub_norm", "branch_norm")  # fmt: skip
 NOTED = (*FUNCTION, "image_size")  # the notes in a file may add these
 STEM = ("epsilon", "standardize")  # and these of a `ResNetStem`
 

@@ -1,13 +1,16 @@
 """Fits weights to a model's image size, patch size and channels: the first kernel, the patches', the positions."""
 
+import math
+
 import numpy as np
 
 from keras_vit.checkpoints import adapt
-from keras_vit.checkpoints.tables import grid
-from keras_vit.resampling import resize_patches
+from keras_vit.checkpoints.tables import grid, square_of
+from keras_vit.resampling import resize_distances, resize_patches
 
 TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
 POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
+DISTANCES = "/distances/table"  # the end of the paths of relative positions
 
 
 def stem_kernel_path(arguments):
@@ -26,6 +29,8 @@ def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid,
     if POSITION in steps:
         method, source_grid = options.resample or form.resample, options.grid or source_grid
         _position(steps, model, arguments, checkpoint, method, source_grid, class_position)
+    for path in [path for path in steps if path.endswith(DISTANCES)]:
+        steps[path] = _distances(steps[path], model, arguments, checkpoint, options.grid or source_grid)
 
 
 def dummy(shape):
@@ -110,3 +115,17 @@ def _position(steps, model, arguments, checkpoint, method, source_grid, class_po
             read=lambda token=token, at=slice(start, start + count): [token.read()[0] + parts()[0][:, at]],
         )
         start += count
+
+
+def _distances(step, model, arguments, checkpoint, source_grid):
+    """Resamples relative positions to the model's grid."""
+    count, heads = read_shape(step.form, checkpoint.shape(step.places[0]))
+    patches = count - 3 * (model.get_layer("encoder").num_prefix > 0)
+    source = source_grid if source_grid and math.prod(2 * side - 1 for side in source_grid) == patches else None
+    source = source or square_of(patches)
+    if source is None or heads != arguments["num_heads"]:
+        raise ValueError(
+            f"{step.places[0]} of {str(checkpoint.path)!r} must be the distances of a square grid, for "
+            f"{arguments['num_heads']} heads; pass another source's as grid=(rows, columns). Received: {(count, heads)}"
+        )
+    return step._replace(read=lambda: [resize_distances(step.read()[0], source, grid(arguments))])

@@ -27,6 +27,7 @@ from keras_vit.models import vit
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these
+FIXED = ("sincos1d", "sincos2d")
 UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # the tensors themselves show these
 
 
@@ -71,7 +72,7 @@ def save_checkpoint(
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = metadata.get("evaluation") or {}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
-    if arguments["position"] and (format, arguments["position"]) != ("google", "sincos2d"):
+    if arguments["position"] in FIXED and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # these formats store a fixed table like a learned one
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
     folder, main = (path.parent, path.name) if as_file else (path, f"model{suffix}")

@@ -1,5 +1,6 @@
 """Name tables: their rows, how arrays differ between formats, and helpers that read an architecture off shapes."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -202,6 +203,12 @@ def grid(arguments):
     if arguments.get("stem") is not None:
         size = arguments["stem"].compute_output_shape((None, *size, arguments["channels"]))[1:3]
     return tuple(side // step for side, step in zip(size, checks.pair("patch_size", arguments["patch_size"])))
+
+
+def square_of(count):
+    """Returns the square grid whose relative positions have this number of distances, or `None`."""
+    side = (math.isqrt(max(count, 0)) + 1) // 2
+    return (side, side) if (2 * side - 1) ** 2 == count else None
 
 
 def stride(arguments):

@@ -18,6 +18,7 @@ HEADS_OF = {
     "vit_huge_plus_patch16_dinov3": 20,
     r"vit_pe_\w+_gigantic": 16,
     "vit_7b_patch16_dinov3": 32,
+    "eva02_enormous": 16,
     "test_vit2?$": 2,
 }
 DINOV3 = {"rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
@@ -28,8 +29,10 @@ def _perception_encoder(reference, offset):
     return {"rotary": options | ({"offset": offset} if offset else {})}
 
 
-ROTARY_OF = {  # what the name of an architecture with rotary positions says of them
+BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as their rotary positions
     r"dinov3|lingbot": DINOV3,
+    r"eva02_enormous": {"branch_norm": True},
+    r"eva02": {"rotary": "eva02"},
     r"rope(_ape)?_224": {"rotary": "rope-vit"},
     r"rope_reg\d_gap_256": {"rotary": "eva02"},
     r"pe_(core|lang|spatial)_gigantic": _perception_encoder(32, 0.0),
@@ -40,7 +43,7 @@ ROTARY_OF = {  # what the name of an architecture with rotary positions says of 
 # `vit` computes an architecture if its name consists of these words. Others, such as "mixed", "beit", "rpn" or
 # "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
-    r"vit|deit3?|flexivit|eva|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|betwixt|little|wee"
+    r"vit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2)?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
     r"|dinov3|qkvb|7b|lingbot|rope|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
@@ -64,6 +67,8 @@ IMPOSSIBLE = {
     "distilled with a norm before the blocks": lambda a: a["distilled"] and a["pre_norm"],
     "distilled with gated MLPs": lambda a: a["distilled"] and a["swiglu"],
     "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
+    "with relative positions": lambda a: a["position"] == "relative",
+    "with norms inside a sublayer or after it": lambda a: a["sub_norm"] or a["branch_norm"],
     "with biases of queries and values only": lambda a: a["qkv_bias"] and not a["key_bias"],
     "with this stem": lambda a: a["stem"] is not None and getattr(a["stem"], "stages", None) not in ARCHITECTURES,
 }
@@ -93,7 +98,7 @@ def read(config, gated=False):
     other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
-    arguments = dict(_rotary(name) or {})
+    arguments = dict(_blocks(name) or {})
     origins = dict.fromkeys(arguments, "config.json")
     heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
@@ -121,12 +126,12 @@ def read(config, gated=False):
 def known(name):
     """Returns whether `vit` computes timm's architecture of this name."""
     words = name.split("_")
-    unclear = {"rope", "pe"} & set(words) and _rotary(name) is None
+    unclear = {"rope", "pe"} & set(words) and _blocks(name) is None
     return all(re.fullmatch(WORDS, word) for word in words) and not unclear
 
 
-def _rotary(name):
-    return next((found for pattern, found in ROTARY_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
+def _blocks(name):
+    return next((found for pattern, found in BLOCKS_OF.items() if re.search(rf"(^|_)({pattern})(_|$)", name)), None)
 
 
 def _ratio(mlp_dim, width):

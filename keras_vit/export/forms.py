@@ -70,10 +70,14 @@ class ExportBlock(TransformerBlock):
     """A block that can fold its norms."""
 
     def fold_norms(self):
-        """Moves the norms' scales and shifts into the layers that follow, if the norms come first."""
-        if self.norm_first:
+        """Moves the norms' scales and shifts into the layers that follow, where these take the norms' outputs."""
+        if self.norm_first and not self.branch_norm:
             self.norm1.fold_into(self.attention.qkv)
             self.norm2.fold_into(self.mlp.fc1)
+        if self.attention.inner_norm:
+            self.attention.norm.fold_into(self.attention.proj)
+        if self.mlp.inner_norm:
+            self.mlp.norm.fold_into(self.mlp.fc2)
 
 
 # Of exactly these classes: a subclass may compute something else.

@@ -8,6 +8,7 @@ from keras_vit.layers.mask_decoder import MaskDecoder
 from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
+from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rescale import Rescale
 from keras_vit.layers.resnet_stem import ResNetStem
 from keras_vit.layers.rotary import RotaryPositions
@@ -25,6 +26,7 @@ __all__ = [
     "MultiHeadSelfAttention",
     "PatchEncoder",
     "Patches",
+    "RelativePositions",
     "ResNetStem",
     "Rescale",
     "RotaryPositions",

@@ -5,21 +5,24 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
+from keras_vit.layers.own_config import own_config
+from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rotary import OPTIONS, RotaryPositions
 from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.layers.with_scores import WithScores
 
 NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MultiHeadSelfAttention(keras.layers.Layer):
+class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
     """Multi-head self-attention.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
     is in float32 under any precision policy. The layer computes attention in one of three forms:
 
     - from the scores, if they are returned, offset or dropped;
-    - by `attend`, with its own gradient: on TensorFlow, without a mask and not in float16, in training
+    - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
       or where heads are narrower than 32;
     - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow has none).
 
@@ -30,7 +33,9 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             effect on the output.
         qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
         rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
-        epsilon: Added to the variance in that normalisation.
+        relative: Arguments of `RelativePositions`, which then adds to the logits of the scores; or `None`.
+        inner_norm: Whether the output of all heads, joined, is layer-normalised before the projection.
+        epsilon: Added to the variance in these normalisations.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.
 
@@ -71,6 +76,8 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         key_bias: bool = True,
         qk_norm: bool = False,
         rotary: dict | None = None,
+        relative: dict | None = None,
+        inner_norm: bool = False,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
@@ -79,15 +86,19 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
-        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, inner_norm=inner_norm)
         if rotary is not None:
             checks.options("rotary", rotary, ("grid", "num_prefix", *OPTIONS))
+        if relative is not None:
+            checks.options("relative", relative, ("grid", "num_prefix"))
         checks.above_zero(epsilon=epsilon)
         self.num_heads = num_heads
         self.qkv_bias = qkv_bias
         self.key_bias = key_bias
         self.qk_norm = qk_norm
         self.rotary = rotary
+        self.relative = relative
+        self.inner_norm = inner_norm
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
@@ -113,12 +124,18 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         self.qkv.build(input_shape)
         if self.qkv_bias and not self.key_bias:
             self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")
+        if self.inner_norm:
+            self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            self.norm.build(input_shape)
         self.proj = keras.layers.Dense(width, name="proj", dtype=self.dtype_policy)
         self.proj.build(input_shape)
         heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
         if self.rotary is not None:
             self.rotate = RotaryPositions(**self.rotary, name="rotate", dtype=self.dtype_policy)
             self.rotate.build(heads_shape)
+        if self.relative is not None:
+            self.distances = RelativePositions(**self.relative, name="distances", dtype=self.dtype_policy)
+            self.distances.build((None, self.num_heads, *(input_shape[1],) * 2))
         if self.qk_norm:
             for name in ("q_norm", "k_norm"):
                 norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
@@ -160,58 +177,29 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         elif mask is None and self._uses_attend(training):
             x = attend(query, key, value, self.scale)
         else:
-            x = ops.dot_product_attention(query * self.scale, key, value, mask=mask, scale=1.0)
+            bias = None if self.relative is None else self.distances.bias()
+            x = ops.dot_product_attention(query * self.scale, key, value, bias=bias, mask=mask, scale=1.0)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
+        x = tokenwise(self.norm, x) if self.inner_norm else x
         x = self.drop(tokenwise(self.proj, x), training=training)
         return (x, scores) if return_attention_scores else x
 
     def _uses_attend(self, training):
         # Not in float16: a sum over tokens may leave its range.
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
+        possible = possible and self.relative is None
         return self.custom_gradient and possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, mask, offset):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
+        logits = logits if self.relative is None else self.distances(logits)
         if mask is not None:
             logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: adding two does not overflow
         scores = ops.softmax(logits, axis=-1)
         return scores if offset is None else scores + ops.cast(offset, "float32")
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
-
-    def compute_output_spec(
-        self,
-        x,
-        attention_mask=None,
-        use_causal_mask=False,
-        return_attention_scores=False,
-        training=None,
-        scores_offset=None,
-    ):
-        return output_spec(self, x, return_attention_scores)
-
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "qkv_bias": self.qkv_bias,
-            "key_bias": self.key_bias,
-            "qk_norm": self.qk_norm,
-            "rotary": self.rotary,
-            "epsilon": self.epsilon,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-        }
-
-
-def output_spec(layer, x, return_attention_scores):
-    """Returns the symbolic output of a layer with attention."""
-    output = keras.KerasTensor(x.shape, dtype=layer.compute_dtype)
-    if not return_attention_scores:
-        return output
-    batch, tokens, _ = x.shape
-    return output, keras.KerasTensor((batch, layer.num_heads, tokens, tokens), dtype="float32")
+        return {**super().get_config(), **own_config(self, MultiHeadSelfAttention)}
 
 
 def _mask(attention_mask, use_causal_mask, tokens):

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -76,4 +77,4 @@ class ConvStem(keras.layers.Layer):
         return batch, *sides, self.filters[-1]
 
     def get_config(self):
-        return {**super().get_config(), "filters": self.filters, "strides": self.strides}
+        return {**super().get_config(), **own_config(self, ConvStem)}

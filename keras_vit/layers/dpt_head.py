@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -140,15 +141,7 @@ class DPTHead(keras.layers.Layer):
         return first[0], 2 * rows, 2 * columns, self.units
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "filters": self.filters,
-            "factors": self.factors,
-            "neck": self.neck,
-            "batch_norm": self.batch_norm,
-            "dropout": self.dropout,
-        }
+        return {**super().get_config(), **own_config(self, DPTHead)}
 
 
 POWERS = (None, *(2.0**i for i in range(-4, 5)))

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 from keras_vit.layers.transformer_block import TransformerBlock
 
 
@@ -133,18 +134,7 @@ class MaskDecoder(keras.layers.Layer):
         return (*input_shape[:2], self.units)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "num_heads": self.num_heads,
-            "mlp_dim": self.mlp_dim,
-            "depth": self.depth,
-            "width": self.width,
-            "gelu": self.gelu,
-            "epsilon": self.epsilon,
-            "dropout": self.dropout,
-            "stochastic_depth": self.stochastic_depth,
-        }
+        return {**super().get_config(), **own_config(self, MaskDecoder)}
 
 
 def _unit(x):

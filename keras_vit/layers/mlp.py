@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
 GELUS = ("tanh", "exact", "quick")
@@ -19,6 +20,8 @@ class MLP(keras.layers.Layer):
             in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP.
         swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
             (arXiv:2002.05202); as in DINOv2's giant.
+        inner_norm: Whether the hidden channels are layer-normalised before the second layer.
+        epsilon: Added to the variance in that normalisation.
         dropout: Rate of the dropout after each dense layer.
 
     Call arguments:
@@ -40,15 +43,28 @@ class MLP(keras.layers.Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, hidden_dim: int, *, gelu: str = "tanh", swiglu: bool = False, dropout: float = 0.0, **kwargs):
+    def __init__(
+        self,
+        hidden_dim: int,
+        *,
+        gelu: str = "tanh",
+        swiglu: bool = False,
+        inner_norm: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         checks.positive(hidden_dim=hidden_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout)
-        checks.switch(swiglu=swiglu)
+        checks.switch(swiglu=swiglu, inner_norm=inner_norm)
+        checks.above_zero(epsilon=epsilon)
         self.hidden_dim = hidden_dim
         self.gelu = gelu
         self.swiglu = swiglu
+        self.inner_norm = inner_norm
+        self.epsilon = epsilon
         self.dropout = dropout
 
     def build(self, input_shape):
@@ -56,13 +72,18 @@ class MLP(keras.layers.Layer):
             self.hidden_dim * (1 + self.swiglu), activation=self.activation, name="fc1", dtype=self.dtype_policy
         )
         self.fc1.build(input_shape)
+        hidden_shape = (*tuple(input_shape)[:-1], self.hidden_dim)
+        if self.inner_norm:
+            self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            self.norm.build(hidden_shape)
         self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", dtype=self.dtype_policy)
-        self.fc2.build((*tuple(input_shape)[:-1], self.hidden_dim))
+        self.fc2.build(hidden_shape)
         self.drop1 = keras.layers.Dropout(self.dropout, name="drop1", dtype=self.dtype_policy)
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
 
     def call(self, x, training=None):
         x = self.drop1(tokenwise(self.fc1, x), training=training)  # (batch, ..., hidden_dim)
+        x = tokenwise(self.norm, x) if self.inner_norm else x
         return self.drop2(tokenwise(self.fc2, x), training=training)  # (batch, ..., width)
 
     def activation(self, x):
@@ -78,10 +99,4 @@ class MLP(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "gelu": self.gelu,
-            "swiglu": self.swiglu,
-            "dropout": self.dropout,
-        }
+        return {**super().get_config(), **own_config(self, MLP)}

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks, resampling
+from keras_vit.layers.own_config import own_config
 
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
@@ -139,18 +140,7 @@ class PatchEncoder(keras.layers.Layer):
         return (input_shape[0], self.num_prefix + input_shape[1], self.width)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "width": self.width,
-            "class_token": self.class_token,
-            "distillation_token": self.distillation_token,
-            "registers": self.registers,
-            "position": self.position,
-            "class_position": self.class_position,
-            "grid": self.grid,
-            "use_bias": self.use_bias,
-            "dropout": self.dropout,
-        }
+        return {**super().get_config(), **own_config(self, PatchEncoder)}
 
 
 def _normal():

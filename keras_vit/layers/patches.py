@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -71,4 +72,4 @@ class Patches(keras.layers.Layer):
         return (input_shape[0], rows * columns, height * width * input_shape[-1])
 
     def get_config(self):
-        return {**super().get_config(), "patch_size": self.patch_size}
+        return {**super().get_config(), **own_config(self, Patches)}

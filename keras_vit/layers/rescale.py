@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_vit.layers.own_config import own_config
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Rescale(keras.layers.Layer):
@@ -73,4 +75,4 @@ class Rescale(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {**super().get_config(), "mean": self.mean, "std": self.std, "metadata": self.metadata}
+        return {**super().get_config(), **own_config(self, Rescale)}

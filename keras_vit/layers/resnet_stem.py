@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 from keras_vit.layers.standardized_conv import STANDARDIZE, StandardizedConv2D
 
 
@@ -104,13 +105,7 @@ class ResNetStem(keras.layers.Layer):
         return batch, height, width, 4 * self.width * 2 ** (len(self.stages) - 1) if self.stages else self.width
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "stages": self.stages,
-            "width": self.width,
-            "epsilon": self.epsilon,
-            "standardize": self.standardize,
-        }
+        return {**super().get_config(), **own_config(self, ResNetStem)}
 
 
 class _Bottleneck(keras.layers.Layer):

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 
 ROTARY = {  # options of `RotaryPositions` by the models that have them
     # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
@@ -138,17 +139,7 @@ class RotaryPositions(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "grid": self.grid,
-            "num_prefix": self.num_prefix,
-            "base": self.base,
-            "centred": self.centred,
-            "offset": self.offset,
-            "reference": self.reference,
-            "columns_first": self.columns_first,
-            "interleaved": self.interleaved,
-        }
+        return {**super().get_config(), **own_config(self, RotaryPositions)}
 
 
 def _rolled(x, count):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.own_config import own_config
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -59,4 +60,4 @@ class StochasticDepth(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+        return {**super().get_config(), **own_config(self, StochasticDepth)}

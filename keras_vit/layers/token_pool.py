@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.mlp import MLP
+from keras_vit.layers.own_config import own_config
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
 OWN_OPTIONS = ("num_heads", "mlp_dim", "over_prefix")  # of "map", where a model's are not those of its blocks
@@ -131,13 +132,4 @@ class TokenPool(keras.layers.Layer):
         return input_shape[0], input_shape[-1] * (1 + (self.pooling == "token+gap"))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "pooling": self.pooling,
-            "num_prefix": self.num_prefix,
-            "num_heads": self.num_heads,
-            "mlp_dim": self.mlp_dim,
-            "gelu": self.gelu,
-            "epsilon": self.epsilon,
-            "over_prefix": self.over_prefix,
-        }
+        return {**super().get_config(), **own_config(self, TokenPool)}

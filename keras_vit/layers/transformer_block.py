@@ -3,31 +3,38 @@
 import keras
 
 from keras_vit import checks
-from keras_vit.layers.attention import MultiHeadSelfAttention, output_spec
+from keras_vit.layers.attention import MultiHeadSelfAttention
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
+from keras_vit.layers.own_config import own_config
 from keras_vit.layers.remat_layer import RematLayer
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.layers.with_scores import WithScores
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TransformerBlock(RematLayer):
+class TransformerBlock(WithScores, RematLayer):
     """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
 
-    Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3), or
-    post-norm, `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762).
+    Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3); post-norm,
+    `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `x + norm(f(x))`, as in Swin V2
+    (Liu et al. 2022, arXiv:2111.09883, section 3.2).
 
     Args:
         num_heads: Number of attention heads; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
         norm_first: Pre-norm if true, post-norm if false.
+        branch_norm: Whether the output of each branch is normalised instead, before it is added.
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has one too; see `MultiHeadSelfAttention`.
         qk_norm: Whether query and key are normalised in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
+        relative: Arguments of `RelativePositions` for the scores, or `None`.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         swiglu: Whether the MLP is gated; see `MLP`.
+        sub_norm: Which sublayers have a normalisation before their last matrix too: `"mlp"`, `"both"` (the attention
+            too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
         epsilon: Added to the variance in the layer normalisations.
         dropout: Rate of the dropout after the attention's projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
@@ -63,12 +70,15 @@ class TransformerBlock(RematLayer):
         mlp_dim: int,
         *,
         norm_first: bool = True,
+        branch_norm: bool = False,
         qkv_bias: bool = True,
         key_bias: bool = True,
         qk_norm: bool = False,
         rotary: dict | None = None,
+        relative: dict | None = None,
         gelu: str = "tanh",
         swiglu: bool = False,
+        sub_norm: str | None = None,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
@@ -80,18 +90,23 @@ class TransformerBlock(RematLayer):
         checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
-        checks.switch(norm_first=norm_first, qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, swiglu=swiglu)
+        checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))
+        checks.switch(norm_first=norm_first, branch_norm=branch_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, swiglu=swiglu)
         checks.above_zero(epsilon=epsilon)
         checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_first = norm_first
+        self.branch_norm = branch_norm
         self.qkv_bias = qkv_bias
         self.key_bias = key_bias
         self.qk_norm = qk_norm
         self.rotary = rotary
+        self.relative = relative
         self.gelu = gelu
         self.swiglu = swiglu
+        self.sub_norm = sub_norm
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
@@ -107,6 +122,8 @@ class TransformerBlock(RematLayer):
             key_bias=self.key_bias,
             qk_norm=self.qk_norm,
             rotary=self.rotary,
+            relative=self.relative,
+            inner_norm=self.sub_norm == "both",
             epsilon=self.epsilon,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
@@ -114,7 +131,16 @@ class TransformerBlock(RematLayer):
             dtype=dtype,
         )
         self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
-        self.mlp = MLP(self.mlp_dim, gelu=self.gelu, swiglu=self.swiglu, dropout=self.dropout, name="mlp", dtype=dtype)
+        self.mlp = MLP(
+            self.mlp_dim,
+            gelu=self.gelu,
+            swiglu=self.swiglu,
+            inner_norm=self.sub_norm is not None,
+            epsilon=self.epsilon,
+            dropout=self.dropout,
+            name="mlp",
+            dtype=dtype,
+        )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
@@ -134,7 +160,8 @@ class TransformerBlock(RematLayer):
         training=None,
         scores_offset=None,
     ):
-        y = tokenwise(self.norm1, x) if self.norm_first else x
+        normed = "branch" if self.branch_norm else "input" if self.norm_first else "sum"
+        y = tokenwise(self.norm1, x) if normed == "input" else x
         y = self.attention(
             y,
             attention_mask=attention_mask,
@@ -144,46 +171,18 @@ class TransformerBlock(RematLayer):
             scores_offset=scores_offset,
         )
         y, scores = y if return_attention_scores else (y, None)
+        y = tokenwise(self.norm1, y) if normed == "branch" else y
         y = y if self.layer_scale is None else self.scale1(y)
         x = x + self.path1(y, training=training)
-        x = x if self.norm_first else tokenwise(self.norm1, x)
+        x = tokenwise(self.norm1, x) if normed == "sum" else x
 
-        y = tokenwise(self.norm2, x) if self.norm_first else x
+        y = tokenwise(self.norm2, x) if normed == "input" else x
         y = self.mlp(y, training=training)
+        y = tokenwise(self.norm2, y) if normed == "branch" else y
         y = y if self.layer_scale is None else self.scale2(y)
         x = x + self.path2(y, training=training)
-        x = x if self.norm_first else tokenwise(self.norm2, x)
+        x = tokenwise(self.norm2, x) if normed == "sum" else x
         return (x, scores) if return_attention_scores else x
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
-
-    def compute_output_spec(
-        self,
-        x,
-        attention_mask=None,
-        use_causal_mask=False,
-        return_attention_scores=False,
-        training=None,
-        scores_offset=None,
-    ):
-        return output_spec(self, x, return_attention_scores)
-
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "mlp_dim": self.mlp_dim,
-            "norm_first": self.norm_first,
-            "qkv_bias": self.qkv_bias,
-            "key_bias": self.key_bias,
-            "qk_norm": self.qk_norm,
-            "rotary": self.rotary,
-            "gelu": self.gelu,
-            "swiglu": self.swiglu,
-            "epsilon": self.epsilon,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "stochastic_depth": self.stochastic_depth,
-            "layer_scale": self.layer_scale,
-        }
+        return {**super().get_config(), **own_config(self, TransformerBlock)}

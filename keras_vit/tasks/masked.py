@@ -12,6 +12,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.mae import read_decoder
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Patches
+from keras_vit.layers.patch_encoder import POSITIONS
 from keras_vit.tasks.decoder import PixelDecoder, rows
 from keras_vit.tasks.patch_pixels import joined, statistics
 
@@ -283,17 +284,14 @@ def visible_patches(patches, mask_ratio):
 def check_encoder(arguments):
     """Raises ValueError unless masked pre-training trains everything of a model with these arguments."""
     wanted = {
-        "stem": (None, "no stem, which would mix the pixels of visible and masked patches"),
-        "num_classes": (0, "no head: num_classes=0"),
-        "representation_size": (None, "no layer between pooling and head"),
-        "final_norm": ("before", "the final norm before pooling"),
-        "rotary": (None, "no rotary positions, which need all patches"),
+        "stem": ((None,), "no stem, which would mix the pixels of visible and masked patches"),
+        "num_classes": ((0,), "no head: num_classes=0"),
+        "representation_size": ((None,), "no layer between pooling and head"),
+        "final_norm": (("before",), "the final norm before pooling"),
+        "rotary": ((None,), "no rotary positions, which need all patches"),
+        "position": (POSITIONS, "no relative positions, which need all patches"),
+        "pooling": (POOLINGS, "a pooling without weights"),
     }
-    for name, (value, words) in wanted.items():
-        if arguments[name] != value:
+    for name, (fitting, words) in wanted.items():
+        if arguments[name] not in fitting:
             raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={arguments[name]!r}")
-    if arguments["pooling"] not in POOLINGS:
-        raise ValueError(
-            "A masked autoencoder's model must have a pooling without weights. "
-            f"Received: pooling={arguments['pooling']!r}"
-        )

@@ -13,6 +13,7 @@ from tests.checkpoints.helpers import (
     SMALL,
     arrays_of,
     assert_same_weights,
+    filled,
     io_of,
     logits,
     original,
@@ -207,6 +208,14 @@ def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
     with pytest.raises(ValueError, match="both a square grid and one of 1 x 4"):
         load_weights(copy, path)
     assert_same_weights(weights(load_weights(copy, path, grid=(1, 4))), weights(model))
+
+
+@pytest.mark.parametrize("options", [dict(position="relative"), dict(sub_norm="mlp"), dict(branch_norm=True)])
+@pytest.mark.parametrize("format, suffix", [("google", ".npz"), ("huggingface", ""), ("timm", ".safetensors")])
+def test_kinds_that_no_format_writes(options, format, suffix, tmp_path):
+    with pytest.raises(ValueError, match="has no (model|name)"):
+        save_checkpoint(filled(**options), tmp_path / f"out{suffix}", format=format)
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.filterwarnings("ignore:The google format does not record a grid")

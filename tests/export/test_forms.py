@@ -39,6 +39,8 @@ def test_models_in_models_become_float32():
         dict(qkv_bias=False, swiglu=True, pooling="gap", pre_norm=True, final_norm="after"),
         dict(pooling="map", stem="conv"),
         dict(pooling="last", gelu="quick"),
+        dict(position="relative", sub_norm="both", key_bias=False),
+        dict(branch_norm=True, sub_norm="mlp", swiglu=True),
     ],
 )
 def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):

@@ -13,7 +13,9 @@ MASK = RNG.random((2, 5, 5)) < 0.7
 MASK |= np.eye(5, dtype=bool)
 
 
-@pytest.mark.parametrize("options", [dict(qkv_bias=False, qk_norm=True), dict(dropout=0.1, attention_dropout=0.1)])
+@pytest.mark.parametrize(
+    "options", [dict(qkv_bias=False, qk_norm=True), dict(inner_norm=True), dict(dropout=0.1, attention_dropout=0.1)]
+)
 def test_layer(options, tmp_path):
     run_layer_test(
         lambda dtype: MultiHeadSelfAttention(3, **options, dtype=dtype),
@@ -57,6 +59,17 @@ def test_equals_keras(call):
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=2e-5)
     np.testing.assert_allclose(np.asarray(scores), np.asarray(expected_scores), atol=2e-6)
     np.testing.assert_allclose(np.asarray(ours(TOKENS, **call)), np.asarray(expected), atol=2e-5)  # the fused path
+
+
+def test_inner_norm_is_before_the_projection():
+    layer, plain = MultiHeadSelfAttention(3, inner_norm=True, epsilon=1e-3), MultiHeadSelfAttention(3)
+    for each in (layer, plain):
+        each.build(TOKENS.shape)
+    plain.qkv.set_weights(layer.qkv.get_weights())
+    plain.proj.set_weights([np.eye(12), np.zeros(12)])
+    layer.norm.set_weights([np.arange(12) / 6, np.ones(12)])
+    expected = layer.proj(layer.norm(plain(TOKENS)))
+    np.testing.assert_allclose(np.asarray(layer(TOKENS)), np.asarray(expected), atol=1e-5)
 
 
 def test_softmax_is_float32_under_mixed_precision():

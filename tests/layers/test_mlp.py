@@ -45,6 +45,18 @@ def test_gated():  # in the harness as a part of `TransformerBlock`
     np.testing.assert_allclose(np.asarray(layer(x)), np.asarray(expected), atol=1e-5)
 
 
+def test_inner_norm():
+    layer = MLP(16, swiglu=True, inner_norm=True, epsilon=1e-3)
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    layer(x)
+    layer.norm.gamma.assign(np.arange(16) / 8)
+    gate, value = np.split(before_activation(layer, x), 2, axis=-1)
+    hidden = gate / (1 + np.exp(-gate)) * value
+    centred = hidden - hidden.mean(-1, keepdims=True)
+    normed = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3) * np.arange(16) / 8
+    np.testing.assert_allclose(np.asarray(layer(x)), np.asarray(layer.fc2(normed)), atol=1e-5)
+
+
 def test_quick_gelu():
     layer = MLP(16, gelu="quick")
     x = np.random.default_rng(0).normal(size=(2, 8)).astype("float32")

@@ -15,6 +15,8 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
     "options, parts",
     [
         (dict(norm_first=False, gelu="exact"), PARTS),
+        (dict(branch_norm=True, sub_norm="mlp"), PARTS),
+        (dict(sub_norm="both", relative={"grid": [1, 5]}), [*PARTS, "norm", "distances"]),
         (
             dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True, swiglu=True),
             [*PARTS, "scale1", "scale2", "path1"],
@@ -27,12 +29,16 @@ def test_layer(options, parts, tmp_path):
     )
 
 
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_is_two_residual_branches(norm_first):
-    block = TransformerBlock(3, 24, norm_first=norm_first, layer_scale=0.5)
+@pytest.mark.parametrize("normed", ["input", "sum", "branch"])
+def test_is_two_residual_branches(normed):
+    kind = dict(norm_first=normed != "sum", branch_norm=normed == "branch")
+    block = TransformerBlock(3, 24, **kind, layer_scale=0.5)
     found = block(TOKENS)
     x, norm1, norm2 = keras.ops.convert_to_tensor(TOKENS), block.norm1, block.norm2
-    if norm_first:
+    if normed == "branch":
+        x = x + 0.5 * norm1(block.attention(x))
+        x = x + 0.5 * norm2(block.mlp(x))
+    elif normed == "input":
         x = x + 0.5 * block.attention(norm1(x))
         x = x + 0.5 * block.mlp(norm2(x))
     else:

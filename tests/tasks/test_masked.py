@@ -132,6 +132,7 @@ def test_bad_input():
             (lambda: learner(encoder(pooling="gap", final_norm="after")), "final_norm='after'"),
             (lambda: learner(encoder(pooling="map")), "pooling='map'"),
             (lambda: learner(encoder(rotary="dinov3")), "no rotary positions"),
+            (lambda: learner(encoder(position="relative")), "no relative positions"),
             (lambda: learner(encoder(representation_size=True)), "no layer between pooling and head"),
             (lambda: learner(keras.Sequential([keras.layers.Dense(1)])), "must be a model from `keras_vit.vit`"),
             (lambda: learner(mask_ratio=0.99), "at least one of 24 patches visible .* Received: mask_ratio=0.99"),
