@@ -54,8 +54,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         position: Positions: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`, see `PatchEncoder`; or `"relative"`, as
             in BEiT, see `RelativePositions`. Defaults to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
-        rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, or a dictionary with
-            options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
+        rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, `"rope-vit-mixed"`,
+            or a dictionary with options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import safetensors
 
 from keras_vit.checkpoints import pytorch
@@ -35,12 +36,15 @@ class Checkpoint(NamedTuple):
     notes: dict
 
     def shape(self, place):
-        """Returns the shape of a tensor, or of one block of a stacked tensor: `(name, index)`."""
-        return self.shapes[place[0]][1:] if isinstance(place, tuple) else self.shapes[place]
+        """Returns the shape of a tensor, or of one block of a stacked one: `(name, index)` or `(name, index, axis)`."""
+        name, *block = place if isinstance(place, tuple) else (place,)
+        shape, axis = self.shapes[name], (block[1:] or [0])[0]
+        return shape[:axis] + shape[axis + 1 :] if block else shape
 
     def array(self, place):
-        """Reads a tensor, or one block of a stacked tensor: `(name, index)`."""
-        return self.read(place[0])[place[1]] if isinstance(place, tuple) else self.read(place)
+        """Reads a tensor, or one block of a stacked one; see `shape`."""
+        name, *block = place if isinstance(place, tuple) else (place,)
+        return np.take(self.read(name), block[0], *block[1:] or [0]) if block else self.read(name)
 
 
 @contextlib.contextmanager

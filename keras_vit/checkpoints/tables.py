@@ -48,7 +48,8 @@ class Format(NamedTuple):
     """A format of checkpoints: its table and its rules.
 
     - `detect(names)`: whether a file's names are of this format.
-    - `canonical(shapes)`: maps the names in `rows` to the file's names, or to pairs `(name, index)` into stacked ones.
+    - `canonical(shapes)`: maps the names in `rows` to the file's names, or to `(name, index)` or `(name, index, axis)`:
+      a block of a stacked tensor.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
       dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`.
     - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.

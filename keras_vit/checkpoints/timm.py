@@ -15,12 +15,13 @@ from keras_vit.checkpoints.tables import (
     Format,
     Row,
     joined,
+    need,
     parted,
     renamed,
     torch_dense,
     torch_norm,
 )
-from keras_vit.checkpoints.timm_architecture import BLOCK, DISTANCES, architecture
+from keras_vit.checkpoints.timm_architecture import BLOCK, DISTANCES, MIXED, architecture
 
 UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}"
 WITHOUT_KEY = Form(
@@ -51,6 +52,7 @@ ROWS = (
     Row("block_{i}/attention/qkv/kernel", tuple(f"{BLOCK}.attn.{part}_proj.weight" for part in "qkv"), joined(LINEAR)),
     Row("block_{i}/attention/qv_bias", tuple(f"{BLOCK}.attn.{part}_proj.bias" for part in "qv"), joined(SAME, 2)),
     Row("block_{i}/attention/distances/table", f"{BLOCK}.{DISTANCES}", SAME),  # BEiT
+    Row("block_{i}/attention/rotate/frequencies", f"{BLOCK}.attn.{MIXED}", SAME),  # RoPE-ViT
     *torch_norm("block_{i}/attention/q_norm", f"{BLOCK}.attn.q_norm"),
     *torch_norm("block_{i}/attention/k_norm", f"{BLOCK}.attn.k_norm"),
     *torch_norm("block_{i}/attention/norm", f"{BLOCK}.attn.norm"),
@@ -108,7 +110,12 @@ def detect(names):
 def canonical(shapes):
     names = renamed(shapes, ALIASES)
     masked = {name for name in names if f"{name}_mask" in names}  # DINOv3's biases, whose part of the key is masked
-    return {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
+    names = {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
+    if MIXED in names:
+        place = names.pop(MIXED)
+        _, depth, _, _ = need(shapes, place, 4)  # of both axes, blocks, heads, pairs
+        names |= {f"{BLOCK.format(i=i)}.attn.{MIXED}": (place, i, 1) for i in range(depth)}
+    return names
 
 
 def placeholders(arguments):

@@ -20,6 +20,7 @@ from keras_vit.layers.rotary import ROTARY
 
 BLOCK = "blocks.{i}"
 QV_BIAS = ("q_bias", "qkv.masked_bias", "q_proj.bias")
+MIXED = "rope.freqs"  # learned frequencies, of all blocks in one tensor
 DISTANCES = "attn.relative_position_bias_table"
 PERIODS = "rope_embed.periods"  # in the files of DINOv3's authors
 FREQUENCIES = {"rope.freqs_cos", "blocks.0.attn.rope.freqs_cos"}  # in those of EVA-02's
@@ -106,6 +107,7 @@ def architecture(shapes, checkpoint):
         **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
         **(_of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}),
         **({"rotary": "eva02"} if FREQUENCIES & set(shapes) else {}),
+        **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
         **stated,
     }
     if "attn_pool.latent" in shapes:

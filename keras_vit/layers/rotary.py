@@ -17,9 +17,11 @@ ROTARY = {  # options of `RotaryPositions` by the models that have them
     "eva02": {"base": 10000.0, "centred": False, "reference": 16, "interleaved": True},
     # Heo et al. 2024 (arXiv:2403.13298), "axial"
     "rope-vit": {"base": 100.0, "centred": False, "columns_first": True, "interleaved": True},
+    # the same, "mixed"
+    "rope-vit-mixed": {"base": 10.0, "centred": False, "columns_first": True, "interleaved": True, "learned": True},
 }
 
-OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleaved")
+OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleaved", "learned")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -28,8 +30,9 @@ class RotaryPositions(keras.layers.Layer):
 
     The product of a query and a key then depends on their distance. Su et al. 2021 (arXiv:2104.09864); for images Heo
     et al. 2024 (arXiv:2403.13298), section 3.2, "axial": half of the pairs of channels turn by the row, half by the
-    column. Pair `f` of an axis with `head_dim / 4` pairs turns by `coordinate * base ** (-4 * f / head_dim)`. Tokens
-    before the patches are not turned. The layer has no weights, so weights of a model suit every grid.
+    column. Pair `f` of an axis with `head_dim / 4` pairs turns by `coordinate * base ** (-4 * f / head_dim)`. Or
+    "mixed", section 3.3: each pair of each head turns by both, times learned frequencies. Tokens before the patches are
+    not turned. No weight depends on the grid, so weights of a model suit every grid.
 
     Args:
         grid: `(rows, columns)` of the patches.
@@ -42,6 +45,7 @@ class RotaryPositions(keras.layers.Layer):
             the same angles on every grid; `None` for no stretching.
         columns_first: Whether the first half of the pairs turns by the column.
         interleaved: Whether a pair is two neighbours, else channels `c` and `c + head_dim / 2`.
+        learned: Whether frequencies are learned; they begin in a random direction for each head.
 
     Call arguments:
         x: Tensor of queries or keys.
@@ -72,6 +76,7 @@ class RotaryPositions(keras.layers.Layer):
         reference: int | None = None,
         columns_first: bool = False,
         interleaved: bool = False,
+        learned: bool = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -80,7 +85,7 @@ class RotaryPositions(keras.layers.Layer):
             checks.positive(num_prefix=num_prefix)
         checks.above_zero(base=base)
         checks.number(offset=offset)
-        checks.switch(centred=centred, columns_first=columns_first, interleaved=interleaved)
+        checks.switch(centred=centred, columns_first=columns_first, interleaved=interleaved, learned=learned)
         if reference is not None:
             checks.positive(reference=reference)
         if centred and (offset or reference is not None):
@@ -95,9 +100,10 @@ class RotaryPositions(keras.layers.Layer):
         self.reference = reference
         self.columns_first = columns_first
         self.interleaved = interleaved
+        self.learned = learned
 
     def build(self, input_shape):
-        *_, tokens, _, head_dim = input_shape
+        *_, tokens, heads, head_dim = input_shape
         patches = math.prod(self.grid)
         if tokens is not None and tokens != self.num_prefix + patches:
             raise ValueError(
@@ -105,22 +111,40 @@ class RotaryPositions(keras.layers.Layer):
             )
         if head_dim % 4:
             raise ValueError(f"Rotary positions need heads of a multiple of 4 channels. Received: {head_dim}")
-        angles = self._angles(head_dim)  # (patches, head_dim / 2)
-        pairs = np.repeat(angles, 2, axis=-1) if self.interleaved else np.tile(angles, 2)
-        prefix = ((self.num_prefix, 0), (0, 0))
-        cos, sin = np.pad(np.cos(pairs), prefix, constant_values=1.0), np.pad(np.sin(pairs), prefix)
         channels = np.arange(head_dim)
-        firsts = channels % 2 == 0 if self.interleaved else channels < head_dim // 2
         self.distance = 1 if self.interleaved else head_dim // 2  # of the channels of a pair
-        factors = cos, np.where(firsts, -sin, 0.0), np.where(firsts, 0.0, sin)  # of a channel, and of its partner
-        self.factors = [array[:, None].astype("float32") for array in factors]  # (tokens, 1, head_dim)
+        self.firsts = channels % 2 == 0 if self.interleaved else channels < head_dim // 2
+        if self.learned:
+            shape = (2, heads, head_dim // 2)
+            self.frequencies = self.add_weight(
+                name="frequencies", shape=shape, initializer=self._directions, autocast=False
+            )
+        else:
+            zeros = np.zeros(head_dim // 4)
+            powers = self.base ** (-4 * np.arange(head_dim // 4) / head_dim)
+            angles = self._angles([np.concatenate([powers, zeros])[None], np.concatenate([zeros, powers])[None]])
+            self.factors = [factor.astype("float32") for factor in self._factors(angles, np)]
 
-    def _angles(self, head_dim):
-        frequencies = self.base ** (-4 * np.arange(head_dim // 4) / head_dim)
-        each = [coordinate[:, None] * frequencies for coordinate in map(self._coordinates, self.grid)]
-        rows, columns = self.grid
-        each = [np.repeat(each[0], columns, axis=0), np.tile(each[1], (rows, 1))]  # (patches, head_dim / 4)
-        return np.concatenate(each[::-1] if self.columns_first else each, axis=-1)
+    def _directions(self, shape, dtype=None):
+        """Returns the first learned frequencies: the powers, in a random direction for each head, and across it."""
+        powers = self.base ** (-2 * np.arange(shape[-1] // 2, dtype="float32") / shape[-1])
+        direction = keras.initializers.RandomUniform(0, 2 * math.pi)((shape[1], 1))
+        both = [[powers * part(direction + turn) for turn in (0, math.pi / 2)] for part in (ops.cos, ops.sin)]
+        return ops.cast(ops.stack([ops.concatenate(axis, axis=-1) for axis in both]), dtype)
+
+    def _angles(self, frequencies):
+        """Returns the angles of patches, `(patches, heads or 1, head_dim / 2)`, by the frequencies of both axes."""
+        places = np.meshgrid(*map(self._coordinates, self.grid), indexing="ij")
+        places = [place.reshape(-1, 1, 1) for place in (places[::-1] if self.columns_first else places)]
+        first, second = (place.astype("float32") for place in places) if self.learned else places
+        return first * frequencies[0] + second * frequencies[1]
+
+    def _factors(self, angles, ops):
+        """Returns the factors of a channel and of its partners, each `(tokens, heads or 1, head_dim)`."""
+        angles = ops.pad(angles, ((self.num_prefix, 0), (0, 0), (0, 0)))
+        pairs = ops.repeat(angles, 2, axis=-1) if self.interleaved else ops.concatenate([angles, angles], axis=-1)
+        sin = ops.sin(pairs)
+        return ops.cos(pairs), ops.where(self.firsts, -sin, 0.0), ops.where(self.firsts, 0.0, sin)
 
     def _coordinates(self, count):
         numbers = np.arange(count, dtype="float64")
@@ -129,7 +153,8 @@ class RotaryPositions(keras.layers.Layer):
         return (numbers + self.offset) * (self.reference / count if self.reference else 1)
 
     def call(self, x):
-        turned, (cos, of_second, of_first) = ops.cast(x, "float32"), self.factors
+        factors = self._factors(self._angles(self.frequencies), ops) if self.learned else self.factors
+        turned, (cos, of_second, of_first) = ops.cast(x, "float32"), factors
         if not self.interleaved:  # both partners are half of the channels away
             return ops.cast(turned * cos + _rolled(turned, self.distance) * (of_second + of_first), x.dtype)
         seconds, firsts = _rolled(turned, self.distance), _rolled(turned, -self.distance)

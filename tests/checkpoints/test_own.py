@@ -31,6 +31,7 @@ KINDS = {
     "sine and cosine": dict(position="sincos2d", pooling="gap"),
     "gated": dict(swiglu=True, qk_norm=True, qkv_bias=False, pre_norm=True, representation_size=5),
     "EVA-02": dict(rotary="eva02", key_bias=False, sub_norm="both", swiglu=True),
+    "RoPE-ViT": dict(rotary="rope-vit-mixed", position=None),
     "norms of branches": dict(branch_norm=True, sub_norm="mlp"),
     "BEiT": dict(position="relative", layer_scale=0.1),
     "convolutions": dict(stem=((6, 1), (8, 2)), patch_size=4),

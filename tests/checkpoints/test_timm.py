@@ -20,3 +20,10 @@ def test_placeholders():
     assert timm.placeholders(dict(stem=None, final_norm="after"))["norm"] == "fc_norm"
     assert timm.placeholders(dict(stem=ResNetStem(()), final_norm="before"))["root"] == "patch_embed.backbone"
     assert timm.placeholders(dict(stem=ResNetStem((1,)), final_norm="before"))["root"] == "patch_embed.backbone.stem"
+
+
+def test_frequencies_of_all_blocks_are_one_tensor():
+    names = timm.canonical({"rope.freqs": (2, 3, 4, 8), "blocks.0.norm1.weight": (8,)})
+    assert names["blocks.2.attn.rope.freqs"] == ("rope.freqs", 2, 1) and "rope.freqs" not in names
+    with pytest.raises(ValueError, match="'rope.freqs' with 4 axes"):
+        timm.canonical({"rope.freqs": (2, 3)})

@@ -22,7 +22,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("options", [*KINDS, dict(learned=True, base=10.0)])
 def test_layer(options, tmp_path):
     run_layer_test(
         lambda dtype: RotaryPositions(GRID, num_prefix=1, **options, dtype=dtype), X.shape, X.shape, tmp_path=tmp_path
@@ -47,6 +47,27 @@ def test_pairs_are_complex_numbers_that_turn(options):
             axis, f = divmod(pair, WIDTH // 4)
             angle = place[order[axis]] * layer.base ** (-4 * f / WIDTH)
             a, b = (2 * pair, 2 * pair + 1) if layer.interleaved else (pair, pair + WIDTH // 2)
+            number = (X[:, 1 + token, :, a] + 1j * X[:, 1 + token, :, b]) * np.exp(1j * angle)
+            np.testing.assert_allclose(found[:, 1 + token, :, a], number.real, atol=1e-5)
+            np.testing.assert_allclose(found[:, 1 + token, :, b], number.imag, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(columns_first=True, interleaved=True)])
+def test_learned_frequencies_mix_both_axes(options):
+    layer = RotaryPositions(GRID, num_prefix=1, centred=False, learned=True, **options)
+    layer.build(X.shape)
+    first = keras.ops.convert_to_numpy(layer.frequencies)  # (2, heads, pairs)
+    powers = layer.base ** (-4 * np.arange(WIDTH // 4) / WIDTH)
+    np.testing.assert_allclose(np.hypot(*first), np.broadcast_to(np.tile(powers, 2), first.shape[1:]), rtol=1e-5)
+    frequencies = RNG.normal(size=first.shape).astype("float32")
+    layer.frequencies.assign(frequencies)
+    found = keras.ops.convert_to_numpy(layer(X))
+    np.testing.assert_array_equal(found[:, 0], X[:, 0])
+    for token in range(6):
+        place = np.array(divmod(token, 3)[:: -1 if layer.columns_first else 1])
+        for pair in range(WIDTH // 2):
+            a, b = (2 * pair, 2 * pair + 1) if layer.interleaved else (pair, pair + WIDTH // 2)
+            angle = place @ frequencies[:, :, pair]  # (heads,)
             number = (X[:, 1 + token, :, a] + 1j * X[:, 1 + token, :, b]) * np.exp(1j * angle)
             np.testing.assert_allclose(found[:, 1 + token, :, a], number.real, atol=1e-5)
             np.testing.assert_allclose(found[:, 1 + token, :, b], number.imag, atol=1e-5)
