@@ -11,6 +11,7 @@ from keras_vit.checkpoints import (
     huggingface_dinov3,
     own,
     timm,
+    timm_naflex,
 )
 from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
@@ -20,6 +21,8 @@ from keras_vit.models import vit
 FORMATS = (
     google.FORMAT,
     timm.FORMAT,
+    timm_naflex.FORMAT,
+    timm_naflex.WITH_ATTENTION_POOLING,
     huggingface_dinov3.FORMAT,
     huggingface_dinov3.WITH_GATES,
     huggingface_dinov2.FORMAT,

@@ -46,9 +46,13 @@ def read_shape(form, shape):
 def _kernel_shape(step, checkpoint):
     """Returns a convolution's shape as (height, width, channels, out)."""
     shape = checkpoint.shape(step.places[0])
-    if len(shape) != 4:
+    try:
+        kernel = read_shape(step.form, shape)
+    except ValueError:  # another number of axes
+        kernel = ()
+    if len(kernel) != 4:
         raise ValueError(f"{step.places[0]} of {str(checkpoint.path)!r} must have 4 axes. Received: shape={shape}")
-    return read_shape(step.form, shape)
+    return kernel
 
 
 def _stem_kernel(step, wanted, checkpoint):

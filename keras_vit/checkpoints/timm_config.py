@@ -12,6 +12,7 @@ POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
 GELU_OF = {
     "quickgelu": "quick",
     "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
+    "naflexvit_.*siglip": "tanh",
 }
 HEADS_OF = {
     "vit_giantopt_patch16|vit_base_patch16_gap_224": 16,
@@ -44,7 +45,7 @@ BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as th
 # `vit` computes an architecture if its name consists of these words. Others, such as "beit3", "rpn" or
 # "parallel", have the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
-    r"vit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2)?|betwixt|little|wee"
+    r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2)?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
     r"|dinov3|qkvb|7b|lingbot|rope|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
@@ -127,7 +128,7 @@ def read(config, gated=False):
 def known(name):
     """Returns whether `vit` computes timm's architecture of this name."""
     words = name.split("_")
-    unclear = {"rope", "pe"} & set(words) and _blocks(name) is None
+    unclear = ({"rope", "pe"} & set(words) and _blocks(name) is None) or {"naflexvit", "radio"} <= set(words)
     return all(re.fullmatch(WORDS, word) for word in words) and not unclear
 
 

@@ -100,6 +100,25 @@ def test_timm_s_models_with_positions_of_their_own(timm, name, tmp_path):
         np.testing.assert_allclose(logits(from_checkpoint(tmp_path, image_size=size), x), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["naflexvit_base_patch16_gap", "naflexvit_base_patch16_siglip"])
+def test_timm_s_naflex_at_one_size(timm, name, tmp_path):
+    import safetensors.torch
+
+    theirs = timm.create_model(name, depth=2, num_classes=7).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.03 * torch.randn(parameter.shape))
+    state = {key: tensor.contiguous() for key, tensor in theirs.state_dict().items()}
+    safetensors.torch.save_file(state, tmp_path / "model.safetensors")
+    config = {"architecture": name, "global_pool": theirs.global_pool}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for size in ((256, 256), (64, 112)):
+        x = np.random.default_rng(0).normal(size=(2, *size, 3)).astype("float32")
+        with torch.no_grad():
+            expected = theirs(torch.tensor(x.transpose(0, 3, 1, 2))).numpy()
+        np.testing.assert_allclose(logits(from_checkpoint(tmp_path, image_size=size), x), expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("variant", ["R+Ti/16", "R26+S/32", "R50+B/16"])
 def test_timm_loads_hybrids(timm, variant, tmp_path):
     model = from_checkpoint_of_timm(timm, variant, tmp_path)
