@@ -50,7 +50,7 @@ def test_it_is_the_plain_model(options, tmp_path):
 
 
 def test_the_configuration_s_size_is_not_the_table_s(tmp_path):
-    model, path = written(tmp_path, pooling="map", gelu="tanh")
+    _, path = written(tmp_path, pooling="map", gelu="tanh")
     config = {
         "architecture": "naflexvit_base_patch16_siglip",
         "pretrained_cfg": {"input_size": [3, 384, 384], "mean": [0.5] * 3},
