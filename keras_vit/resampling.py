@@ -165,16 +165,18 @@ def resize_patches(kernel, target, method):
     return np.einsum("uc,tcio->tuio", columns, x).astype(kernel.dtype)
 
 
-def resize_distances(table, source, target):
+def resize_distances(table, source, target, method=None):
     """Resamples a table of `RelativePositions` to another grid; numbers of prefix tokens, at its end, stay.
 
-    As BEiT's code and timm do: the distances of the source become longer by a constant factor, each of them, so that
-    near ones stay as they are and the furthest reaches the end; linear between them.
+    BEiT's code and timm stretch the distances of the source: each step is longer than the one before by a factor, so
+    that near ones stay as they are and the furthest reaches the end; linear between them. Transformers' code is
+    bilinear instead.
 
     Args:
         table: Array, `((2 rows - 1) * (2 columns - 1) + extra, heads)`.
         source: `(rows, columns)` before.
         target: `(rows, columns)` after.
+        method: As in `resize_matrix`; `None` for the stretching.
 
     Returns:
         Array of the table's dtype; the table itself if the grids are equal.
@@ -183,7 +185,8 @@ def resize_distances(table, source, target):
         return table
     sides = [2 * side - 1 for side in source]
     of_patches = np.asarray(table[: sides[0] * sides[1]], "float64").reshape(*sides, -1)
-    rows, columns = (_stretch_matrix(s, t) for s, t in zip(source, target))
+    line = _stretch_matrix if method is None else lambda s, t: resize_matrix(2 * s - 1, 2 * t - 1, method)
+    rows, columns = (line(s, t) for s, t in zip(source, target))
     resized = np.einsum("tr,uc,rch->tuh", rows, columns, of_patches)
     resized = resized.reshape(len(rows) * len(columns), -1).astype(table.dtype)
     return np.concatenate([resized, table[sides[0] * sides[1] :]])

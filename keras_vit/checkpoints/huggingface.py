@@ -74,7 +74,8 @@ DEFAULTS |= {None: BARE, "vit_msn": {**STATED, "layer_norm_eps": 1e-6}}
 
 def detect(names):
     patches = any(name.endswith("embeddings.patch_embeddings.projection.weight") for name in names)
-    return patches and not any(name.endswith(".layer_scale1.lambda1") for name in names)  # DINOv2's
+    others = (".layer_scale1.lambda1", ".lambda_1")  # DINOv2's, BEiT's
+    return patches and not any(name.endswith(others) for name in names)
 
 
 def canonical(shapes):

@@ -30,7 +30,8 @@ def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid,
         method, source_grid = options.resample or form.resample, options.grid or source_grid
         _position(steps, model, arguments, checkpoint, method, source_grid, class_position)
     for path in [path for path in steps if path.endswith(DISTANCES)]:
-        steps[path] = _distances(steps[path], model, arguments, checkpoint, options.grid or source_grid)
+        method, source = options.resample or form.resample_distances, options.grid or source_grid
+        steps[path] = _distances(steps[path], model, arguments, checkpoint, method, source)
 
 
 def dummy(shape):
@@ -121,7 +122,7 @@ def _position(steps, model, arguments, checkpoint, method, source_grid, class_po
         start += count
 
 
-def _distances(step, model, arguments, checkpoint, source_grid):
+def _distances(step, model, arguments, checkpoint, method, source_grid):
     """Resamples relative positions to the model's grid."""
     count, heads = read_shape(step.form, checkpoint.shape(step.places[0]))
     patches = count - 3 * (model.get_layer("encoder").num_prefix > 0)
@@ -132,4 +133,4 @@ def _distances(step, model, arguments, checkpoint, source_grid):
             f"{step.places[0]} of {str(checkpoint.path)!r} must be the distances of a square grid, for "
             f"{arguments['num_heads']} heads; pass another source's as grid=(rows, columns). Received: {(count, heads)}"
         )
-    return step._replace(read=lambda: [resize_distances(step.read()[0], source, grid(arguments))])
+    return step._replace(read=lambda: [resize_distances(step.read()[0], source, grid(arguments), method)])

@@ -57,7 +57,8 @@ class Format(NamedTuple):
     - `ignored`: regular expression of names that a model need not use.
     - `head_names`: regular expression of names that belong to the head.
     - `suits(arguments)`: whether its library writes a model with these arguments so, and not in its next format.
-    - `resample`: how the format's own code resizes positions; `resample_patches`: how it resizes patch kernels.
+    - `resample`: how the format's own code resizes positions; `resample_patches`: how it resizes patch kernels;
+      `resample_distances`: how it resizes relative positions, see `resampling.resize_distances`.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Format(NamedTuple):
     head_names: str
     resample: str
     resample_patches: str
+    resample_distances: str | None = None
     suits: Callable = lambda arguments: True
 
     @property

@@ -184,6 +184,7 @@ def test_transformers_loads_a_headless_model(tmp_path):
 
 
 SIZES = dict(hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=32, patch_size=8)
+RELATIVE = dict(intermediate_size=80, use_relative_position_bias=True)
 ANY_SIZE = {"interpolate_pos_encoding": True}
 
 
@@ -197,6 +198,9 @@ ANY_SIZE = {"interpolate_pos_encoding": True}
         ("DINOv3ViTModel", dict(num_register_tokens=2, intermediate_size=80), {}),
         ("DINOv3ViTModel", dict(num_register_tokens=2, use_gated_mlp=True, hidden_act="silu"), {}),
         ("IJepaForImageClassification", dict(num_labels=7, intermediate_size=80), ANY_SIZE),
+        ("BeitModel", RELATIVE, {}),
+        ("BeitModel", {**RELATIVE, "use_mean_pooling": False}, {}),
+        ("BeitForImageClassification", {**RELATIVE, "num_labels": 7}, {}),
         ("CLIPVisionModel", dict(intermediate_size=80), ANY_SIZE),
         ("CLIPVisionModel", dict(intermediate_size=80, hidden_act="gelu"), ANY_SIZE),
         ("CLIPVisionModelWithProjection", dict(intermediate_size=80, projection_dim=9), ANY_SIZE),
@@ -219,7 +223,7 @@ def test_image_towers_of_transformers(kind, options, call, tmp_path):
         expected = _output(theirs, x, call)
         model = from_checkpoint(tmp_path / "theirs", image_size=size)
         np.testing.assert_allclose(logits(model, x), expected, atol=1e-4)
-    if "IJepa" not in kind:
+    if not kind.startswith(("IJepa", "Beit")):
         model = from_checkpoint(tmp_path / "theirs")
         save_checkpoint(model, tmp_path / "ours", format="huggingface")
         again = getattr(transformers, kind).from_pretrained(tmp_path / "ours").eval()
