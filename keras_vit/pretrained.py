@@ -110,9 +110,9 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         return models.vit(variant, **arguments)
     checks.path("weights", weights)
     variants.parse(variant)  # raises for an unknown variant
-    source, location = str(weights), _location(weights)
-    if location is not None:
-        model = from_checkpoint(location, **arguments)
+    source, place = str(weights), location(weights)
+    if place is not None:
+        model = from_checkpoint(place, **arguments)
     else:
         tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]
         if source not in tags:
@@ -146,8 +146,8 @@ def from_pretrained(name: str | os.PathLike, **overrides) -> keras.Model:
         ConnectionError: If the weights cannot be downloaded.
     """
     checks.path("name", name)
-    location = _location(name)
-    return _published(name, overrides) if location is None else from_checkpoint(location, **overrides)
+    place = location(name)
+    return _published(name, overrides) if place is None else from_checkpoint(place, **overrides)
 
 
 def _published(name, overrides):
@@ -165,7 +165,7 @@ def _published(name, overrides):
         return from_checkpoint(row.source, **{**defaults, **overrides, "metadata": about})
 
 
-def _location(source):
+def location(source):
     """Returns the path or address of a source, also of shipped weights; `None` for any other name."""
     text, path = str(source), pathlib.Path(str(source)).expanduser()
     shipped = {file.stem: file for file in folder("saved_models").glob("*.keras")}

@@ -8,11 +8,14 @@ import keras
 import numpy as np
 
 from keras_vit.checked import number
+from keras_vit.checkpoints import load_weights
+from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.images import mask_pixels
 from keras_vit.layers import DPTHead, MaskDecoder
 from keras_vit.plots import masks
-from keras_vit.pretrained import vit
+from keras_vit.pretrained import location, vit
 from keras_vit.task import Task
 from keras_vit.tasks import pixels
 from keras_vit.tasks.balance import class_weights
@@ -98,14 +101,31 @@ class Segment(Task):
         ]
         if wrong:
             raise ValueError(f"A segmenter's head is the task's: it has no pooling. Received: {', '.join(wrong)}")
-        if arguments.get("weights") is not None:  # a classifier's: its pooling and what follows are left over
-            arguments = {"head": "new", "representation_size": None, **arguments}
+        weights, wanted = arguments.get("weights"), arguments.get("head")
+        if weights is not None:  # a classifier's pooling and what follows are left over
+            arguments = {"representation_size": None, **arguments, "head": "new"}
         encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none"})
         logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
         enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
         model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)  # (batch, height, width, classes)
         model.dtype_policy = encoder.dtype_policy
+        if weights is not None and wanted != "new":
+            self._load_head(model, location(weights))
         return model
+
+    def _load_head(self, model, source):
+        """Loads the weights again, with the head's, if they are of a segmenter with this head and these classes."""
+        if source is None:  # published: no segmenter
+            return
+        with open_checkpoint(fetch(source)) as checkpoint:
+            segmenter = checkpoint.notes.get("model", {}).get("pooling") == "none"
+            labels, shapes = checkpoint.notes.get("labels"), checkpoint.shapes
+        heads = [
+            {path: tuple(shape) for path, shape in of.items() if path.startswith("head/")}
+            for of in (shapes, {variable.path: variable.shape for variable in model.weights})
+        ]
+        if segmenter and tuple(labels or ()) == self.classes and heads[0] == heads[1]:
+            load_weights(model, source, patches="resize")
 
     def _linear(self, encoder):
         head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")

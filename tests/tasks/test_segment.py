@@ -95,6 +95,27 @@ def test_weights_of_a_classifier_leave_its_head_and_pooling(tmp_path):
     assert model.output_shape == (None, 32, 48, 3) and not np.asarray(model.get_layer("head").kernel).any()
 
 
+@pytest.mark.parametrize("head", ["linear", "mask", "dpt"])
+def test_weights_of_a_segmenter_keep_its_head(tmp_path, head):
+    task = Segment(classes=CLASSES, head=head)
+    first = task.model(variant="mu/8", image_size=(32, 48))
+    for variable in first.weights:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    first.save(tmp_path / "model.keras")
+
+    def heads(task, **arguments):
+        arguments = dict(variant="mu/8", weights=tmp_path / "model.keras", image_size=(64, 48)) | arguments
+        return [np.asarray(v) for v in task.model(**arguments).weights if v.path.startswith("head/")]
+
+    want = [np.asarray(v) for v in first.weights if v.path.startswith("head/")]
+    (tmp_path / "model.labels.txt").write_text("\n".join(CLASSES))
+    assert len(want) >= 2
+    assert all(np.array_equal(*pair) for pair in zip(heads(task), want, strict=True))
+    others = heads(task, head="new"), heads(Segment(classes=(*CLASSES[:2], "else"), head=head))
+    assert not any(np.array_equal(*pair) for other in others for pair in zip(other, want, strict=True))
+    assert heads(Segment(classes=(*CLASSES, "more"), head=head))[-1].shape[-1] == 4 or head == "mask"
+
+
 def test_heads_of_other_tasks_are_refused(tmp_path):
     classifier = vit("mu/8", image_size=(32, 48), num_classes=3, pooling="gap")
     segmenter = Segment(classes=CLASSES).model(variant="mu/8", image_size=(32, 48))
