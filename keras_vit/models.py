@@ -7,6 +7,7 @@ import keras
 
 from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
+from keras_vit.layers.norms import norm
 from keras_vit.layers.rotary import rotary_options
 from keras_vit.layers.stems import patch_size_on, stem_for
 from keras_vit.layers.token_pool import OF_CLASS_TOKEN, OWN_OPTIONS
@@ -29,6 +30,7 @@ def vit(
     position: str | None = "learned",
     class_position: bool = True,
     rotary: str | dict | None = None,
+    patch_norm: bool = False,
     pre_norm: bool = False,
     # blocks
     width: int | None = None,
@@ -37,11 +39,13 @@ def vit(
     mlp_dim: int | None = None,
     qkv_bias: bool = True,
     key_bias: bool = True,
+    proj_bias: bool = True,
     qk_norm: bool = False,
     gelu: str = "tanh",
     swiglu: bool = False,
     sub_norm: str | None = None,
     branch_norm: bool = False,
+    rms_norm: bool = False,
     epsilon: float = 1e-6,
     layer_scale: float | None = None,
     dropout: float = 0.0,
@@ -88,7 +92,7 @@ def vit(
             f"Received: pooling={pooling!r}, final_norm={final_norm!r}"
         )
     dtype = keras.dtype_policies.get(dtype)
-    norm = {"epsilon": epsilon, "dtype": dtype}
+    norms = {"rms_norm": rms_norm, "epsilon": epsilon, "dtype": dtype}
 
     inputs = keras.Input((*height_width, channels), name="images")
     x = Rescale(mean, std, metadata, name="rescale", dtype="float32")(inputs)  # (batch, height, width, channels)
@@ -106,16 +110,17 @@ def vit(
         class_position=class_position,
         grid=patches.grid(x.shape),
         use_bias=not pre_norm,
+        patch_norm=patch_norm,
         dropout=dropout,
         name="encoder",
-        dtype=dtype,
+        **norms,
     )
     x = encoder(patches(x))  # (batch, tokens, width)
     if rotary is not None:
         rotary = {**rotary_options(rotary), "grid": encoder.grid, "num_prefix": encoder.num_prefix}
     relative = {"grid": encoder.grid, "num_prefix": encoder.num_prefix} if position == "relative" else None
     if pre_norm:
-        x = keras.layers.LayerNormalization(name="norm_pre", **norm)(x)
+        x = norm("norm_pre", **norms)(x)
 
     for i in range(plan.depth):
         x = TransformerBlock(
@@ -123,6 +128,7 @@ def vit(
             plan.mlp_dim,
             qkv_bias=qkv_bias,
             key_bias=key_bias,
+            proj_bias=proj_bias,
             qk_norm=qk_norm,
             rotary=rotary,
             relative=relative,
@@ -135,15 +141,16 @@ def vit(
             stochastic_depth=stochastic_depth * i / max(plan.depth - 1, 1),
             layer_scale=layer_scale,
             name=f"block_{i}",
-            **norm,
+            **norms,
         )(x)  # (batch, tokens, width)
 
     if final_norm == "before":
-        x = keras.layers.LayerNormalization(name="norm", **norm)(x)
-    pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **norm, **(attention_pool or {})}
-    pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, name="pool", **pool)(x)  # (batch, width)
+        x = norm("norm", **norms)(x)
+    pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **(attention_pool or {})}
+    pool |= {"epsilon": epsilon, "dtype": dtype, "name": "pool"}
+    pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, **pool)(x)  # (batch, width)
     if final_norm == "after":
-        pooled = keras.layers.LayerNormalization(name="norm", **norm)(pooled)
+        pooled = norm("norm", **norms)(pooled)
     if representation_size:
         size = plan.width if representation_size is True else representation_size
         pooled = keras.layers.Dense(size, activation="tanh", name="pre_logits", dtype=dtype)(pooled)

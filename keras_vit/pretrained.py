@@ -56,6 +56,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
         rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, `"rope-vit-mixed"`,
             or a dictionary with options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
+        patch_norm: Whether to normalise projected patches before positions are added, as AIMv2 does. Defaults to
+            `False`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.
@@ -65,6 +67,7 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
             Defaults to `None`.
         qkv_bias: Whether query, key and value have a bias. Defaults to `True`.
         key_bias: Whether the key has one too; DINOv3's has none. Defaults to `True`.
+        proj_bias: Whether the attentions' projections and the MLPs have biases. Defaults to `True`.
         qk_norm: Whether to normalise query and key in each head. Defaults to `False`.
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP). Defaults to
             `"tanh"`.
@@ -73,7 +76,9 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
             EVA-02; `None` for nowhere. Defaults to `None`.
         branch_norm: Whether blocks normalise the outputs of their sublayers instead of the inputs; see
             `TransformerBlock`. Defaults to `False`.
-        epsilon: Epsilon of every layer normalisation. Defaults to `1e-6`.
+        rms_norm: Whether normalisations are by the root mean square, without a mean and a shift, as in AIMv2; not that
+            of pooling `"map"`. Defaults to `False`.
+        epsilon: Epsilon of every normalisation. Defaults to `1e-6`.
         layer_scale: Initial value of layer scale, or `None` for no layer scale. Defaults to `None`.
         dropout: Dropout rate after positions, attention projections and the dense layers of MLPs. Defaults to `0.0`.
         attention_dropout: Dropout rate of attention scores. Defaults to `0.0`.

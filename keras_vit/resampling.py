@@ -1,5 +1,7 @@
 """Sine-cosine position tables, and resampling of learned positions and patch projections, in NumPy."""
 
+import math
+
 import numpy as np
 
 from keras_vit import checks
@@ -55,6 +57,16 @@ def sincos_2d(grid, width, inclusive=True):
     y, x = np.mgrid[: grid[0], : grid[1]]
     x, y = x.reshape(-1, 1) * frequency, y.reshape(-1, 1) * frequency
     return np.concatenate([np.sin(x), np.cos(x), np.sin(y), np.cos(y)], axis=1).astype("float32")
+
+
+def square(patches):
+    """Returns the sides of a square grid of patches; raises ValueError if their number is not a square."""
+    side = math.isqrt(patches)
+    if side * side != patches:
+        raise ValueError(
+            f"sincos2d positions need `grid`, as (rows, columns), or a square number of patches. Received: {patches}"
+        )
+    return side, side
 
 
 def _triangle(x):

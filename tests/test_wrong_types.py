@@ -111,7 +111,7 @@ TAKES = {
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",
         dropout=0.0, stochastic_depth=0.0, gelu="tanh", epsilon=1e-6, mean=0.5, std=0.5, stem=None, width=32, depth=1,
         num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None, key_bias=True,
-        rotary=None, attention_pool=None,
+        rotary=None, attention_pool=None, rms_norm=False, patch_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
 LAYERS = {
@@ -122,11 +122,21 @@ LAYERS = {
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
     "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),
-    "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, inner_norm=False, epsilon=1e-6, dropout=0.0),
+    "MLP": dict(hidden_dim=8, gelu="tanh", swiglu=False, inner_norm=False, epsilon=1e-6, dropout=0.0, use_bias=True),
     "MultiHeadSelfAttention": dict(
         num_heads=2, qkv_bias=True, key_bias=True, qk_norm=False, rotary=None, relative=None, inner_norm=False
     ),
-    "PatchEncoder": dict(width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0),
+    "PatchEncoder": dict(
+        width=8,
+        class_token=True,
+        registers=0,
+        position="learned",
+        grid=None,
+        dropout=0.0,
+        patch_norm=True,
+        rms_norm=False,
+        epsilon=1e-6,
+    ),
     "Patches": dict(patch_size=4),
     "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
@@ -136,7 +146,15 @@ LAYERS = {
     "StochasticDepth": dict(rate=0.1),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(
-        num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_first=True, sub_norm=None
+        num_heads=2,
+        mlp_dim=8,
+        gelu="tanh",
+        epsilon=1e-6,
+        layer_scale=None,
+        norm_first=True,
+        sub_norm=None,
+        rms_norm=False,
+        proj_bias=True,
     ),
 }
 RECIPES = {

@@ -1,5 +1,7 @@
 """Names in timm's state dicts: ViT, DeiT, DeiT-III, registers, attention pooling, hybrids."""
 
+import re
+
 import numpy as np
 
 from keras_vit.checkpoints import timm_config
@@ -29,7 +31,18 @@ WITHOUT_KEY = Form(
     lambda ours, heads: [np.concatenate(np.insert(np.split(ours[0], 2), 1, 0, axis=0))],
 )
 KEY_VALUE = ("pool/attention/key", "pool/attention/value")
-
+NORMS = {
+    "encoder/norm": "patch_embed.norm",
+    "norm_pre": "norm_pre",
+    "block_{i}/norm1": f"{BLOCK}.norm1",
+    "block_{i}/attention/q_norm": f"{BLOCK}.attn.q_norm",
+    "block_{i}/attention/k_norm": f"{BLOCK}.attn.k_norm",
+    "block_{i}/attention/norm": f"{BLOCK}.attn.norm",
+    "block_{i}/norm2": f"{BLOCK}.norm2",
+    "block_{i}/mlp/norm": f"{BLOCK}.mlp.norm",
+    "norm": "{norm}",
+}
+RMS = re.compile(r"(^|[._])norm[12]?(_pre)?\.weight$")  # without a bias beside it: a norm by the root mean square
 
 ROWS = (
     Row("stem/root/kernel", "{root}.conv.weight", CONV),
@@ -44,8 +57,11 @@ ROWS = (
     Row("encoder/distillation_token", "dist_token", SAME),
     Row("encoder/register_tokens", "reg_token", SAME),
     Row("encoder/position_embedding", "pos_embed", SAME),
-    *torch_norm("norm_pre", "norm_pre"),
-    *torch_norm("block_{i}/norm1", f"{BLOCK}.norm1"),
+    *(
+        row
+        for names in NORMS.items()
+        for row in (*torch_norm(*names), Row(f"{names[0]}/scale", f"{names[1]}.rms", SAME))
+    ),
     *torch_dense("block_{i}/attention/qkv", f"{BLOCK}.attn.qkv"),
     Row("block_{i}/attention/qv_bias", (f"{BLOCK}.attn.q_bias", f"{BLOCK}.attn.v_bias"), joined(SAME, 2)),  # DINOv3
     Row("block_{i}/attention/qv_bias", f"{BLOCK}.attn.qkv.masked_bias", WITHOUT_KEY),  # of its authors
@@ -53,19 +69,13 @@ ROWS = (
     Row("block_{i}/attention/qv_bias", tuple(f"{BLOCK}.attn.{part}_proj.bias" for part in "qv"), joined(SAME, 2)),
     Row("block_{i}/attention/distances/table", f"{BLOCK}.{DISTANCES}", SAME),  # BEiT
     Row("block_{i}/attention/rotate/frequencies", f"{BLOCK}.attn.{MIXED}", SAME),  # RoPE-ViT
-    *torch_norm("block_{i}/attention/q_norm", f"{BLOCK}.attn.q_norm"),
-    *torch_norm("block_{i}/attention/k_norm", f"{BLOCK}.attn.k_norm"),
-    *torch_norm("block_{i}/attention/norm", f"{BLOCK}.attn.norm"),
     *torch_dense("block_{i}/attention/proj", f"{BLOCK}.attn.proj"),
     Row("block_{i}/scale1/gamma", f"{BLOCK}.ls1.gamma", SAME),
-    *torch_norm("block_{i}/norm2", f"{BLOCK}.norm2"),
     *torch_dense("block_{i}/mlp/fc1", f"{BLOCK}.mlp.fc1"),
     Row("block_{i}/mlp/fc1/kernel", (f"{BLOCK}.mlp.fc1_g.weight", f"{BLOCK}.mlp.fc1_x.weight"), joined(LINEAR, 2)),
     Row("block_{i}/mlp/fc1/bias", (f"{BLOCK}.mlp.fc1_g.bias", f"{BLOCK}.mlp.fc1_x.bias"), joined(SAME, 2)),
-    *torch_norm("block_{i}/mlp/norm", f"{BLOCK}.mlp.norm"),
     *torch_dense("block_{i}/mlp/fc2", f"{BLOCK}.mlp.fc2"),
     Row("block_{i}/scale2/gamma", f"{BLOCK}.ls2.gamma", SAME),
-    *torch_norm("norm", "{norm}"),
     Row("pool/probe", "attn_pool.latent", SAME),
     Row("pool/attention/query/kernel", "attn_pool.q.weight", LINEAR_HEADS_IN),
     Row("pool/attention/query/bias", "attn_pool.q.bias", FLAT_TO_HEADS),
@@ -80,8 +90,12 @@ ROWS = (
     *torch_dense("head_distilled", "head_dist"),
 )
 
-# Names in the authors' own files that differ from timm's: DeiT-III, DINOv2, DINOv3, EVA-02.
+# Names in the authors' own files that differ from timm's: DeiT-III, DINOv2, DINOv3, EVA-02, AIMv2.
 ALIASES = (
+    (r"^preprocessor\.(patchifier|pos_embed)", lambda match: {"patchifier": "patch_embed"}.get(match[1], match[1])),
+    (r"^trunk\.", ""),
+    (r"^post_trunk_norm\.", "norm."),
+    (r"\.norm_([12])\.", r".norm\1."),
     (r"\.gamma_([12])$", r".ls\1.gamma"),
     (r"^(register|storage)_tokens$", "reg_token"),
     (r"\.mlp\.w1\.", ".mlp.fc1_g."),
@@ -104,13 +118,17 @@ IGNORED = (  # parts of training, and what only repeats the architecture
 
 
 def detect(names):
-    return "patch_embed.proj.weight" in names
+    return not {"patch_embed.proj.weight", "preprocessor.patchifier.proj.weight"}.isdisjoint(names)
 
 
 def canonical(shapes):
     names = renamed(shapes, ALIASES)
     masked = {name for name in names if f"{name}_mask" in names}  # DINOv3's biases, whose part of the key is masked
     names = {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
+    if "blocks.0.mlp.fc3.weight" in names:  # AIMv2's authors: the gate is `fc1`
+        names = {re.sub(r"\.mlp\.fc([13])\.", lambda m: f".mlp.fc1_{'gx'[m[1] == '3']}.", k): names[k] for k in names}
+    rms = {name for name in names if RMS.search(name) and name.replace(".weight", ".bias") not in names}
+    names = {name.replace(".weight", ".rms") if name in rms else name: names[name] for name in names}
     if MIXED in names:
         place = names.pop(MIXED)
         _, depth, _, _ = need(shapes, place, 4)  # of both axes, blocks, heads, pairs

@@ -44,6 +44,8 @@ ROTARY_SIGNS = {
 
 def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, "patch_embed.proj.weight", 4)
+    rms_norm = any(name.endswith(".rms") for name in shapes)
+    shapes = {re.sub(r"\.rms$", ".weight", name): shape for name, shape in shapes.items()}
     block, gated = BLOCK.format(i=0), _gated(shapes)
     stated, evaluation, origins = timm_config.read(checkpoint.config, gated)
     bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
@@ -55,9 +57,12 @@ def architecture(shapes, checkpoint):
         )
     tokens = {name: need(shapes, name, 3)[1] for name in ("cls_token", "dist_token", "reg_token") if name in shapes}
     norm_after, pre_norm = "fc_norm.weight" in shapes, "norm_pre.weight" in shapes
+    patch_norm = "patch_embed.norm.weight" in shapes
     heads, heads_from = published_heads(width)
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
+    if rms_norm and patch_norm:
+        heads, heads_from = width // 128, "AIMv2's rule"
     if PERIODS in shapes:
         heads_from = PERIODS
     elif heads and not bare:
@@ -92,19 +97,22 @@ def architecture(shapes, checkpoint):
         "sub_norm": _sub_norm(shapes),
         "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
         "key_bias": not any(f"{block}.attn.{name}" in shapes for name in QV_BIAS),
+        "proj_bias": f"{block}.attn.proj.bias" in shapes,
         "qk_norm": f"{block}.attn.q_norm.weight" in shapes,
         "layer_scale": 1e-6 if scaled else None,
         "class_token": "cls_token" in tokens,
         "distilled": "dist_token" in tokens,
         "registers": tokens.get("reg_token", 0),
         "pooling": "gap" if norm_after or "cls_token" not in tokens else "token",
+        "patch_norm": patch_norm,
         "pre_norm": pre_norm,
+        "rms_norm": rms_norm,
         "final_norm": "after" if norm_after else "before" if "norm.weight" in shapes else None,
         "position": "relative" if relative else "learned" if "pos_embed" in shapes else None,
         "num_classes": need(shapes, "head.bias", 1)[0] if "head.bias" in shapes else 0,
         "gelu": "exact",
-        "epsilon": 1e-5 if pre_norm else 1e-6,
-        **(CLIP if pre_norm else IMAGENET if imagenet else HALF),
+        "epsilon": 1e-5 if pre_norm or rms_norm else 1e-6,
+        **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet else HALF),
         **(_of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}),
         **({"rotary": "eva02"} if FREQUENCIES & set(shapes) else {}),
         **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
@@ -120,7 +128,7 @@ def architecture(shapes, checkpoint):
         "num_heads": heads_from,
         "gelu": "timm's default",
         "epsilon": "timm's rule",
-        "mean": "CLIP's rule" if pre_norm else "DeiT's rule" if imagenet else "timm's rule for ViT",
+        "mean": "CLIP's rule" if pre_norm or rms_norm else "DeiT's rule" if imagenet else "timm's rule for ViT",
         "evaluation": "timm's default",
     }
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
@@ -155,6 +163,8 @@ def _open_questions(arguments, checkpoint):
     reasons, gammas = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
     if arguments["pre_norm"]:
         reasons["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+    elif arguments["swiglu"]:
+        pass
     elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):
         reasons["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
     if arguments["position"] is None and not arguments.get("rotary"):

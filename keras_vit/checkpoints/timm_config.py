@@ -47,7 +47,7 @@ BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as th
 WORDS = (
     r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2)?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
-    r"|dinov3|qkvb|7b|lingbot|rope|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
+    r"|aimv2|[13]b|dinov3|qkvb|7b|lingbot|rope|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
 # Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
 OPTIONS = {
@@ -71,6 +71,8 @@ IMPOSSIBLE = {
     "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
     "with relative positions": lambda a: a["position"] == "relative",
     "with norms inside a sublayer or after it": lambda a: a["sub_norm"] or a["branch_norm"],
+    "with norms by the root mean square, or of patches": lambda a: a["rms_norm"] or a["patch_norm"],
+    "without biases in the blocks": lambda a: not a["proj_bias"],
     "with biases of queries and values only": lambda a: a["qkv_bias"] and not a["key_bias"],
     "with this stem": lambda a: a["stem"] is not None and getattr(a["stem"], "stages", None) not in ARCHITECTURES,
 }

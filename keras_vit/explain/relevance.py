@@ -49,7 +49,7 @@ def check_relevance(model):
     last, shapes = model.layers[-1], [tuple(tensor.shape) for tensor in outputs_of(model)]
     while isinstance(last, keras.Model):
         last = last.layers[-1]
-    headless = isinstance(last, (TokenPool, keras.layers.LayerNormalization))
+    headless = isinstance(last, (TokenPool, keras.layers.LayerNormalization, keras.layers.RMSNormalization))
     if headless or len(shapes) != 1 or len(shapes[0]) != 2:
         raise ValueError(
             f"The model must end in a head with one logit for each class. Received: {model.name!r}, which ends in "

@@ -71,6 +71,8 @@ class ExportBlock(TransformerBlock):
 
     def fold_norms(self):
         """Moves the norms' scales and shifts into the layers that follow, where these take the norms' outputs."""
+        if self.rms_norm:
+            return
         if self.norm_first and not self.branch_norm:
             self.norm1.fold_into(self.attention.qkv)
             self.norm2.fold_into(self.mlp.fc1)

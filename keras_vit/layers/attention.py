@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
+from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rotary import OPTIONS, RotaryPositions
@@ -31,11 +32,13 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has a bias too, if query and value have one. Without rotary positions it has no
             effect on the output.
-        qk_norm: Whether query and key are layer-normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
+        proj_bias: Whether the output projection has a bias.
+        qk_norm: Whether query and key are normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
         rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
         relative: Arguments of `RelativePositions`, which then adds to the logits of the scores; or `None`.
-        inner_norm: Whether the output of all heads, joined, is layer-normalised before the projection.
-        epsilon: Added to the variance in these normalisations.
+        inner_norm: Whether the output of all heads, joined, is normalised before the projection.
+        rms_norm: Whether these normalisations are by the root mean square; else layer normalisations.
+        epsilon: Added to the variance in them.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.
 
@@ -74,10 +77,12 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         *,
         qkv_bias: bool = True,
         key_bias: bool = True,
+        proj_bias: bool = True,
         qk_norm: bool = False,
         rotary: dict | None = None,
         relative: dict | None = None,
         inner_norm: bool = False,
+        rms_norm: bool = False,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
@@ -86,22 +91,18 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
-        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, inner_norm=inner_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias)
+        checks.switch(qk_norm=qk_norm, inner_norm=inner_norm, rms_norm=rms_norm)
         if rotary is not None:
             checks.options("rotary", rotary, ("grid", "num_prefix", *OPTIONS))
         if relative is not None:
             checks.options("relative", relative, ("grid", "num_prefix"))
         checks.above_zero(epsilon=epsilon)
         self.num_heads = num_heads
-        self.qkv_bias = qkv_bias
-        self.key_bias = key_bias
-        self.qk_norm = qk_norm
-        self.rotary = rotary
-        self.relative = relative
-        self.inner_norm = inner_norm
-        self.epsilon = epsilon
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
+        self.qkv_bias, self.key_bias, self.proj_bias = qkv_bias, key_bias, proj_bias
+        self.rotary, self.relative = rotary, relative
+        self.qk_norm, self.inner_norm, self.rms_norm, self.epsilon = qk_norm, inner_norm, rms_norm, epsilon
+        self.dropout, self.attention_dropout = dropout, attention_dropout
         self.custom_gradient = True
 
     def build(self, input_shape):
@@ -114,37 +115,32 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         self.scale = self.head_dim**-0.5
         # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
         glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
+        policy, bias = self.dtype_policy, self.qkv_bias and self.key_bias
         self.qkv = keras.layers.Dense(
-            3 * width,
-            use_bias=self.qkv_bias and self.key_bias,
-            kernel_initializer=glorot_of_parts,
-            name="qkv",
-            dtype=self.dtype_policy,
+            3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy
         )
         self.qkv.build(input_shape)
         if self.qkv_bias and not self.key_bias:
             self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")
+        norms = {"rms_norm": self.rms_norm, "epsilon": self.epsilon, "dtype": policy}
         if self.inner_norm:
-            self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            self.norm = norm("norm", **norms)
             self.norm.build(input_shape)
-        self.proj = keras.layers.Dense(width, name="proj", dtype=self.dtype_policy)
+        self.proj = keras.layers.Dense(width, use_bias=self.proj_bias, name="proj", dtype=policy)
         self.proj.build(input_shape)
         heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
         if self.rotary is not None:
-            self.rotate = RotaryPositions(**self.rotary, name="rotate", dtype=self.dtype_policy)
+            self.rotate = RotaryPositions(**self.rotary, name="rotate", dtype=policy)
             self.rotate.build(heads_shape)
         if self.relative is not None:
-            self.distances = RelativePositions(**self.relative, name="distances", dtype=self.dtype_policy)
+            self.distances = RelativePositions(**self.relative, name="distances", dtype=policy)
             self.distances.build((None, self.num_heads, *(input_shape[1],) * 2))
         if self.qk_norm:
-            for name in ("q_norm", "k_norm"):
-                norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
-                norm.build(heads_shape)
-                setattr(self, name, norm)
-        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
-        self.attention_drop = keras.layers.Dropout(
-            self.attention_dropout, name="attention_drop", dtype=self.dtype_policy
-        )
+            self.q_norm, self.k_norm = norm("q_norm", **norms), norm("k_norm", **norms)
+            self.q_norm.build(heads_shape)
+            self.k_norm.build(heads_shape)
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
+        self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=policy)
 
     def call(
         self,

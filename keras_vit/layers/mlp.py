@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
@@ -20,8 +21,10 @@ class MLP(keras.layers.Layer):
             in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP.
         swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
             (arXiv:2002.05202); as in DINOv2's giant.
-        inner_norm: Whether the hidden channels are layer-normalised before the second layer.
-        epsilon: Added to the variance in that normalisation.
+        use_bias: Whether the dense layers have a bias.
+        inner_norm: Whether the hidden channels are normalised before the second layer.
+        rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.
+        epsilon: Added to the variance in it.
         dropout: Rate of the dropout after each dense layer.
 
     Call arguments:
@@ -49,7 +52,9 @@ class MLP(keras.layers.Layer):
         *,
         gelu: str = "tanh",
         swiglu: bool = False,
+        use_bias: bool = True,
         inner_norm: bool = False,
+        rms_norm: bool = False,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         **kwargs,
@@ -58,25 +63,22 @@ class MLP(keras.layers.Layer):
         checks.positive(hidden_dim=hidden_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout)
-        checks.switch(swiglu=swiglu, inner_norm=inner_norm)
+        checks.switch(swiglu=swiglu, use_bias=use_bias, inner_norm=inner_norm, rms_norm=rms_norm)
         checks.above_zero(epsilon=epsilon)
         self.hidden_dim = hidden_dim
-        self.gelu = gelu
-        self.swiglu = swiglu
-        self.inner_norm = inner_norm
-        self.epsilon = epsilon
+        self.gelu, self.swiglu, self.use_bias = gelu, swiglu, use_bias
+        self.inner_norm, self.rms_norm, self.epsilon = inner_norm, rms_norm, epsilon
         self.dropout = dropout
 
     def build(self, input_shape):
-        self.fc1 = keras.layers.Dense(
-            self.hidden_dim * (1 + self.swiglu), activation=self.activation, name="fc1", dtype=self.dtype_policy
-        )
+        dense = {"use_bias": self.use_bias, "dtype": self.dtype_policy}
+        self.fc1 = keras.layers.Dense(self.hidden_dim * (1 + self.swiglu), self.activation, name="fc1", **dense)
         self.fc1.build(input_shape)
         hidden_shape = (*tuple(input_shape)[:-1], self.hidden_dim)
         if self.inner_norm:
-            self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            self.norm = norm("norm", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=self.dtype_policy)
             self.norm.build(hidden_shape)
-        self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", dtype=self.dtype_policy)
+        self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", **dense)
         self.fc2.build(hidden_shape)
         self.drop1 = keras.layers.Dropout(self.dropout, name="drop1", dtype=self.dtype_policy)
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks, resampling
+from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
@@ -31,6 +32,9 @@ class PatchEncoder(keras.layers.Layer):
             and big_vision. With `"sincos2d"` only patches have positions.
         grid: `(rows, columns)` of the patches, used by `"sincos2d"` only; `None` for a square.
         use_bias: Whether the projection has a bias.
+        patch_norm: Whether projected patches are normalised before tokens and positions are added.
+        rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.
+        epsilon: Added to the variance in it.
         dropout: Dropout rate after positions are added.
 
     Call arguments:
@@ -63,6 +67,9 @@ class PatchEncoder(keras.layers.Layer):
         class_position: bool = True,
         grid: tuple[int, int] | None = None,
         use_bias: bool = True,
+        patch_norm: bool = False,
+        rms_norm: bool = False,
+        epsilon: float = 1e-6,
         dropout: float = 0.0,
         **kwargs,
     ):
@@ -71,18 +78,16 @@ class PatchEncoder(keras.layers.Layer):
         checks.one_of("position", position, POSITIONS)
         checks.rate(dropout=dropout)
         checks.switch(class_token=class_token, distillation_token=distillation_token)
-        checks.switch(class_position=class_position, use_bias=use_bias)
+        checks.switch(class_position=class_position, use_bias=use_bias, patch_norm=patch_norm, rms_norm=rms_norm)
+        checks.above_zero(epsilon=epsilon)
         if registers != 0:
             checks.positive(registers=registers)
         self.width = width
-        self.class_token = class_token
-        self.distillation_token = distillation_token
-        self.registers = registers
-        self.position = position
-        self.class_position = class_position
+        self.class_token, self.distillation_token, self.registers = class_token, distillation_token, registers
+        self.position, self.class_position = position, class_position
         self.grid = None if grid is None else checks.pair("grid", grid)
-        self.use_bias = use_bias
-        self.dropout = dropout
+        self.use_bias, self.dropout = use_bias, dropout
+        self.patch_norm, self.rms_norm, self.epsilon = patch_norm, rms_norm, epsilon
 
     @property
     def num_prefix(self):
@@ -98,11 +103,13 @@ class PatchEncoder(keras.layers.Layer):
         patches = input_shape[1]
         if self.grid is not None and math.prod(self.grid) != patches:
             raise ValueError(f"`grid` must hold all {patches} patches. Received: grid={self.grid}")
-        self.projection = keras.layers.Dense(
-            self.width, use_bias=self.use_bias, name="projection", dtype=self.dtype_policy
-        )
+        policy = self.dtype_policy
+        self.projection = keras.layers.Dense(self.width, use_bias=self.use_bias, name="projection", dtype=policy)
         self.projection.build(input_shape)
-        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=self.dtype_policy)
+        if self.patch_norm:
+            self.norm = norm("norm", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=policy)
+            self.norm.build((*input_shape[:2], self.width))
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
 
         tokens = [("class_token", 1, "zeros")] * bool(self.class_token)
         tokens += [("distillation_token", 1, _normal())] * bool(self.distillation_token)
@@ -120,10 +127,11 @@ class PatchEncoder(keras.layers.Layer):
         elif self.position == "sincos1d":
             self.position_embedding = resampling.sincos_1d(covered, self.width)[None]
         elif self.position == "sincos2d":
-            self.position_embedding = resampling.sincos_2d(self.grid or _square(patches), self.width)[None]
+            self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
 
     def call(self, patches, training=None):
         x = self.projection(patches)  # (batch, patches, width)
+        x = self.norm(x) if self.patch_norm else x
         over_prefix = self.position in ("learned", "sincos1d") and self.class_position
         if self.position and not over_prefix:
             x = x + ops.cast(self.position_embedding, x.dtype)
@@ -145,12 +153,3 @@ class PatchEncoder(keras.layers.Layer):
 
 def _normal():
     return keras.initializers.RandomNormal(stddev=0.02)  # a new one per weight: an initializer repeats its values
-
-
-def _square(patches):
-    side = math.isqrt(patches)
-    if side * side != patches:
-        raise ValueError(
-            f"sincos2d positions need `grid`, as (rows, columns), or a square number of patches. Received: {patches}"
-        )
-    return side, side

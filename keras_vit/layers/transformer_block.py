@@ -6,6 +6,7 @@ from keras_vit import checks
 from keras_vit.layers.attention import MultiHeadSelfAttention
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
+from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.remat_layer import RematLayer
 from keras_vit.layers.stochastic_depth import StochasticDepth
@@ -28,6 +29,7 @@ class TransformerBlock(WithScores, RematLayer):
         branch_norm: Whether the output of each branch is normalised instead, before it is added.
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has one too; see `MultiHeadSelfAttention`.
+        proj_bias: Whether the attention's projection and the MLP have biases.
         qk_norm: Whether query and key are normalised in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         relative: Arguments of `RelativePositions` for the scores, or `None`.
@@ -35,7 +37,8 @@ class TransformerBlock(WithScores, RematLayer):
         swiglu: Whether the MLP is gated; see `MLP`.
         sub_norm: Which sublayers have a normalisation before their last matrix too: `"mlp"`, `"both"` (the attention
             too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
-        epsilon: Added to the variance in the layer normalisations.
+        rms_norm: Whether all normalisations are by the root mean square (arXiv:1910.07467); else layer normalisations.
+        epsilon: Added to the variance in the normalisations.
         dropout: Rate of the dropout after the attention's projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
         stochastic_depth: Probability to drop each branch for a sample.
@@ -73,12 +76,14 @@ class TransformerBlock(WithScores, RematLayer):
         branch_norm: bool = False,
         qkv_bias: bool = True,
         key_bias: bool = True,
+        proj_bias: bool = True,
         qk_norm: bool = False,
         rotary: dict | None = None,
         relative: dict | None = None,
         gelu: str = "tanh",
         swiglu: bool = False,
         sub_norm: str | None = None,
+        rms_norm: bool = False,
         epsilon: float = 1e-6,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
@@ -91,55 +96,47 @@ class TransformerBlock(WithScores, RematLayer):
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
         checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))
-        checks.switch(norm_first=norm_first, branch_norm=branch_norm)
-        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, qk_norm=qk_norm, swiglu=swiglu)
+        checks.switch(norm_first=norm_first, branch_norm=branch_norm, qk_norm=qk_norm, rms_norm=rms_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias, swiglu=swiglu)
         checks.above_zero(epsilon=epsilon)
         checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
-        self.num_heads = num_heads
-        self.mlp_dim = mlp_dim
-        self.norm_first = norm_first
-        self.branch_norm = branch_norm
-        self.qkv_bias = qkv_bias
-        self.key_bias = key_bias
-        self.qk_norm = qk_norm
-        self.rotary = rotary
-        self.relative = relative
-        self.gelu = gelu
-        self.swiglu = swiglu
-        self.sub_norm = sub_norm
-        self.epsilon = epsilon
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.stochastic_depth = stochastic_depth
+        self.num_heads, self.mlp_dim = num_heads, mlp_dim
+        self.norm_first, self.branch_norm, self.sub_norm, self.qk_norm = norm_first, branch_norm, sub_norm, qk_norm
+        self.rms_norm, self.epsilon = rms_norm, epsilon
+        self.qkv_bias, self.key_bias, self.proj_bias = qkv_bias, key_bias, proj_bias
+        self.rotary, self.relative = rotary, relative
+        self.gelu, self.swiglu = gelu, swiglu
+        self.dropout, self.attention_dropout, self.stochastic_depth = dropout, attention_dropout, stochastic_depth
         self.layer_scale = layer_scale
 
     def build(self, input_shape):
         dtype = self.dtype_policy
-        self.norm1 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm1", dtype=dtype)
+        norms = {"rms_norm": self.rms_norm, "epsilon": self.epsilon, "dtype": dtype}
+        self.norm1 = norm("norm1", **norms)
         self.attention = MultiHeadSelfAttention(
             self.num_heads,
             qkv_bias=self.qkv_bias,
             key_bias=self.key_bias,
+            proj_bias=self.proj_bias,
             qk_norm=self.qk_norm,
             rotary=self.rotary,
             relative=self.relative,
             inner_norm=self.sub_norm == "both",
-            epsilon=self.epsilon,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
             name="attention",
-            dtype=dtype,
+            **norms,
         )
-        self.norm2 = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm2", dtype=dtype)
+        self.norm2 = norm("norm2", **norms)
         self.mlp = MLP(
             self.mlp_dim,
             gelu=self.gelu,
             swiglu=self.swiglu,
+            use_bias=self.proj_bias,
             inner_norm=self.sub_norm is not None,
-            epsilon=self.epsilon,
             dropout=self.dropout,
             name="mlp",
-            dtype=dtype,
+            **norms,
         )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)

@@ -67,6 +67,8 @@ def test_timm_loads_what_we_write(timm, options, tmp_path):
         "eva02_base_patch14_224",
         "eva02_base_patch16_clip_224",
         "eva02_enormous_patch14_clip_224",
+        "aimv2_large_patch14_224",
+        "aimv2_huge_patch14_336",
         "vit_small_patch16_rope_mixed_224",
         "vit_small_patch16_rope_mixed_ape_224",
         "beit_base_patch16_224",

@@ -32,6 +32,7 @@ KINDS = {
     "gated": dict(swiglu=True, qk_norm=True, qkv_bias=False, pre_norm=True, representation_size=5),
     "EVA-02": dict(rotary="eva02", key_bias=False, sub_norm="both", swiglu=True),
     "RoPE-ViT": dict(rotary="rope-vit-mixed", position=None),
+    "AIMv2": dict(rms_norm=True, patch_norm=True, proj_bias=False, qkv_bias=False, swiglu=True, pooling="gap"),
     "norms of branches": dict(branch_norm=True, sub_norm="mlp"),
     "BEiT": dict(position="relative", layer_scale=0.1),
     "convolutions": dict(stem=((6, 1), (8, 2)), patch_size=4),

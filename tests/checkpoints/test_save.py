@@ -210,7 +210,17 @@ def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
     assert_same_weights(weights(load_weights(copy, path, grid=(1, 4))), weights(model))
 
 
-@pytest.mark.parametrize("options", [dict(position="relative"), dict(sub_norm="mlp"), dict(branch_norm=True)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(position="relative"),
+        dict(sub_norm="mlp"),
+        dict(branch_norm=True),
+        dict(rms_norm=True),
+        dict(proj_bias=False),
+        dict(patch_norm=True),
+    ],
+)
 @pytest.mark.parametrize("format, suffix", [("google", ".npz"), ("huggingface", ""), ("timm", ".safetensors")])
 def test_kinds_that_no_format_writes(options, format, suffix, tmp_path):
     with pytest.raises(ValueError, match="has no (model|name)"):

@@ -16,6 +16,22 @@ def test_authors_names():
     assert list(canonical) == ["blocks.3.ls1.gamma", "reg_token", "blocks.0.mlp.fc1.bias", "blocks.0.mlp.fc2.bias"]
 
 
+def test_names_of_aimv2_s_authors():
+    names = {
+        "preprocessor.patchifier.norm.weight": "patch_embed.norm.rms",
+        "preprocessor.pos_embed": "pos_embed",
+        "trunk.blocks.0.norm_1.weight": "blocks.0.norm1.rms",
+        "trunk.blocks.0.mlp.fc1.weight": "blocks.0.mlp.fc1_g.weight",
+        "trunk.blocks.0.mlp.fc3.weight": "blocks.0.mlp.fc1_x.weight",
+        "trunk.blocks.0.mlp.fc2.weight": "blocks.0.mlp.fc2.weight",
+        "trunk.post_trunk_norm.weight": "norm.rms",
+    }
+    assert timm.canonical(names) == {ours: theirs for theirs, ours in names.items()}
+    assert timm.detect(["preprocessor.patchifier.proj.weight"])
+    layer_norm = ["norm.weight", "norm.bias"]
+    assert list(timm.canonical(layer_norm)) == layer_norm
+
+
 def test_placeholders():
     assert timm.placeholders(dict(stem=None, final_norm="after"))["norm"] == "fc_norm"
     assert timm.placeholders(dict(stem=ResNetStem(()), final_norm="before"))["root"] == "patch_embed.backbone"

@@ -69,6 +69,18 @@ def test_other_hybrids():
         read(shapes_of("timm_vit") | {"patch_embed.backbone.conv1.0.weight": (3, 3)})
 
 
+def test_aimv2_shows_itself():
+    shapes = {k: v for k, v in shapes_of("timm_vit").items() if not k.startswith(("cls", "head"))}
+    norms = {k.replace("weight", "rms"): v for k, v in shapes.items() if "norm" in k and k.endswith("weight")}
+    block = "blocks.0."
+    shapes = {k: v for k, v in shapes.items() if "norm" not in k and k != f"{block}attn.proj.bias"} | norms
+    shapes |= {"patch_embed.norm.rms": (24,), f"{block}mlp.fc1_g.weight": (48, 24)}
+    arguments, _, origins = read(shapes)
+    expected = dict(rms_norm=True, patch_norm=True, proj_bias=False, swiglu=True, epsilon=1e-5, final_norm="before")
+    assert {name: arguments[name] for name in expected} == expected
+    assert origins["num_heads"] == "AIMv2's rule" and "gelu" in origins and not isinstance(origins["gelu"], Assumed)
+
+
 def test_norms_inside_a_sublayer():
     shapes, block = shapes_of("timm_vit"), "blocks.0."
     assert read(shapes)[0]["sub_norm"] is None

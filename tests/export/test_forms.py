@@ -41,6 +41,7 @@ def test_models_in_models_become_float32():
         dict(pooling="last", gelu="quick"),
         dict(position="relative", sub_norm="both", key_bias=False),
         dict(branch_norm=True, sub_norm="mlp", swiglu=True),
+        dict(rms_norm=True, patch_norm=True, proj_bias=False, sub_norm="both", pooling="gap"),
     ],
 )
 def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):

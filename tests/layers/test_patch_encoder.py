@@ -17,6 +17,7 @@ pytestmark = pytest.mark.backend
         (dict(class_position=False, registers=1), 8),
         (dict(position="sincos2d", grid=(2, 3)), 7),
         (dict(position=None), 7),
+        (dict(patch_norm=True), 7),
     ],
 )
 def test_layer(options, tokens, tmp_path):
@@ -33,6 +34,17 @@ def test_projection_equals_a_convolution():
     convolution.build(images.shape)
     convolution.kernel.assign(keras.ops.reshape(encoder.projection.kernel, (4, 3, 3, 16)))
     np.testing.assert_allclose(np.reshape(convolution(images), (2, 8, 16)), np.asarray(tokens), atol=1e-5)
+
+
+@pytest.mark.parametrize("rms_norm", [False, True])
+def test_patches_are_normalised_before_positions(rms_norm):
+    patches = np.random.default_rng(0).normal(size=(2, 6, 5)).astype("float32")
+    encoder = PatchEncoder(8, patch_norm=True, rms_norm=rms_norm, epsilon=1e-3, class_token=False)
+    encoder(patches)
+    x = patches @ np.asarray(encoder.projection.kernel)
+    x = x if rms_norm else x - x.mean(-1, keepdims=True)
+    expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-3) + np.asarray(encoder.position_embedding)
+    np.testing.assert_allclose(np.asarray(encoder(patches)), expected, atol=1e-5)
 
 
 def test_positions_cover_the_prefix_only_when_asked():

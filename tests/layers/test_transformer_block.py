@@ -16,6 +16,7 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
     [
         (dict(norm_first=False, gelu="exact"), PARTS),
         (dict(branch_norm=True, sub_norm="mlp"), PARTS),
+        (dict(rms_norm=True, sub_norm="both", qk_norm=True, qkv_bias=False, proj_bias=False, swiglu=True), PARTS),
         (dict(sub_norm="both", relative={"grid": [1, 5]}), [*PARTS, "norm", "distances"]),
         (
             dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True, swiglu=True),
@@ -62,6 +63,13 @@ def test_masks_scores_and_their_bias_reach_the_attention():
     )
     symbolic = block(keras.KerasTensor((None, 5, 12)), return_attention_scores=True)
     assert symbolic[1].shape == (None, 3, 5, 5)
+
+
+def test_nothing_is_shifted_without_biases():
+    block = TransformerBlock(3, 24, rms_norm=True, qkv_bias=False, proj_bias=False, qk_norm=True, sub_norm="both")
+    block(TOKENS)
+    assert {v.path.rsplit("/")[-1] for v in block.weights} == {"kernel", "scale"}
+    np.testing.assert_array_equal(np.asarray(block(0 * TOKENS)), 0)
 
 
 def test_stochastic_depth_drops_both_branches():
