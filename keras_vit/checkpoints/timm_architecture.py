@@ -84,7 +84,7 @@ def architecture(shapes, checkpoint):
         raise ValueError("Only timm's hybrids with group norm can be loaded: vit_*_r26_*, vit_*_r50_*, vit_*_r_*.")
     scaled = f"{block}.ls1.gamma" in shapes
     imagenet = {"dist_token", "mask_token"} & set(shapes) or (scaled and "reg_token" not in tokens)  # DeiT, DINOv2
-    imagenet = imagenet and not relative
+    imagenet, beit3 = imagenet and not relative, _sub_norm(shapes) == "both" and not gated
     arguments = {
         "stem": stem,
         "patch_size": tuple(patch_size),
@@ -111,8 +111,8 @@ def architecture(shapes, checkpoint):
         "position": "relative" if relative else "learned" if "pos_embed" in shapes else None,
         "num_classes": need(shapes, "head.bias", 1)[0] if "head.bias" in shapes else 0,
         "gelu": "exact",
-        "epsilon": 1e-5 if pre_norm or rms_norm else 1e-6,
-        **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet else HALF),
+        "epsilon": 1e-5 if pre_norm or rms_norm or beit3 else 1e-6,
+        **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet or beit3 else HALF),
         **(_of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}),
         **({"rotary": "eva02"} if FREQUENCIES & set(shapes) else {}),
         **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
@@ -128,7 +128,11 @@ def architecture(shapes, checkpoint):
         "num_heads": heads_from,
         "gelu": "timm's default",
         "epsilon": "timm's rule",
-        "mean": "CLIP's rule" if pre_norm or rms_norm else "DeiT's rule" if imagenet else "timm's rule for ViT",
+        "mean": "CLIP's rule"
+        if pre_norm or rms_norm
+        else "DeiT's rule"
+        if imagenet or beit3
+        else "timm's rule for ViT",
         "evaluation": "timm's default",
     }
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
@@ -172,6 +176,8 @@ def _open_questions(arguments, checkpoint):
             "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT). Put timm's "
             "config.json next to it, or pass position=None for a model without positions."
         )
+    elif arguments["final_norm"] == "after" and not (arguments["class_token"] or arguments["qkv_bias"]):
+        reasons["branch_norm"] = Assumed("ViT's; the residual post-norm model ('rpn') has the same tensors")
     elif arguments["position"] == "relative":
         reasons["mean"] = Assumed("BEiT's; BEiT v2 has ImageNet's")
     elif gammas and arguments["class_token"]:

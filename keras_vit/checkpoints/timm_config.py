@@ -33,6 +33,8 @@ def _perception_encoder(reference, offset):
 BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as their rotary positions
     r"dinov3|lingbot": DINOV3,
     r"eva02_enormous": {"branch_norm": True},
+    r"beit3": {"epsilon": 1e-5},
+    r"rpn": {"branch_norm": True},
     r"eva02": {"rotary": "eva02"},
     r"rope_mixed(_ape)?_224": {"rotary": "rope-vit-mixed"},
     r"rope(_ape)?_224": {"rotary": "rope-vit"},
@@ -42,12 +44,12 @@ BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as th
     r"pe_core_(tiny|small|large)": _perception_encoder(24, 1.0),
     r"pe_(lang|spatial)_(tiny|small|base|large)": _perception_encoder(32, 1.0),
 }
-# `vit` computes an architecture if its name consists of these words. Others, such as "beit3", "rpn" or
-# "parallel", have the same tensors but other blocks, or positions that are not in the file.
+# `vit` computes an architecture if its name consists of these words. Others may have
+# the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
-    r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2)?|betwixt|little|wee"
+    r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2|3)?|betwixt|little|wee"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
-    r"|aimv2|[13]b|dinov3|qkvb|7b|lingbot|rope|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
+    r"|aimv2|[13]b|dinov3|qkvb|7b|lingbot|rope|rpn|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
 # Options that tensors show, that `read` reads, or that change nothing at inference. Any other option is refused.
 OPTIONS = {

@@ -86,7 +86,7 @@ def test_config_json_refuses_what_no_rule_covers(tmp_path):
     assert not unexpected(
         (partial(load, config), pattern)
         for config, pattern in [
-            ({"architecture": "vit_base_patch16_rpn_224"}, "architecture='vit_base_patch16_rpn_224'"),
+            ({"architecture": "vit_dlittle_patch16_reg1_gap_256"}, "architecture='vit_dlittle_patch16_reg1_gap_256'"),
             ({"architecture": "vit_base_patch16_rope_512"}, "architecture='vit_base_patch16_rope_512'"),
             ({**vit_b, "model_args": {"use_rot_pos_emb": True}}, "use_rot_pos_emb=True"),
             ({**vit_b, "model_args": {"pos_embed": "rope"}}, "pos_embed='rope'"),

@@ -67,7 +67,7 @@ def test_models_that_cannot_be_loaded():
     assert not unexpected(
         (partial(timm_config.read, config), pattern)
         for config, pattern in [
-            ({"architecture": "vit_base_patch16_rpn_224"}, "architecture='vit_base_patch16_rpn_224'"),
+            ({"architecture": "vit_dlittle_patch16_reg1_gap_256"}, "architecture='vit_dlittle_patch16_reg1_gap_256'"),
             ({"model_args": {"act_layer": "relu"}}, "act_layer='relu'"),
             ({"model_args": {"act_layer": "silu"}}, "act_layer='silu'"),
             ({"global_pool": "avgmax"}, "global_pool='avgmax'"),
