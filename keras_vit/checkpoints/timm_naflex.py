@@ -13,7 +13,7 @@ from keras_vit.checkpoints.tables import Row, each, need, renamed
 CHANNELS = 3
 # A patch's values are in the order row, column, channel.
 FLAT_PATCHES = each(
-    lambda a, heads: a.T.reshape(*_patch(a.shape), len(a)), lambda a, heads: a.reshape(-1, a.shape[3]).T
+    lambda a, heads: a.T.reshape(*flat_patch(a.shape), len(a)), lambda a, heads: a.reshape(-1, a.shape[3]).T
 )
 GRID = each(lambda a, heads: a.reshape(1, -1, a.shape[3]), lambda a, heads: a[:, None])
 PARTS = (Row(PROJECTION, "embeds.proj.weight", FLAT_PATCHES), Row(POSITION, "embeds.pos_embed", GRID))
@@ -31,7 +31,7 @@ def canonical(shapes):
 def architecture(shapes, checkpoint):
     width, values = need(shapes, "embeds.proj.weight", 2)
     _, rows, columns, _ = need(shapes, "embeds.pos_embed", 4)
-    side, _, _ = patch = _patch((width, values))
+    side, _, _ = patch = flat_patch((width, values))
     plain = {"patch_embed.proj.weight": (width, *patch[::-1]), "pos_embed": (1, rows * columns, width)}
     arguments, evaluation, origins = timm_architecture.architecture(shapes | plain, checkpoint)
     arguments |= {"image_size": (rows * side, columns * side), "class_position": False}
@@ -40,7 +40,7 @@ def architecture(shapes, checkpoint):
     return arguments, evaluation, origins
 
 
-def _patch(shape):
+def flat_patch(shape):
     """Returns `(side, side, channels)` of a patch, by the projection's shape."""
     side = math.isqrt(shape[1] // CHANNELS)
     if side * side * CHANNELS != shape[1]:

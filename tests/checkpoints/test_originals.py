@@ -235,6 +235,32 @@ def test_image_towers_of_transformers(kind, options, call, tmp_path):
         np.testing.assert_allclose(_output(again, x, call), logits(model, x), atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["Siglip2VisionModel", "Siglip2ForImageClassification"])
+def test_siglip_2_of_any_aspect_at_one_size(kind, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    if importlib.util.find_spec("timm") is not None:
+        benchmark("timm_alone").import_timm()
+    sizes = {**SIZES, "num_patches": 16, "intermediate_size": 80}
+    config = transformers.Siglip2VisionConfig(**sizes)
+    if kind.endswith("Classification"):
+        config = transformers.Siglip2Config(vision_config=config.to_dict(), num_labels=7)
+    theirs = getattr(transformers, kind)(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    theirs.save_pretrained(tmp_path)
+    for size in ((32, 32), (48, 48), (32, 56)):
+        x = np.random.default_rng(0).normal(size=(2, *size, 3)).astype("float32")
+        rows, columns = (side // 8 for side in size)
+        patches = x.reshape(2, rows, 8, columns, 8, 3).transpose(0, 1, 3, 2, 4, 5).reshape(2, rows * columns, -1)
+        mask = torch.ones(2, rows * columns, dtype=torch.int32)
+        call = {"pixel_attention_mask": mask, "spatial_shapes": torch.tensor([[rows, columns]] * 2)}
+        with torch.no_grad():
+            found = theirs(torch.tensor(patches), **call)
+        expected = found["logits" if "logits" in found else "pooler_output"].numpy()
+        np.testing.assert_allclose(logits(from_checkpoint(tmp_path, image_size=size), x), expected, atol=1e-4)
+
+
 def _output(model, x, call):
     with torch.no_grad():
         found = model(torch.tensor(x.transpose(0, 3, 1, 2)), **call)

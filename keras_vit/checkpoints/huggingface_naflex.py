@@ -1,0 +1,32 @@
+"""Names in Hugging Face transformers' files of SigLIP 2 for any aspect (NaFlex), here for images of one size."""
+
+import math
+
+from keras_vit.checkpoints import huggingface_clip
+from keras_vit.checkpoints.inputs import PROJECTION
+from keras_vit.checkpoints.tables import Row, need
+from keras_vit.checkpoints.timm_naflex import FLAT_PATCHES, flat_patch
+
+PATCHES = "embeddings.patch_embedding.weight"  # a matrix, and not a convolution as in the files of one size
+
+
+def detect(shapes):
+    return any(name.endswith(PATCHES) and len(shape) == 2 for name, shape in shapes.items())
+
+
+def architecture(shapes, checkpoint):
+    patch = flat_patch(need(shapes, PATCHES, 2))
+    count, _ = need(shapes, "embeddings.position_embedding.weight", 2)
+    plain = {PATCHES: (shapes[PATCHES][0], *patch[::-1])}
+    arguments, evaluation, origins = huggingface_clip.architecture(shapes | plain, checkpoint)
+    return arguments | {"image_size": math.isqrt(count) * patch[0]}, evaluation, origins
+
+
+FORMAT = huggingface_clip.FORMAT._replace(
+    name="huggingface-naflex",
+    rows=(Row(PROJECTION, PATCHES, FLAT_PATCHES), *(row for row in huggingface_clip.ROWS if row.ours != PROJECTION)),
+    detect=detect,
+    architecture=architecture,
+    resample="bilinear-antialias",
+    suits=lambda arguments: False,
+)
