@@ -12,12 +12,22 @@ pytestmark = pytest.mark.backend
 
 ROWS = list_checkpoints()
 IMAGENET = (0.485, 0.456, 0.406)
+STATISTICS = {  # mean: deviation
+    0: 1,
+    0.5: 0.5,
+    IMAGENET: (0.229, 0.224, 0.225),
+    (0.48145466, 0.4578275, 0.40821073): (0.26862954, 0.26130258, 0.27577711),  # CLIP's
+    (0.43, 0.411, 0.296): (0.213, 0.156, 0.143),  # of satellite images
+}
+LICENCES = {"mae": "cc-by-nc-4.0", "dinov3": "dinov3-license", "dinov3-sat493m": "dinov3-license"}  # others: apache-2.0
+OUTPUTS = (0, 512, 768, 1024, 11221, 21843)  # without ImageNet's 1,000 classes: features, CLIP's projection, classes
 FAMILIES = """
     augreg-i21k-i1k-224 augreg-i21k-i1k-384 augreg-i1k-224 augreg-i1k-384 augreg-i21k orig-i21k orig-i21k-i1k-224
     orig-i21k-i1k-384 sam-i1k-224 deit-i1k-224 deit-i1k-384 deit-distilled-i1k-224 deit-distilled-i1k-384
     deit3-i1k-224 deit3-i1k-384 deit3-i21k-i1k-224 deit3-i21k-i1k-384 timm-augreg2-i21k-i1k-224
     timm-augreg-i21k-i1k-224 timm-orig-i21k-i1k-384 timm-miil-i21k-i1k-224 timm-deit3-i21k-i1k-384 dino dinov2
-    dinov2-reg4 mae hf-i21k hf-i21k-i1k-224 hf-i21k-i1k-384 hf-deit-i1k-224 hf-deit-distilled-i1k-384
+    dinov2-reg4 dinov3 dinov3-sat493m clip-openai clip-openai-336 clip-laion2b siglip-224 siglip-384 siglip2-224
+    siglip2-384 pe-core beit-i21k-i1k-224 beitv2-i21k-i1k-224 mae hf-i21k hf-i21k-i1k-224 hf-i21k-i1k-384 hf-deit-i1k-224 hf-deit-distilled-i1k-384
 """
 
 
@@ -67,16 +77,15 @@ def check_row(row):
     assert row.image_size % stride(variant) == 0
     size = re.search(r"-i1k-(\d+)$", weights)
     assert (row.num_classes == 1000) == (size is not None)
-    assert (row.image_size == int(size[1])) if size else (row.num_classes in (0, 11221, 21843))
-    assert row.mean in (0, 0.5, IMAGENET)
-    assert row.std == {0: 1, 0.5: 0.5, IMAGENET: (0.229, 0.224, 0.225)}[row.mean]
+    assert (row.image_size == int(size[1])) if size else (row.num_classes in OUTPUTS)
+    assert row.std == STATISTICS[row.mean]
     assert row.resize in ("direct", "crop") and (row.crop_pct is None) == (row.resize == "direct")
     assert row.crop_pct is None or 0.8 <= row.crop_pct <= 1
     assert row.interpolation in ("bilinear", "bicubic")
     assert row.antialias == ("googleapis" not in row.source)
     assert (row.top1 is None) == (row.top1_source == "")
     assert row.top1 is None or (row.num_classes == 1000 and 70 < row.top1 < 90)
-    assert row.licence == ("cc-by-nc-4.0" if weights == "mae" else "apache-2.0")
+    assert row.licence == LICENCES.get(weights, "apache-2.0")
 
 
 def test_copies_of_a_training_run_agree():
