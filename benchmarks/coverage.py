@@ -81,8 +81,7 @@ def measured(name):
         theirs, options = created(name, step)
     except Exception as error:
         return {"with_config": "failed", "why": short(error)}
-    generator_seed = 0
-    randomise(theirs, generator_seed)
+    randomise(theirs, seed=0)
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.safetensors"
@@ -98,9 +97,10 @@ def measured(name):
         config = {"architecture": name, "global_pool": getattr(theirs, "global_pool", "token"),
                   "pretrained_cfg": {k: v for k, v in theirs.pretrained_cfg.items() if k in ("mean", "std", "crop_pct")}
                   | {"input_size": [3, 4 * step, 4 * step]}}  # fmt: skip
-        found["bare"], why = outcome(path, cases)
+        found["bare"], *_, why = outcome(path, cases)
         (path.parent / "config.json").write_text(json.dumps(config, default=list))
-        found["with_config"], why_config = outcome(path.parent, cases)
+        found["with_config"], difference, why_config = outcome(path.parent, cases)
+        found |= {} if difference is None else {"largest_difference": float(f"{difference:.1e}")}
     keras.backend.clear_session()
     gc.collect()
     found["sizes"] = len(cases)
@@ -149,7 +149,7 @@ def expected(theirs, name, options, size, timm):
 
 
 def outcome(path, cases):
-    """Returns one of `OUTCOMES`, and why."""
+    """Returns one of `OUTCOMES`, the largest difference of the outputs if there are any, and why."""
     import keras
 
     import keras_vit
@@ -161,18 +161,18 @@ def outcome(path, cases):
             try:
                 model = keras_vit.from_checkpoint(path, image_size=size)
             except ValueError as error:
-                return "refused", short(error)
+                return "refused", None, short(error)
             except Exception as error:
-                return "failed", short(error)
+                return "failed", None, short(error)
         told = next((short(each.message) for each in caught if issubclass(each.category, UserWarning)), told)
         body = keras.Model(model.get_layer("rescale").output, model.output)
         logits = keras.ops.convert_to_numpy(body(x))
         if logits.shape != wanted.shape:
-            return "wrong", f"logits of shape {logits.shape}, not {wanted.shape}"
+            return "wrong", None, f"logits of shape {logits.shape}, not {wanted.shape}"
         worst = max(worst, float(np.abs(logits - wanted).max()))
     if worst > TOLERANCE:
-        return ("warned" if told else "wrong"), f"differs by {worst:.1e}. {told}".strip()
-    return "right", told
+        return ("warned" if told else "wrong"), worst, told or "differs, and does not say so"
+    return "right", worst, told
 
 
 def short(error):
