@@ -22,12 +22,13 @@ STATISTICS = {  # mean: deviation
 LICENCES = {"mae": "cc-by-nc-4.0", "dinov3": "dinov3-license", "dinov3-sat493m": "dinov3-license"}  # others: apache-2.0
 OUTPUTS = (0, 512, 768, 1024, 11221, 21843)  # without ImageNet's 1,000 classes: features, CLIP's projection, classes
 FAMILIES = """
-    augreg-i21k-i1k-224 augreg-i21k-i1k-384 augreg-i1k-224 augreg-i1k-384 augreg-i21k orig-i21k orig-i21k-i1k-224
-    orig-i21k-i1k-384 sam-i1k-224 deit-i1k-224 deit-i1k-384 deit-distilled-i1k-224 deit-distilled-i1k-384
-    deit3-i1k-224 deit3-i1k-384 deit3-i21k-i1k-224 deit3-i21k-i1k-384 timm-augreg2-i21k-i1k-224
-    timm-augreg-i21k-i1k-224 timm-orig-i21k-i1k-384 timm-miil-i21k-i1k-224 timm-deit3-i21k-i1k-384 dino dinov2
-    dinov2-reg4 dinov3 dinov3-sat493m clip-openai clip-openai-336 clip-laion2b siglip-224 siglip-384 siglip2-224
-    siglip2-384 pe-core beit-i21k-i1k-224 beitv2-i21k-i1k-224 mae hf-i21k hf-i21k-i1k-224 hf-i21k-i1k-384 hf-deit-i1k-224 hf-deit-distilled-i1k-384
+    augreg-i21k-i1k-224 augreg-i21k-i1k-384 augreg-i1k-224 augreg-i1k-384 augreg-i21k orig-i21k
+    orig-i21k-i1k-224 orig-i21k-i1k-384 sam-i1k-224 deit-i1k-224 deit-i1k-384 deit-distilled-i1k-224
+    deit-distilled-i1k-384 deit3-i1k-224 deit3-i1k-384 deit3-i21k-i1k-224 deit3-i21k-i1k-384
+    timm-augreg2-i21k-i1k-224 timm-augreg-i21k-i1k-224 timm-orig-i21k-i1k-384 timm-miil-i21k-i1k-224
+    timm-deit3-i21k-i1k-384 dino dinov2 dinov2-reg4 dinov3 dinov3-sat493m clip-openai clip-openai-336
+    clip-laion2b siglip-224 siglip-384 siglip2-224 siglip2-384 pe-core beit-i21k-i1k-224 beitv2-i21k-i1k-224 mae
+    hf-i21k hf-i21k-i1k-224 hf-i21k-i1k-384 hf-deit-i1k-224 hf-deit-distilled-i1k-384
 """
 
 
