@@ -3,6 +3,7 @@
 Needs torch, timm and transformers: python benchmarks/against_originals.py > benchmarks/results/against_originals.json
 """
 
+import inspect
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 
+import coverage
 import keras
 import numpy as np
 import safetensors.torch
@@ -59,6 +61,36 @@ KINDS = {
     "vit_base_patch16_clip_224": dict(depth=3, num_classes=10),
     "vit_medium_patch16_gap_256": {},
     "vit_betwixt_patch16_reg4_gap_256": {},
+}
+FAMILIES = (  # with timm's config.json, at depth 2 and 16 or 28 patches
+    "vit_small_patch16_dinov3_qkvb",
+    "vit_base_patch16_dinov3",
+    "vit_small_patch16_lingbot",
+    "vit_pe_core_tiny_patch16_384",
+    "vit_pe_spatial_tiny_patch16_512",
+    "vit_small_patch16_rope_224",
+    "vit_small_patch16_rope_mixed_ape_224",
+    "vit_medium_patch16_rope_reg1_gap_256",
+    "eva_giant_patch14_224",
+    "eva02_tiny_patch14_224",
+    "eva02_base_patch14_224",
+    "eva02_enormous_patch14_clip_224",
+    "beit_base_patch16_224",
+    "beitv2_base_patch16_224",
+    "beit3_base_patch16_224",
+    "aimv2_large_patch14_224",
+    "vit_base_patch16_rpn_224",
+    "naflexvit_base_patch16_gap",
+    "naflexvit_base_patch16_siglip",
+)
+TOWERS = {  # of transformers, at depth 2 and the width of S
+    "Dinov2Model": {},
+    "Dinov2WithRegistersModel": {},
+    "DINOv3ViTModel": dict(num_register_tokens=4),
+    "IJepaForImageClassification": {},
+    "BeitModel": dict(use_relative_position_bias=True),
+    "CLIPVisionModel": {},
+    "SiglipVisionModel": {},
 }
 
 
@@ -111,10 +143,22 @@ def hub_case(kind, folder, size, **config):
     model.save_pretrained(folder)
     size = (size, size) if isinstance(size, int) else size
     x = np.random.default_rng(0).normal(size=(2, 3, *size)).astype("float32")
+    resize = "interpolate_pos_encoding" in inspect.signature(model.forward).parameters and kind != "BeitModel"
     with torch.no_grad():
-        out = model(torch.tensor(x), interpolate_pos_encoding=True)
-    theirs = (out.logits if hasattr(out, "logits") else out.last_hidden_state[:, 0]).numpy()
+        out = model(torch.tensor(x), **({"interpolate_pos_encoding": True} if resize else {}))
+    if hasattr(out, "logits"):
+        theirs = out.logits.numpy()
+    else:
+        theirs = (out.pooler_output if kind in TOWERS else out.last_hidden_state[:, 0]).numpy()
     return difference(ours(folder, size), x, theirs)
+
+
+def family_case(name):
+    """Returns the outcome of `coverage.py` for one of timm's architectures."""
+    found = coverage.measured(name)
+    if found["with_config"] != "right" or found["sizes"] < 2:
+        raise ValueError(str(found))
+    return {"max_abs_diff": found["largest_difference"]}
 
 
 def main():
@@ -126,6 +170,14 @@ def main():
     for label, case in cases:
         with tempfile.TemporaryDirectory() as folder:
             rows[f"timm {label}"] = report(label, lambda: timm_case(folder=folder, **case))  # noqa: B023
+    for name in FAMILIES:
+        rows[f"timm {name}, depth 2, square and wide"] = report(name, lambda: family_case(name))  # noqa: B023
+    tower = dict(hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=2, patch_size=16)
+    for kind, more in TOWERS.items():
+        for size in (224, (224, 320)):
+            with tempfile.TemporaryDirectory() as folder:
+                case = dict(image_size=224, **tower, **more)
+                rows[f"transformers {kind}, {size}"] = report(kind, lambda: hub_case(kind, folder, size, **case))  # noqa: B023
     widths = {"Ti": (192, 3), "S": (384, 6), "B": (768, 12)}
     for label, (width, heads) in widths.items():
         for size in SIZES:

@@ -32,6 +32,11 @@ def architecture(shapes, checkpoint):
     width, values = need(shapes, "embeds.proj.weight", 2)
     _, rows, columns, _ = need(shapes, "embeds.pos_embed", 4)
     side, _, _ = patch = flat_patch((width, values))
+    if not (checkpoint.config.get("architecture") or checkpoint.notes or "attn_pool.latent" in shapes):
+        raise ValueError(
+            "A NaFlexViT without attention pooling cannot be loaded without timm's config.json next to it: the file "
+            f"does not show how its positions are resized. Received: {str(checkpoint.path)!r}"
+        )
     plain = {"patch_embed.proj.weight": (width, *patch[::-1]), "pos_embed": (1, rows * columns, width)}
     arguments, evaluation, origins = timm_architecture.architecture(shapes | plain, checkpoint)
     arguments |= {"image_size": (rows * side, columns * side), "class_position": False}

@@ -42,6 +42,10 @@ def written(folder, **options):
 )
 def test_it_is_the_plain_model(options, tmp_path):
     model, path = written(tmp_path, **options)
+    if options.get("pooling") != "map":
+        with pytest.raises(ValueError, match="without attention pooling cannot be loaded without timm's config"):
+            from_checkpoint(path, num_heads=3)
+        (path / "config.json").write_text(json.dumps({"architecture": "naflexvit_base_patch16_gap"}))
     again = from_checkpoint(path, num_heads=3)
     assert again.input_shape == (None, 32, 32, 3)
     np.testing.assert_allclose(logits(again, IMAGES), logits(model, IMAGES), atol=1e-5)
