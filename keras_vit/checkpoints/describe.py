@@ -6,6 +6,7 @@ from typing import NamedTuple
 from keras_vit.checkpoints import (
     google,
     huggingface,
+    huggingface_aimv2,
     huggingface_beit,
     huggingface_clip,
     huggingface_dinov2,
@@ -25,6 +26,7 @@ FORMATS = (
     timm.FORMAT,
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,
+    huggingface_aimv2.FORMAT,
     huggingface_beit.FORMAT,
     huggingface_dinov3.FORMAT,
     huggingface_dinov3.WITH_GATES,

@@ -115,7 +115,7 @@ def architecture(shapes, checkpoint):
         **stated,
         **statistics,
     }
-    return arguments, evaluation, origins | prepared | _left_out(checkpoint)
+    return arguments, evaluation, origins | prepared | left_out(checkpoint)
 
 
 def _pooling(shapes, kind):
@@ -126,7 +126,7 @@ def _pooling(shapes, kind):
     return {"pooling": "token" if kind == "CLIP" else "map" if attends else "gap", "final_norm": "before"}
 
 
-def _left_out(checkpoint):
+def left_out(checkpoint):
     """Says that a file's text tower is passed over."""
     count = sum(re.fullmatch(TEXT, name) is not None for name in checkpoint.shapes)
     return {"text": f"passed over: {count} tensors of the text tower"} if count else {}

@@ -1,5 +1,6 @@
 """Beside the original implementations themselves, where they are installed: reading theirs, and they reading ours."""
 
+import contextlib
 import importlib.util
 import json
 import re
@@ -259,6 +260,30 @@ def test_siglip_2_of_any_aspect_at_one_size(kind, tmp_path):
             found = theirs(torch.tensor(patches), **call)
         expected = found["logits" if "logits" in found else "pooler_output"].numpy()
         np.testing.assert_allclose(logits(from_checkpoint(tmp_path, image_size=size), x), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["Aimv2VisionModel", "Aimv2Model"])
+def test_aimv2_of_transformers(kind, tmp_path):
+    """Its encoder: the mean of what it gives for each patch."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    config = transformers.Aimv2VisionConfig(**SIZES, intermediate_size=80, use_head=kind == "Aimv2Model")
+    if kind == "Aimv2Model":
+        text = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=9)
+        config = transformers.Aimv2Config(vision_config=config.to_dict(), text_config=text, projection_dim=8)
+    theirs = getattr(transformers, kind)(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    theirs.save_pretrained(tmp_path)
+    x = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype("float32")
+    with torch.no_grad():
+        tower = theirs if kind == "Aimv2VisionModel" else theirs.vision_model
+        expected = tower(torch.tensor(x.transpose(0, 3, 1, 2))).last_hidden_state.mean(1).numpy()
+    with contextlib.ExitStack() as stack:
+        if kind == "Aimv2Model":
+            stack.enter_context(pytest.warns(UserWarning, match="pooling='gap' .*attention pooling, whose query"))
+        np.testing.assert_allclose(logits(from_checkpoint(tmp_path), x), expected, atol=1e-4)
+        assert from_checkpoint(tmp_path, image_size=(32, 56)).output_shape == (None, 48)
 
 
 def _output(model, x, call):
