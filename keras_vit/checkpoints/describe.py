@@ -105,6 +105,8 @@ def describe(checkpoint, name="auto"):
         if noted.get("stem") and arguments["stem"] is not None:
             arguments["stem"] = ResNetStem.from_config({**arguments["stem"].get_config(), **noted["stem"]})
         evaluation = dict(evaluation)
+        if checkpoint.passed_over:
+            origins = origins | {"text": f"passed over: {checkpoint.passed_over} tensors beside the image tower"}
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
             f"The configuration of {str(checkpoint.path)!r} does not describe a model of {form.name}: {error}"

@@ -14,11 +14,12 @@ import urllib.parse
 import keras
 
 from keras_vit import files
+from keras_vit.checkpoints.wrapped import OPEN_CLIP
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
-_SETTINGS = ["config.json", "preprocessor_config.json"]
+_SETTINGS = ["config.json", "preprocessor_config.json", OPEN_CLIP]
 # The first kind that exists, with the index of shards.
-_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5"]
+_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5", "open_clip_model.safetensors"]
 
 
 def fetch(source, *, sha256=None, cache_dir=None):

@@ -13,6 +13,7 @@ import safetensors
 from keras_vit.checkpoints import pytorch
 from keras_vit.checkpoints.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.tensorflow_h5 import open_h5
+from keras_vit.checkpoints.wrapped import OPEN_CLIP, of_open_clip, prefix_of
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
@@ -25,7 +26,7 @@ class Checkpoint(NamedTuple):
 
     `shapes` maps names to shapes. `read(name)` returns one array, float32. `config` and `processor` are the contents of
     `config.json` and `preprocessor_config.json` next to the file, `{}` without them. `notes` is what `save_checkpoint`
-    wrote into the file.
+    wrote into the file. Of a timm model inside another, only its part is here; `passed_over` counts the other tensors.
     """
 
     path: pathlib.Path
@@ -34,6 +35,7 @@ class Checkpoint(NamedTuple):
     config: dict
     processor: dict
     notes: dict
+    passed_over: int = 0
 
     def shape(self, place):
         """Returns the shape of a tensor, or of one block of a stacked one: `(name, index)` or `(name, index, axis)`."""
@@ -90,7 +92,12 @@ def open_checkpoint(path):
         configs = ("config.json", "preprocessor_config.json")
         alone = files[0].suffix in (".npz", ".keras")
         config, processor = ({} if alone else _json(folder / name) for name in configs)
-        yield Checkpoint(path, shapes, read, config, processor, notes)
+        prefix = prefix_of(shapes)
+        if prefix and not config and not alone:
+            config = of_open_clip(_json(folder / OPEN_CLIP))
+        inner = {name.removeprefix(prefix): shape for name, shape in shapes.items() if name.startswith(prefix)}
+        others = len(shapes) - len(inner)
+        yield Checkpoint(path, inner, lambda name: read(prefix + name), config, processor, notes, others)
 
 
 def _files(path):
