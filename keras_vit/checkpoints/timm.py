@@ -92,7 +92,8 @@ ROWS = (
 
 # Names in the authors' own files that differ from timm's: DeiT-III, DINOv2, DINOv3, EVA-02, AIMv2.
 ALIASES = (
-    (r"^preprocessor\.(patchifier|pos_embed)", lambda match: {"patchifier": "patch_embed"}.get(match[1], match[1])),
+    (r"^preprocessor\.patchifier\.", "patch_embed."),
+    (r"^preprocessor\.", ""),
     (r"^trunk\.", ""),
     (r"^post_trunk_norm\.", "norm."),
     (r"\.norm_([12])\.", r".norm\1."),
@@ -102,6 +103,7 @@ ALIASES = (
     (r"\.mlp\.w2\.", ".mlp.fc1_x."),
     (r"\.mlp\.w12\.", ".mlp.fc1."),
     (r"\.mlp\.w3\.", ".mlp.fc2."),
+    (r"\.mlp\.fc3\.", ".mlp.fc1_x."),
     (r"\.inner_attn_ln\.", ".norm."),
     (r"\.ffn_ln\.", ".norm."),
 )
@@ -125,8 +127,8 @@ def canonical(shapes):
     names = renamed(shapes, ALIASES)
     masked = {name for name in names if f"{name}_mask" in names}  # DINOv3's biases, whose part of the key is masked
     names = {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
-    if "blocks.0.mlp.fc3.weight" in names:  # AIMv2's authors: the gate is `fc1`
-        names = {re.sub(r"\.mlp\.fc([13])\.", lambda m: f".mlp.fc1_{'gx'[m[1] == '3']}.", k): names[k] for k in names}
+    if "blocks.0.mlp.fc1_x.weight" in names:  # whose gate AIMv2's authors call `fc1`
+        names = {name.replace(".mlp.fc1.", ".mlp.fc1_g."): place for name, place in names.items()}
     rms = {name for name in names if RMS.search(name) and name.replace(".weight", ".bias") not in names}
     names = {name.replace(".weight", ".rms") if name in rms else name: names[name] for name in names}
     if MIXED in names:

@@ -18,6 +18,7 @@ def test_authors_names():
 
 def test_names_of_aimv2_s_authors():
     names = {
+        "preprocessor.patchifier.proj.weight": "patch_embed.proj.weight",
         "preprocessor.patchifier.norm.weight": "patch_embed.norm.rms",
         "preprocessor.pos_embed": "pos_embed",
         "trunk.blocks.0.norm_1.weight": "blocks.0.norm1.rms",
