@@ -73,8 +73,6 @@ DEFAULTS = {
     "clip_vision_model": CLIP,
     "siglip": SIGLIP,
     "siglip_vision_model": SIGLIP,
-    "siglip2": SIGLIP,
-    "siglip2_vision_model": SIGLIP,
 }
 BARE = {"CLIP": {**CLIP, "num_attention_heads": None}, "SigLIP": {**SIGLIP, "num_attention_heads": None}}
 

@@ -9,6 +9,8 @@ from keras_vit.checkpoints.timm_naflex import FLAT_PATCHES, flat_patch
 
 PATCHES = "embeddings.patch_embedding.weight"  # a matrix, and not a convolution as in the files of one size
 
+KINDS = {"siglip2": "siglip", "siglip2_vision_model": "siglip_vision_model"}  # whose defaults they share
+
 
 def detect(shapes):
     return any(name.endswith(PATCHES) and len(shape) == 2 for name, shape in shapes.items())
@@ -18,7 +20,9 @@ def architecture(shapes, checkpoint):
     patch = flat_patch(need(shapes, PATCHES, 2))
     count, _ = need(shapes, "embeddings.position_embedding.weight", 2)
     plain = {PATCHES: (shapes[PATCHES][0], *patch[::-1])}
-    arguments, evaluation, origins = huggingface_clip.architecture(shapes | plain, checkpoint)
+    kind = KINDS.get(checkpoint.config.get("model_type"))
+    config = checkpoint.config | ({"model_type": kind} if kind else {})
+    arguments, evaluation, origins = huggingface_clip.architecture(shapes | plain, checkpoint._replace(config=config))
     return arguments | {"image_size": math.isqrt(count) * patch[0]}, evaluation, origins
 
 
