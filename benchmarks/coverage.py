@@ -47,6 +47,7 @@ FAMILIES = {  # rows of the table, by the architecture's name; the first that is
     "plain ViT": "",
 }
 STEPS = {"deepseek": 14, "gemma4": 48}  # pixels that must divide an image, where the name does not say it
+MOST = 10**9  # parameters
 TOLERANCE = 1e-4
 OUTCOMES = ("right", "warned", "refused", "wrong", "failed")
 
@@ -77,12 +78,14 @@ def measured(name):
     import safetensors.torch
     import timm
 
+    from keras_vit.checkpoints.timm_config import known
+
     stated = re.search(r"(?:patch|_[sp])(\d+)", name.replace("_s16_p8", "_s16"))
     step = int(stated[1]) if stated else next((s for word, s in STEPS.items() if word in name), 16)
     try:
         theirs, options = created(name, step)
-    except Exception as error:
-        return {"with_config": "failed", "why": short(error)}
+    except Exception as error:  # then only the name can be tried
+        return {"with_config": "failed" if known(name) else "refused", "why": f"not built: {short(error)}"}
     randomise(theirs, seed=0)
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -112,12 +115,16 @@ def measured(name):
 def created(name, step):
     """Returns timm's model at a small size, and the options that made it."""
     import timm
+    import torch
 
     error = None
     size = {"img_size": (4 * step, 4 * step)}
-    depth = 1 if "7b" in name else 2  # 24 GB
-    for options in (dict(depth=depth, num_classes=7, **size), dict(depth=depth, num_classes=7), dict(num_classes=7)):
+    for options in (dict(depth=2, num_classes=7, **size), dict(depth=2, num_classes=7), dict(num_classes=7)):
         try:
+            with torch.device("meta"):
+                count = sum(parameter.numel() for parameter in timm.create_model(name, **options).parameters())
+            if count > MOST:
+                raise ValueError(f"{count:,} parameters")
             return timm.create_model(name, **options).eval(), options
         except (TypeError, ValueError, AssertionError, RuntimeError) as wrong:
             error = wrong
