@@ -193,7 +193,7 @@ def table(rows):
         family = next(name for name, pattern in FAMILIES.items() if re.search(pattern, row["architecture"]))
         for kind in ("with_config", "bare"):
             for place in (family, "all"):
-                families[place][kind, row.get(kind, "refused")] += row["tags"]
+                families[place][kind, row.get(kind, row["with_config"])] += row["tags"]
         families[family]["tags"] += row["tags"]
         families["all"]["tags"] += row["tags"]
     heads = ("timm's family", "tags", "right", "refused", "wrong", *(f"bare: {kind}" for kind in OUTCOMES[:4]))

@@ -82,7 +82,9 @@ def load_weights(
         if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
             raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
         unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
-        for name in ("rotary",) * (not unclear) + ("attention_pool",) * (own["pooling"] == "map") + ("branch_norm",):
+        compared = {"rotary": not unclear, "attention_pool": own["pooling"] == "map"}
+        compared["branch_norm"] = not isinstance(origins.get("branch_norm"), tables.Assumed)
+        for name in (name for name, is_clear in compared.items() if is_clear):
             if stated[name] != own[name]:
                 raise ValueError(f"{str(source)!r} has {name}={stated[name]!r}, and the model {own[name]!r}.")
         _check_head(model, checkpoint, description, own, options)

@@ -94,7 +94,9 @@ def open_checkpoint(path):
         config, processor = ({} if alone else _json(folder / name) for name in configs)
         prefix = prefix_of(shapes)
         if prefix and not config and not alone:
-            config = of_open_clip(_json(folder / OPEN_CLIP))
+            found = _json(folder / OPEN_CLIP)
+            with _one_error(folder / OPEN_CLIP):
+                config = of_open_clip(found)
         inner = {name.removeprefix(prefix): shape for name, shape in shapes.items() if name.startswith(prefix)}
         others = len(shapes) - len(inner)
         yield Checkpoint(path, inner, lambda name: read(prefix + name), config, processor, notes, others)

@@ -61,7 +61,9 @@ def architecture(shapes, checkpoint):
     heads, heads_from = published_heads(width)
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
-    if rms_norm and patch_norm:
+    if rms_norm and (not patch_norm or not gated or "cls_token" in tokens or f"{block}.attn.proj.bias" in shapes):
+        raise ValueError("Only AIMv2's norms may have no biases: others' may be layer norms or RMS norms.")
+    if rms_norm and width % 128 == 0:
         heads, heads_from = width // 128, "AIMv2's rule"
     if PERIODS in shapes:
         heads_from = PERIODS
@@ -167,6 +169,8 @@ def _open_questions(arguments, checkpoint):
     reasons, gammas = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
     if arguments["pre_norm"]:
         reasons["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+    elif arguments["sub_norm"] == "both" and not arguments["swiglu"]:
+        reasons["epsilon"] = Assumed("BEiT-3's")
     elif arguments["swiglu"]:
         pass
     elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):

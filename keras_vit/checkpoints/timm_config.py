@@ -73,6 +73,7 @@ IMPOSSIBLE = {
     "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
     "with relative positions": lambda a: a["position"] == "relative",
     "with norms inside a sublayer or after it": lambda a: a["sub_norm"] or a["branch_norm"],
+    "with rotary positions": lambda a: a["rotary"] is not None,
     "with norms by the root mean square, or of patches": lambda a: a["rms_norm"] or a["patch_norm"],
     "without biases in the blocks": lambda a: not a["proj_bias"],
     "with biases of queries and values only": lambda a: a["qkv_bias"] and not a["key_bias"],

@@ -16,7 +16,7 @@ def _processor(statistics, resample, edge=None):
 PROCESSORS = {  # without preprocessor_config.json: that of the published models
     "ViT": _processor(HALF, resample=2),
     "DeiT": _processor(IMAGENET, resample=3, edge=256),
-    "BEiT": _processor(HALF, resample=3, edge=256),
+    "BEiT": _processor(HALF, resample=3),
     "DINOv2": _processor(IMAGENET, resample=3, edge=256),
     "DINOv3": _processor(IMAGENET, resample=2),
     "CLIP": _processor(CLIP, resample=3, edge=224),

@@ -153,7 +153,8 @@ class RotaryPositions(keras.layers.Layer):
         return (numbers + self.offset) * (self.reference / count if self.reference else 1)
 
     def call(self, x):
-        factors = self._factors(self._angles(self.frequencies), ops) if self.learned else self.factors
+        learned = ops.cast(self.frequencies, "float32") if self.learned else None
+        factors = self.factors if learned is None else self._factors(self._angles(learned), ops)
         turned, (cos, of_second, of_first) = ops.cast(x, "float32"), factors
         if not self.interleaved:  # both partners are half of the channels away
             return ops.cast(turned * cos + _rolled(turned, self.distance) * (of_second + of_first), x.dtype)

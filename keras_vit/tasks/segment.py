@@ -7,8 +7,8 @@ from typing import Literal
 import keras
 import numpy as np
 
+from keras_vit import checks
 from keras_vit.checked import number
-from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
@@ -102,6 +102,7 @@ class Segment(Task):
         if wrong:
             raise ValueError(f"A segmenter's head is the task's: it has no pooling. Received: {', '.join(wrong)}")
         weights, wanted = arguments.get("weights"), arguments.get("head")
+        checks.one_of("head", wanted, (None, "require", "new"))
         if weights is not None:  # a classifier's pooling and what follows are left over
             arguments = {"representation_size": None, **arguments, "head": "new"}
         encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none"})
@@ -109,23 +110,24 @@ class Segment(Task):
         enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
         model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)  # (batch, height, width, classes)
         model.dtype_policy = encoder.dtype_policy
-        if weights is not None and wanted != "new":
-            self._load_head(model, location(weights))
+        if weights is not None and wanted != "new" and not self._load_head(model, location(weights)) and wanted:
+            raise ValueError(f"`weights` must be a segmenter with this head and these classes. Received: {weights!r}")
         return model
 
     def _load_head(self, model, source):
-        """Loads the weights again, with the head's, if they are of a segmenter with this head and these classes."""
+        """Loads the head too if the weights are of a segmenter with the same one and the same classes, and says so."""
         if source is None:  # published: no segmenter
-            return
+            return False
+        head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
         with open_checkpoint(fetch(source)) as checkpoint:
             segmenter = checkpoint.notes.get("model", {}).get("pooling") == "none"
-            labels, shapes = checkpoint.notes.get("labels"), checkpoint.shapes
-        heads = [
-            {path: tuple(shape) for path, shape in of.items() if path.startswith("head/")}
-            for of in (shapes, {variable.path: variable.shape for variable in model.weights})
-        ]
-        if segmenter and tuple(labels or ()) == self.classes and heads[0] == heads[1]:
-            load_weights(model, source, patches="resize")
+            shapes = {path: tuple(of) for path, of in checkpoint.shapes.items() if path.startswith("head/")}
+            fits = shapes == {path: tuple(variable.shape) for path, variable in head.items()}
+            if not (segmenter and fits and tuple(checkpoint.notes.get("labels") or ()) == self.classes):
+                return False
+            for path, variable in head.items():
+                variable.assign(checkpoint.read(path))
+        return True
 
     def _linear(self, encoder):
         head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")

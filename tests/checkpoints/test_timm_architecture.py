@@ -3,7 +3,7 @@ import types
 import numpy as np
 import pytest
 
-from keras_vit.checkpoints.tables import Assumed
+from keras_vit.checkpoints.tables import Assumed, Missing
 from keras_vit.checkpoints.timm_architecture import architecture
 from tests.checkpoints.helpers import arrays_of
 
@@ -78,7 +78,10 @@ def test_aimv2_shows_itself():
     arguments, _, origins = read(shapes)
     expected = dict(rms_norm=True, patch_norm=True, proj_bias=False, swiglu=True, epsilon=1e-5, final_norm="before")
     assert {name: arguments[name] for name in expected} == expected
-    assert origins["num_heads"] == "AIMv2's rule" and "gelu" in origins and not isinstance(origins["gelu"], Assumed)
+    assert isinstance(origins["num_heads"], Missing)  # 24 channels are not some heads of 128
+    assert "gelu" in origins and not isinstance(origins["gelu"], Assumed)
+    with pytest.raises(ValueError, match="Only AIMv2's norms may have no biases"):
+        read(shapes | {"cls_token": (1, 1, 24)})
 
 
 def test_norms_inside_a_sublayer():

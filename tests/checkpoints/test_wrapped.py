@@ -7,7 +7,7 @@ import pytest
 import safetensors.numpy
 
 from keras_vit import from_checkpoint, save_checkpoint
-from keras_vit.checkpoints import wrapped
+from keras_vit.checkpoints import tables, wrapped
 from tests.checkpoints.helpers import assert_same_weights, filled, weights
 
 pytestmark = pytest.mark.backend
@@ -46,6 +46,21 @@ def test_transformers_wrapper(tmp_path):
     config = {"architecture": "vit_tiny_patch16_224", "model_type": "timm_wrapper", "model_args": {"num_heads": 3}}
     (path / "config.json").write_text(json.dumps(config))
     assert_same_weights(weights(from_checkpoint(path)), weights(model))
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"model_cfg": None}, "open_clip_config.json' cannot be read"),
+        ({"model_cfg": {"vision_cfg": TOWER}, "preprocess_cfg": {"resize_mode": "longest"}}, "Received: 'longest'"),
+    ],
+)
+def test_its_configuration_is_checked(config, message, tmp_path):
+    path = wrap(tmp_path, filled(image_size=32), "visual.trunk.")
+    (path / wrapped.OPEN_CLIP).write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        from_checkpoint(path)
+    assert wrapped.of_open_clip({"model_cfg": {"vision_cfg": TOWER}})["pretrained_cfg"]["mean"] == tables.CLIP["mean"]
 
 
 def test_nothing_else_is_unwrapped():

@@ -130,3 +130,13 @@ def test_attention_checks_its_options():
 def test_bad_input(options, shape, pattern):
     with pytest.raises(ValueError, match=pattern):
         RotaryPositions(**{"grid": GRID, **options})(np.zeros(shape, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_learned_frequencies_under_half_precision(dtype):
+    exact, layer = (RotaryPositions(GRID, num_prefix=1, learned=True, dtype=of) for of in ("float32", dtype))
+    exact(X)
+    layer.build(X.shape)
+    layer.frequencies.assign(exact.frequencies)
+    found = keras.ops.cast(layer(keras.ops.cast(X, dtype)), "float32")
+    np.testing.assert_allclose(np.asarray(found), np.asarray(exact(X)), atol=0.1)

@@ -114,6 +114,11 @@ def test_weights_of_a_segmenter_keep_its_head(tmp_path, head):
     others = heads(task, head="new"), heads(Segment(classes=(*CLASSES[:2], "else"), head=head))
     assert not any(np.array_equal(*pair) for other in others for pair in zip(other, want, strict=True))
     assert heads(Segment(classes=(*CLASSES, "more"), head=head))[-1].shape[-1] == 4 or head == "mask"
+    assert all(np.array_equal(*pair) for pair in zip(heads(task, head="require", epsilon=0.1), want, strict=True))
+    with pytest.raises(ValueError, match="a segmenter with this head and these classes. Received: .*model.keras"):
+        heads(Segment(classes=(*CLASSES[:2], "else"), head=head), head="require")
+    with pytest.raises(ValueError, match="Received: head='old'"):
+        heads(task, head="old")
 
 
 def test_heads_of_other_tasks_are_refused(tmp_path):
