@@ -42,7 +42,7 @@ NORMS = {
     "block_{i}/mlp/norm": f"{BLOCK}.mlp.norm",
     "norm": "{norm}",
 }
-RMS = re.compile(r"(^|[._])norm[12]?(_pre)?\.weight$")  # without a bias beside it: a norm by the root mean square
+RMS = re.compile(r"((?:^|[._])norm[12]?(?:_pre)?)\.weight$")  # in files without biases: norms by the root mean square
 
 ROWS = (
     Row("stem/root/kernel", "{root}.conv.weight", CONV),
@@ -129,8 +129,8 @@ def canonical(shapes):
     names = {name.replace(".bias", ".masked_bias") if name in masked else name: names[name] for name in names}
     if "blocks.0.mlp.fc1_x.weight" in names:  # whose gate AIMv2's authors call `fc1`
         names = {name.replace(".mlp.fc1.", ".mlp.fc1_g."): place for name, place in names.items()}
-    rms = {name for name in names if RMS.search(name) and name.replace(".weight", ".bias") not in names}
-    names = {name.replace(".weight", ".rms") if name in rms else name: names[name] for name in names}
+    if "blocks.0.norm1.weight" in names and "blocks.0.norm1.bias" not in names:
+        names = {RMS.sub(r"\1.rms", name): place for name, place in names.items()}
     if MIXED in names:
         place = names.pop(MIXED)
         _, depth, _, _ = need(shapes, place, 4)  # of both axes, blocks, heads, pairs

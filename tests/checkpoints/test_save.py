@@ -119,7 +119,10 @@ NO_SUCH_MODEL = [
     (dict(pre_norm=True, num_classes=0, qkv_bias=False), {"huggingface": "no model with qkv_bias=False"}),
     (dict(rotary="dinov3", position=None, num_classes=0), {"huggingface": "must have register tokens"}),
     (dict(rotary="dinov3", position=None, num_classes=0, registers=2), {"huggingface": "Received: .*layer_scale=None"}),
-    (dict(rotary="dinov3"), {"timm": "no model with rotary='dinov3'", "google": "no model with rotary='dinov3'"}),
+    (
+        dict(rotary="dinov3"),
+        {"timm": "timm has no model with rotary positions", "google": "no model with rotary='dinov3'"},
+    ),
     (dict(pre_norm=True, position=None), {"huggingface": "must have a table of positions"}),
     (dict(pooling="map"), {"huggingface": "num_classes=0.* Received: num_classes=7"}),
     (
