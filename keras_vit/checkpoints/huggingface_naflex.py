@@ -20,10 +20,16 @@ def architecture(shapes, checkpoint):
     patch = flat_patch(need(shapes, PATCHES, 2))
     count, _ = need(shapes, "embeddings.position_embedding.weight", 2)
     plain = {PATCHES: (shapes[PATCHES][0], *patch[::-1])}
-    kind = KINDS.get(checkpoint.config.get("model_type"))
-    config = checkpoint.config | ({"model_type": kind} if kind else {})
+    config = _of_siglip(checkpoint.config)
+    config |= {"vision_config": _of_siglip(config["vision_config"])} if "vision_config" in config else {}
     arguments, evaluation, origins = huggingface_clip.architecture(shapes | plain, checkpoint._replace(config=config))
     return arguments | {"image_size": math.isqrt(count) * patch[0]}, evaluation, origins
+
+
+def _of_siglip(config):
+    """Returns a configuration with SigLIP's name for the kind of model."""
+    kind = config.get("model_type")
+    return config | ({"model_type": KINDS[kind]} if kind in KINDS else {})
 
 
 FORMAT = huggingface_clip.FORMAT._replace(
