@@ -48,7 +48,7 @@ FAMILIES = {  # rows of the table, by the architecture's name; the first that is
 }
 STEPS = {"deepseek": 14, "gemma4": 48}  # pixels that must divide an image, where the name does not say it
 MOST = 10**9  # parameters
-TOLERANCE = 1e-4
+TOLERANCE = 1e-4  # of the outputs, or of their largest where that is above 1
 OUTCOMES = ("right", "warned", "refused", "wrong", "failed")
 
 
@@ -176,7 +176,7 @@ def outcome(path, cases):
         logits = keras.ops.convert_to_numpy(body(x))
         if logits.shape != wanted.shape:
             return "wrong", None, f"logits of shape {logits.shape}, not {wanted.shape}"
-        worst = max(worst, float(np.abs(logits - wanted).max()))
+        worst = max(worst, float(np.abs(logits - wanted).max()) / max(1.0, float(np.abs(wanted).max())))
     if worst > TOLERANCE:
         return ("warned" if told else "wrong"), worst, told or "differs, and does not say so"
     return "right", worst, told
