@@ -74,9 +74,10 @@ def main():
 
 def measured(name):
     """Returns what becomes of an architecture's file with and without its `config.json`."""
+    import timm  # before TensorFlow: the other way, their copies of LLVM collide  # isort: skip
+
     import keras
     import safetensors.torch
-    import timm
 
     from keras_vit.checkpoints.timm_config import known
 
