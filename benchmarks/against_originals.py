@@ -13,17 +13,18 @@ import sys
 import tempfile
 from importlib.metadata import version
 
-import coverage
-import keras
-import numpy as np
-import safetensors.torch
-import torch
-import transformers
-from timm_alone import import_timm
+from timm_alone import import_timm  # isort: skip
 
-import keras_vit
+timm = import_timm()  # before TensorFlow: the other way, their copies of LLVM collide
 
-timm = import_timm()
+import coverage  # noqa: E402
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import safetensors.torch  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+import keras_vit  # noqa: E402
 
 SIZES = (224, 384, (224, 320))
 NAMES = {
