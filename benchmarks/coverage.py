@@ -43,7 +43,7 @@ FAMILIES = {  # rows of the table, by the architecture's name; the first that is
     "SigLIP, SigLIP 2": "siglip",
     "DeiT, DeiT-III": "^deit",
     "hybrids": "_r_|_r26_|_r50_|resnet",
-    "other networks": "^(cait|xcit|qwen|deepseek|gemma|samvit|sapiens)|relpos|srelpos|rpn|parallel|mci",
+    "other networks": "^(cait|xcit|qwen|deepseek|gemma|samvit)|relpos|sapiens|mci",
     "plain ViT": "",
 }
 STEPS = {"deepseek": 14, "gemma4": 48}  # pixels that must divide an image, where the name does not say it
@@ -169,7 +169,7 @@ def outcome(path, cases):
             try:
                 model = keras_vit.from_checkpoint(path, image_size=size)
             except ValueError as error:
-                return "refused", None, short(error)
+                return "refused", None, short(error).replace(str(path), "FILE")
             except Exception as error:
                 return "failed", None, short(error)
         told = next((short(each.message) for each in caught if issubclass(each.category, UserWarning)), told)
@@ -199,7 +199,7 @@ def table(rows):
         families["all"]["tags"] += row["tags"]
     heads = ("timm's family", "tags", "right", "refused", "wrong", *(f"bare: {kind}" for kind in OUTCOMES[:4]))
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    order = sorted(set(families) - {"all"}, key=lambda name: (name == "other networks", -families[name]["tags"]))
+    order = sorted(set(families) - {"all"}, key=lambda name: (name == "other networks", -families[name]["tags"], name))
     for name in (*order, "all"):
         of = families[name]
         cells = [of["with_config", outcome] for outcome in ("right", "refused", "wrong")]

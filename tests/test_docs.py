@@ -3,6 +3,7 @@
 import html.parser
 import importlib.util
 import inspect
+import json
 import os
 import pathlib
 import pkgutil
@@ -152,3 +153,10 @@ def test_what_is_wrong_fails_and_leaves_the_old_site(tmp_path, monkeypatch):
         with pytest.raises(RuntimeError, match=r"none"):
             BUILD["build"](tmp_path / "site")
         assert not list((tmp_path / "site").iterdir())
+
+
+def test_the_table_of_coverage_is_the_measured_one():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "coverage.json").read_text())["rows"]
+    table = runpy.run_path(str(ROOT / "benchmarks" / "coverage.py"))["table"](rows)
+    assert table in (DOCS / "checkpoints.md").read_text()
+    assert not [row for row in rows if {"wrong", "failed"} & {row["with_config"], row.get("bare")}]
