@@ -83,6 +83,8 @@ def _mask_files(task, files, folder):
     twice = [mask.name for mask, count in collections.Counter(masks.values()).items() if count > 1]
     if twice:
         raise ValueError(f"Images must have different names, for masks in one folder. Received: two of {twice[0]!r}")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
     existing = [mask for mask in masks.values() if mask.exists()]
     if existing:
         raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")

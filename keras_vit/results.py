@@ -11,7 +11,7 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.labels import fitting
-from keras_vit.task import Task
+from keras_vit.task import Task, are_shares
 from keras_vit.trained import Found, find, predictor, read
 from keras_vit.trained import load_run as load_run
 from keras_vit.training import rundir
@@ -149,7 +149,7 @@ def explain(target, files=(), folder=None):
 
 def _title(answer):
     name, value = next(iter(answer.items()), ("", 0.0))
-    return f"{name} ({value:.0%})" if name else ""
+    return f"{name} ({value:{'.0%' if are_shares([value]) else '.4g'}})" if name else ""
 
 
 def source_of(found, split, arrays):

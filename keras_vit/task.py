@@ -158,9 +158,13 @@ class Task(Checked):
         return None
 
     def answer(self, output: np.ndarray) -> dict[str, float]:
-        """Returns what the output says of one image, most likely first: shares from 0 to 1 by name."""
-        names = self.classes or tuple(map(str, range(np.size(output))))
-        return dict(zip(names, np.ravel(output).tolist()))
+        """Returns what the output says of one image, by name, the most important first.
+
+        By default, the largest outputs. Where all are from 0 to 1, they are shown as per cent.
+        """
+        values = np.ravel(output).tolist()
+        names = self.classes or tuple(map(str, range(len(values))))
+        return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if the task has one.
@@ -178,7 +182,7 @@ class Task(Checked):
             output: The model's output for it.
             example: Its targets, as in `Tally.add`.
         """
-        return ", ".join(f"{name} {value:.1%}" for name, value in list(self.answer(output).items())[:3])
+        return words([*self.answer(output).items()][:3])
 
     def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
         """Returns an image with the output drawn, uint8 `(rows, columns, 3)`.
@@ -190,3 +194,14 @@ class Task(Checked):
         """
         pixels = np.clip(np.rint(np.asarray(image)), 0, 255).astype("uint8")
         return pixels if pixels.shape[-1] == 3 else np.repeat(pixels.mean(-1, keepdims=True).astype("uint8"), 3, -1)
+
+
+def are_shares(values):
+    """Returns whether the values of an answer can be shown as per cent."""
+    return all(0 <= value <= 1 for value in values)
+
+
+def words(answer):
+    """Returns the pairs of an answer, `(name, value)`, as a line."""
+    form = ".1%" if are_shares(value for _, value in answer) else ".4g"
+    return ", ".join(f"{name} {value:{form}}" for name, value in answer)

@@ -51,3 +51,10 @@ def test_masks_need_a_task_with_masks(run, pictures, tmp_path):
     with pytest.raises(ValueError, match=said):
         predictions.predict(run, pictures, to=tmp_path / "masks")
     assert not (tmp_path / "masks").exists()
+
+
+def test_masks_are_written_into_a_folder(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"")
+    with pytest.raises(ValueError, match="`to` must be a folder. Received: to='.*a.png'"):
+        predictions.predict("nuclei", [picture], to=picture)

@@ -40,7 +40,7 @@ class Brightness(Task):
     def answer(self, output): return {"brightness": float(output[0])}
 
 recipe = Recipe(
-    name="toy", task=Brightness(classes=("dark", "light")),
+    name="toy", task=Brightness(classes=("dark", "light")),  # not the ten of the data
     model=dict(variant="mu/4", image_size=8, channels=1, depth=2, dropout=0.1),
     data=Data(source="digits", batch_size=16, limit=32), optim=Optim(epochs=2, ema=0.9),
 )
@@ -120,5 +120,8 @@ def test_a_picture_is_the_image_by_default(channels):
     image = np.random.default_rng(0).uniform(-1, 256, (5, 6, channels))
     drawn = task.Task().picture(image, None)
     assert drawn.dtype == "uint8" and drawn.shape == (5, 6, 3)
-    assert task.Task(classes=("a", "b")).answer(np.array([0.25, 0.75])) == {"a": 0.25, "b": 0.75}
+    plain = task.Task(classes=("a", "b"))
+    assert [*plain.answer(np.array([0.25, 0.75])).items()] == [("b", 0.75), ("a", 0.25)]
+    assert plain.caption(np.array([0.25, 0.75]), {}) == "b 75.0%, a 25.0%"
+    assert plain.caption(np.array([-0.5, 57.25]), {}) == "b 57.25, a -0.5"
     assert pathlib.Path(task.__file__).name == "task.py"

@@ -39,19 +39,18 @@ def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -
     """
     from keras_vit import predictions, trained
     from keras_vit.images import shown
+    from keras_vit.task import words
 
     model = trained.find(run)
     files, bad = predictions.image_files(images), 0
-    for file, classes, error in predictions.predictions(model, files, top, to):
+    for file, answer, error in predictions.predictions(model, files, top, to):
         if error and len(files) == 1:
             raise error
         bad += bool(error)
         if error:
             print(f"left out: {error}", file=sys.stderr, flush=True)
         else:
-            print(
-                f"{shown(file)}: " + ", ".join(f"{name} {probability:.1%}" for name, probability in classes), flush=True
-            )
+            print(f"{shown(file)}: {words(answer)}", flush=True)
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)

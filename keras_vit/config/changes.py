@@ -80,4 +80,5 @@ def smoke(recipe):
         "data.limit": 8,
         "optim.accumulate": 1,
     }
-    return override(recipe, {**short, "model.depth": 1, "model.weights": None})
+    model = {name: value for name, value in recipe.model.items() if name not in ("weights", "head")}
+    return override(dataclasses.replace(recipe, model={**model, "depth": 1}), short)

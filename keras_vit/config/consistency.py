@@ -8,8 +8,9 @@ from keras_vit.pretrained import DEFAULTS
 
 def check_recipe(recipe):
     """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
+    loading = {"head"} if recipe.model.get("weights") else set()  # arguments of `from_checkpoint`
     for name in recipe.model:
-        if name not in DEFAULTS:
+        if name not in DEFAULTS and name not in loading:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, DEFAULTS)}")
     try:
         json.dumps(recipe.model)

@@ -30,8 +30,13 @@ def pairs(images, folder):
     """
     found = {}
     for file in sorted((folder / "masks").rglob("*")):
+        name = file.relative_to(folder / "masks").with_suffix("")
+        if any(part.startswith(".") for part in name.parts):  # hidden, as among the images
+            continue
         if file.suffix.lower() == ".png":
-            found[file.relative_to(folder / "masks").with_suffix("")] = str(file)
+            if name in found:
+                raise ValueError(f"Each image must have one mask. Received: {found[name]!r}, {str(file)!r}")
+            found[name] = str(file)
         elif file.suffix.lower() in NOT_MASKS:
             raise ValueError(f"Masks must be PNG files. Received: {str(file)!r}")
     named = {}

@@ -103,9 +103,12 @@ class Source:
 
     @property
     def mask_values(self):
-        """The values in the segmentation masks: a dictionary from each to the name of a file, or image, that has it."""
+        """The values in the segmentation masks: a dictionary from each to the name of a mask that has it."""
         column = self.targets["segmentation_masks"]
-        return masks.named_values(self.mask_counts, column if _are_paths(column, self.files) else None)
+        paths = column if _are_paths(column, self.files) else None
+        if paths is None and self.files:  # the masks were read, and some written again
+            paths = [f"the mask of {image}" for image in self.images]
+        return masks.named_values(self.mask_counts, paths)
 
     @property
     def paths(self):

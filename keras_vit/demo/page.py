@@ -13,7 +13,7 @@ from keras_vit.metrics import written
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.preprocessing import preprocess
-from keras_vit.task import Task
+from keras_vit.task import Task, are_shares, words
 from keras_vit.training.devices import need_tensorflow
 
 VIEW = 336  # pixels of the longer side of an image
@@ -39,7 +39,9 @@ def page(target):
             return None, None, None, ""
         output, (look, heading) = run(pixels[None])[0], methods[method]
         laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
-        return task.answer(output), canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
+        answer = task.answer(output)
+        label = answer if are_shares(answer.values()) else words(answer.items())
+        return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 
     def from_file(file, method):
         pixels, refusal = None, ""

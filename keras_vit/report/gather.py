@@ -80,7 +80,8 @@ def gather(target, arrays=None, most=10_000):
     images = np.stack([chosen[i]["images"] for i in range(placed)])
     outputs = _in_batches(run, images) if len(model.output_shape) == 2 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
-    mapped = outputs is not None and placed > 3 and labels.min() >= 0
+    named = not class_names or labels.max(initial=0) < len(class_names)  # else the task's classes are not the data's
+    mapped = outputs is not None and placed > 3 and labels.min() >= 0 and named
     return Facts(
         name=recipe.name,
         model=model,

@@ -64,7 +64,7 @@ class Pretrain(Task):
         for part, names, why in (("augment", BLENDED, "changes the target"), ("optim", FINE, "is for fine-tuning")):
             for name in names:
                 value = getattr(getattr(recipe, part), name)
-                if value:
+                if value not in (None, False, 0) or (name == "freeze" and value is not None):
                     raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
 
     def model(self, **arguments):

@@ -88,6 +88,12 @@ class Segment(Task):
                 f"{'' if self.void is None else f', or {self.void} for void'}. Received: {sorted(wrong)}, such as "
                 f"{value} in {name!r}"
             )
+        present = [name for i, name in enumerate(self.classes, self.first) if i in source.mask_values]
+        if arguments is not None and len(present) < 2 and pixels.VOID in source.mask_values:
+            raise ValueError(
+                f"Masks must have pixels of two classes or more, values {self.first} to "
+                f"{self.first + len(self.classes) - 1}; 255 is void. Received: only {present}, and 255"
+            )
         return self
 
     def fits(self, model):

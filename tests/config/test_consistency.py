@@ -36,6 +36,14 @@ def test_weights_need_sizes():
             config.check_recipe(Recipe(name="x", model=model))
 
 
+def test_a_head_is_of_weights():
+    model = {"image_size": 8, "num_classes": 3, "head": "new"}
+    with_head = Recipe(name="x", model={**model, "weights": "a.npz"})
+    assert config.check_recipe(with_head) is with_head and not {"head", "weights"} & {*config.smoke(with_head).model}
+    with pytest.raises(ValueError, match="no argument 'head'"):
+        config.check_recipe(Recipe(name="x", model=model))
+
+
 def test_the_task_is_asked():
     class Refusing(Classify):
         def check(self, recipe):

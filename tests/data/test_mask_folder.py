@@ -53,6 +53,11 @@ def test_masks_belong_to_the_images_of_their_names(folder):
     assert len(set(halves)) == 3 and load(folder).fingerprint() == halves[2]
 
 
+def test_hidden_files_are_no_masks(folder):
+    (folder / "masks" / "a" / "._0.png").write_bytes(b"of another system")
+    assert len(load(folder)) == 6
+
+
 def test_contents_are_of_images_and_masks(folder):
     before = inspection.contents(train=load(folder))
     write(folder / "masks" / "a" / "0.png", np.full((7, 9), 5, "uint8"))
@@ -82,7 +87,7 @@ def test_palettes_are_held_as_indices(folder):
     source = load(folder)
     held, at = source.targets[MASKS[0]], stems(source.images).index("0")
     assert held.dtype == object and sorted({mask_pixels(mask)[0, 0] for mask in held}) == [1, 2, 3, 4, 5]
-    assert source.mask_values[4] == f"mask {min(at, stems(source.images).index('4'))}"
+    assert source.mask_values[4] == f"the mask of {source.images[min(at, stems(source.images).index('4'))]}"
     np.testing.assert_array_equal(masks.decode(source.reader()(tf.constant([at]))[MASKS[0]][0]), np.full((7, 9, 1), 4))
 
 
@@ -99,6 +104,7 @@ def test_palettes_are_held_as_indices(folder):
         (lambda f: write(f / "masks/a/2.tif", np.zeros((9, 9), "float32")), r"must be PNG files. Received: '.*2.tif'"),
         (lambda f: (f / "masks/a/2.png").write_bytes(b"no image"), r"1 of 6 images cannot.*\n.*2.png \(its mask: is n"),
         (lambda f: write(f / "images/b/3.png", np.zeros((10, 9), "uint8")), r"name of its own.*3\.jpg'.*3\.png'"),
+        (lambda f: write(f / "masks/b/3.PNG", np.zeros((10, 9), "uint8")), r"one mask. Received: '.*3.PNG', '.*3.png'"),
         (lambda f: (f / "masks").rename(f / "m"), "contain the folders 'images' and 'masks'. Received: images, m"),
         (lambda f: [file.unlink() for file in f.rglob("*.*")], "images' must contain images. Received: none"),
     ],

@@ -150,6 +150,9 @@ def test_data_must_have_the_values_of_the_classes():
         ValueError, match=r"values 1 to 3, one per class, or 9 for void. Received: \[0, 4\], such as 0 in 'a.png'"
     ):
         task.on(source(v0=1, v2=3, v4=1))
+    task.on(source(v1=5, v255=1)), task.on(source(v1=5), SMALL), task.on(source(v1=5, v3=1, v255=1), SMALL)
+    with pytest.raises(ValueError, match=r"two classes or more, values 1 to 3; 255 is void. Received: only \['back"):
+        task.on(source(v1=5, v255=1), SMALL)  # to train a model on
 
 
 def test_class_weights_balance_the_classes():
