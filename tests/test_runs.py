@@ -15,6 +15,17 @@ from keras_vit.training import devices
 from tests.small import small
 
 
+def test_first_losses_are_those_of_the_first_version(tmp_path):
+    """Ten steps, one per epoch. The numbers are what the code printed before tasks existed."""
+    changes = {"data.limit": 32, "optim.epochs": 10, "optim.warmup_epochs": 2.0, "augment.mixup": 0.2}
+    recipe = keras_vit.load_recipe("digits", {**changes, "augment.cutmix": 1.0})
+    model, history = keras_vit.fit(recipe, tmp_path, verbose=0)
+    losses = [2.302585, 2.302585, 2.285004, 2.250847, 2.215906, 2.194821, 2.176375, 2.172765, 2.163971, 2.161921]
+    np.testing.assert_allclose(history["loss"], losses, atol=2e-3)
+    image = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 1)).astype("float32")
+    np.testing.assert_allclose(np.asarray(model(image))[0, :4], [0.35282, 0.38488, 0.28001, -0.46280], atol=2e-2)
+
+
 def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch):
     """Wide ones are planned (`test_cookbook.py`); under KERAS_VIT_SLOW they are trained too."""
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
