@@ -86,7 +86,8 @@ def _read(path):
         if not fits or not {"folder", "share", "model", "fingerprint"} <= set(about):
             raise ValueError("its arrays do not fit together")
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
-        raise ValueError(f"{str(path)!r} is not a whole file from `embed_folder`: {error}.") from None
+        reason = str(error).partition(". ")[0].rstrip(".")  # NumPy goes on to recommend unpickling
+        raise ValueError(f"{str(path)!r} is not a whole file from `embed_folder`: {reason}.") from None
     return Index(vectors, paths, left_out, about)
 
 
