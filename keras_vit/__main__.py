@@ -15,6 +15,7 @@ COMMANDS = {
     "fit": training.train,
     "evaluate": runs.measure,
     "predict": runs.apply,
+    "calibrate": runs.write_calibrated,
     "export": runs.write_exports,
     "explain": runs.draw,
     "report": runs.write_report,

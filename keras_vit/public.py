@@ -7,6 +7,7 @@ from keras_vit import export as export
 from keras_vit import layers as layers
 from keras_vit import optimizers as optimizers
 from keras_vit import plots as plots
+from keras_vit.calibration import calibrate as calibrate
 from keras_vit.checkpoints import from_checkpoint as from_checkpoint
 from keras_vit.checkpoints import list_checkpoints as list_checkpoints
 from keras_vit.checkpoints import load_weights as load_weights

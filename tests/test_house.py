@@ -44,12 +44,13 @@ FLOORS = {
     "trained": 9,
     "predictions": 10,
     "results": 10,
+    "calibration": 11,
     "demo": 11,
-    "public": 11,
     "report": 11,
-    "__init__": 12,
-    "commands": 12,
-    "__main__": 13,
+    "public": 12,
+    "__init__": 13,
+    "commands": 13,
+    "__main__": 14,
 }
 # The only ones that may import it.
 NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
@@ -63,8 +64,8 @@ PUBLIC = """
     MaskedAutoencoder MaskedLoss MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe RelativePositions
     Rescale ResNetStem RotaryPositions Segment StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock
     VARIANTS
-    add_lora attention_maps attention_relevance attention_rollout check_data compare_layers count_macs datasets
-    embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
+    add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
+    datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
     from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run
     load_weights merge_lora nearest pca_image plot_attention plot_history preprocess probe save_checkpoint vit
 """

@@ -69,6 +69,7 @@ TAKES = {
     "attention_maps": lambda: dict(model=model(), images=PIXELS),
     "attention_relevance": lambda: dict(model=model(), images=PIXELS, classes=1),
     "attention_rollout": lambda: dict(model=model(), images=PIXELS, fusion="mean", discard=0.1),
+    "calibrate": lambda: dict(target=model(), arrays=None),
     "check_data": lambda: dict(model=model(), images=PIXELS, labels=LABELS),
     "compare_layers": lambda: dict(reference="a.tflite", other="b.tflite", images=PIXELS),
     "count_macs": lambda: dict(model=model()),

@@ -1,4 +1,4 @@
-"""Commands for a trained model: evaluate, predict, export, explain, report, demo."""
+"""Commands for a trained model: evaluate, predict, calibrate, export, explain, report, demo."""
 
 import sys
 from typing import Annotated, Literal
@@ -54,6 +54,31 @@ def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)
+
+
+def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> None:
+    """Calibrate a classifier on the validation split, by temperature scaling, and write the model.
+
+    Args:
+        to: File to write, which ends in .keras; calibrated.keras in the run's directory by default.
+        overwrite: Replace what is there.
+    """
+    from keras_vit import calibration, trained
+    from keras_vit.export.prepare import check_free
+    from keras_vit.files import replacing
+
+    model = trained.find(run)
+    path = to or model.home / "calibrated.keras"
+    if path.suffix != ".keras":
+        raise ValueError(f"`to` must end in .keras. Received: to={str(path)!r}")
+    check_free(path, overwrite)
+    say(f"Measuring {model.file} on the validation split")
+    found = calibration.calibrate(model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        found.model.save(temporary)
+    (before, after), digits = found.error, f"temperature {found.temperature:.3f}"
+    print(f"{path}: {digits}; expected calibration error on the validation split {before:.2%}, now {after:.2%}")
 
 
 def write_exports(

@@ -1,0 +1,85 @@
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import calibration, export
+from tests.commands.helpers import run
+
+RNG = np.random.default_rng(0)
+
+
+def overconfident(factor=4.0, **more):
+    """Returns a model, images, and labels drawn from its own probabilities; then the head is made too sure."""
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=3, **more)
+    images = RNG.integers(0, 256, (2000, 8, 8, 3)).astype("float32")
+    for head in calibration._heads(model):
+        head.kernel.assign(RNG.normal(size=head.kernel.shape))
+    logits = model.predict(images, verbose=0)
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    labels = np.array([RNG.choice(3, p=row / row.sum()) for row in shares.astype("float64")])
+    for head in calibration._heads(model):
+        head.set_weights([weight * factor for weight in head.get_weights()])
+    return model, images, labels
+
+
+@pytest.mark.parametrize("more", [{}, {"distilled": True}])
+def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
+    model, images, labels = overconfident(**more)
+    before = model.predict(images, verbose=0)
+    found = keras_vit.calibrate(model, arrays=(images, labels))
+    assert found.model is model and 3.2 < found.temperature < 5
+    assert found.error[1] < found.error[0] / 2 and found.loss[1] < found.loss[0]
+    after = model.predict(images, verbose=0)
+    np.testing.assert_allclose(after * found.temperature, before, rtol=1e-4, atol=1e-4)
+    again = keras_vit.calibrate(model, arrays=(images, labels))
+    assert again.temperature == pytest.approx(1, abs=1e-3)
+    model.save(tmp_path / "model.keras")
+    kept = keras.models.load_model(tmp_path / "model.keras").get_layer("rescale").metadata["temperature"]
+    assert kept == pytest.approx(found.temperature, rel=1e-2)
+
+
+def test_no_other_temperature_has_a_smaller_loss():
+    model, images, labels = overconfident(0.3)
+    logits = model.predict(images, verbose=0).astype("float64")
+    found = keras_vit.calibrate(model, arrays=(images, labels))
+    losses = [calibration._loss(logits / t, labels) for t in np.geomspace(0.05, 20, 2000)]
+    assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
+
+
+def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run("fit", "digits", "optim.epochs=6", "model.depth=1", "--workdir", "run")
+    found = keras_vit.calibrate("run")
+    assert found.loss[1] <= found.loss[0]
+    run("calibrate", "run")
+    assert "run/calibrated.keras: temperature" in capsys.readouterr().out
+    run("calibrate", "run", status=2)
+    run("calibrate", "run", "--to", "a.h5", status=2)
+    model = keras_vit.load_run("run/calibrated.keras").model
+    assert model.get_layer("rescale").metadata["temperature"] == pytest.approx(found.temperature, rel=1e-3)
+    x = RNG.integers(0, 256, (4, 8, 8, 1)).astype("float32")
+    export.export_tflite(model, "a.tflite")
+    outputs = export.runtimes.tflite("a.tflite")[0](x)
+    np.testing.assert_allclose(outputs, found.model.predict(x, verbose=0), atol=1e-3)
+
+
+def test_what_cannot_be_calibrated_is_refused():
+    model, images, labels = overconfident()
+    weights = model.get_weights()
+    logits = model.predict(images, verbose=0)
+    cases = [
+        (dict(target=model), r"needs `arrays`, \(images, labels\)"),
+        (dict(target=model, arrays=(images, labels[:5])), "5"),
+        (dict(target=model, arrays=(images[:9], logits[:9].argmax(-1))), "9 images, 100.0% of them right"),
+        (dict(target=keras.Model(model.input, keras.layers.Softmax()(model.output)), arrays=(images, labels)),
+         "must end in a linear layer 'head'"),
+        (dict(target="nuclei"), "for classifiers. Received: .*nuclei.keras', for Segment"),
+    ]  # fmt: skip
+    for arguments, said in cases:
+        with pytest.raises(ValueError, match=said):
+            keras_vit.calibrate(**arguments)
+    for ours, theirs in zip(model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
