@@ -8,6 +8,7 @@ import keras
 from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.norms import norm
+from keras_vit.layers.patch_dropout import dropout_of
 from keras_vit.layers.rotary import rotary_options
 from keras_vit.layers.stems import patch_size_on, stem_for
 from keras_vit.layers.token_pool import OF_CLASS_TOKEN, OWN_OPTIONS
@@ -32,6 +33,7 @@ def vit(
     rotary: str | dict | None = None,
     patch_norm: bool = False,
     pre_norm: bool = False,
+    patch_dropout: float = 0.0,
     # blocks
     width: int | None = None,
     depth: int | None = None,
@@ -79,7 +81,7 @@ def vit(
     if num_classes not in (0, None):
         checks.positive(num_classes=num_classes)
     checks.switch(distilled=distilled, pre_norm=pre_norm)
-    checks.rate(stochastic_depth=stochastic_depth)
+    checks.rate(stochastic_depth=stochastic_depth, patch_dropout=patch_dropout)
     if layer_scale is not None:
         checks.above_zero(layer_scale=layer_scale)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
@@ -97,8 +99,7 @@ def vit(
     inputs = keras.Input((*height_width, channels), name="images")
     x = Rescale(mean, std, metadata, name="rescale", dtype="float32")(inputs)  # (batch, height, width, channels)
     stem = stem_for(stem, plan, dtype)
-    if stem is not None:
-        x = stem(x)  # (batch, rows, columns, channels)
+    x = x if stem is None else stem(x)  # (batch, rows, columns, channels)
 
     patches = Patches(plan.patch_size or patch_size_on(x.shape, height_width, plan.stride), name="patches", dtype=dtype)
     encoder = PatchEncoder(
@@ -116,6 +117,8 @@ def vit(
         **norms,
     )
     x = encoder(patches(x))  # (batch, tokens, width)
+    if patch_dropout:
+        x = dropout_of(patch_dropout, encoder, rotary=rotary, position=position, pooling=pooling)(x)
     if rotary is not None:
         rotary = {**rotary_options(rotary), "grid": encoder.grid, "num_prefix": encoder.num_prefix}
     relative = {"grid": encoder.grid, "num_prefix": encoder.num_prefix} if position == "relative" else None
@@ -149,19 +152,16 @@ def vit(
     pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **(attention_pool or {})}
     pool |= {"epsilon": epsilon, "dtype": dtype, "name": "pool"}
     pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, **pool)(x)  # (batch, width)
-    if final_norm == "after":
-        pooled = norm("norm", **norms)(pooled)
+    pooled = norm("norm", **norms)(pooled) if final_norm == "after" else pooled
     if representation_size:
         size = plan.width if representation_size is True else representation_size
         pooled = keras.layers.Dense(size, activation="tanh", name="pre_logits", dtype=dtype)(pooled)
 
-    outputs = pooled
-    if num_classes:
-        outputs = _head(num_classes, "head")(pooled)  # (batch, classes)
+    outputs = _head(num_classes, "head")(pooled) if num_classes else pooled  # (batch, classes)
     if num_classes and distilled:
         second = TokenPool("first", num_prefix=1, name="pool_distilled", dtype=dtype)(x)  # the distillation token
-        both = [outputs, _head(num_classes, "head_distilled")(second)]
-        outputs = keras.layers.Average(name="logits", dtype="float32")(both)
+        second = _head(num_classes, "head_distilled")(second)
+        outputs = keras.layers.Average(name="logits", dtype="float32")([outputs, second])
 
     model = keras.Model(inputs, outputs, name=name or plan.name)
     model.dtype_policy = dtype  # `compile` reads it: float16 needs a scaled loss

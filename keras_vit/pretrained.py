@@ -60,6 +60,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
             `False`.
         pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
+        patch_dropout: Share of the patches that are left out at random in training, which makes steps shorter; see
+            `PatchDropout`. Defaults to `0.0`.
         width: Channels of a token; overrides the variant's. Defaults to `None`.
         depth: Number of blocks; overrides the variant's. Defaults to `None`.
         num_heads: Number of attention heads, a divisor of the width; overrides the variant's. Defaults to `None`.

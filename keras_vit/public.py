@@ -43,6 +43,7 @@ from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
+from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import RelativePositions as RelativePositions

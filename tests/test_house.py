@@ -61,9 +61,9 @@ HEAVY = {
 }  # fmt: skip
 PUBLIC = """
     AnomalyDetector Augment Classify ConvStem DPTHead Data Distiller HYBRIDS LayerScale MLP MaskDecoder
-    MaskedAutoencoder MaskedLoss MultiHeadSelfAttention Optim PatchEncoder Patches Pretrain Recipe RelativePositions
-    Rescale ResNetStem RotaryPositions Segment StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock
-    VARIANTS
+    MaskedAutoencoder MaskedLoss MultiHeadSelfAttention Optim PatchDropout PatchEncoder Patches Pretrain Recipe
+    RelativePositions Rescale ResNetStem RotaryPositions Segment StandardizedConv2D StochasticDepth Task TokenPool
+    TransformerBlock VARIANTS
     add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
     datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
     from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run

@@ -6,6 +6,7 @@ from keras_vit.layers.dpt_head import DPTHead
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mask_decoder import MaskDecoder
 from keras_vit.layers.mlp import MLP
+from keras_vit.layers.patch_dropout import PatchDropout
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
 from keras_vit.layers.relative import RelativePositions
@@ -24,6 +25,7 @@ __all__ = [
     "LayerScale",
     "MaskDecoder",
     "MultiHeadSelfAttention",
+    "PatchDropout",
     "PatchEncoder",
     "Patches",
     "RelativePositions",

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers import TransformerBlock
+from keras_vit.layers.patch_dropout import rows
 from keras_vit.resampling import sincos_2d
 
 
@@ -122,12 +123,3 @@ class PixelDecoder(keras.layers.Layer):
             "mlp_dim": self.mlp_dim,
             **self.block,
         }
-
-
-def rows(x, indices):
-    """Returns the tokens `indices`, `(batch, n)`, of each sequence of a batch, `(batch, tokens, width)`.
-
-    One gather of whole rows: `ops.take_along_axis` would gather number by number.
-    """
-    first = ops.expand_dims(ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[1], 1)
-    return ops.take(ops.reshape(x, (-1, x.shape[-1])), ops.cast(indices, "int32") + first, axis=0)

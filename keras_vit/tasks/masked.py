@@ -12,8 +12,9 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.mae import read_decoder
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Patches
+from keras_vit.layers.patch_dropout import rows
 from keras_vit.layers.patch_encoder import POSITIONS
-from keras_vit.tasks.decoder import PixelDecoder, rows
+from keras_vit.tasks.decoder import PixelDecoder
 from keras_vit.tasks.patch_pixels import joined, statistics
 
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
@@ -289,9 +290,11 @@ def check_encoder(arguments):
         "representation_size": ((None,), "no layer between pooling and head"),
         "final_norm": (("before",), "the final norm before pooling"),
         "rotary": ((None,), "no rotary positions, which need all patches"),
+        "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
         "position": (POSITIONS, "no relative positions, which need all patches"),
         "pooling": (POOLINGS, "a pooling without weights"),
     }
     for name, (fitting, words) in wanted.items():
-        if arguments[name] not in fitting:
-            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={arguments[name]!r}")
+        value = arguments.get(name, fitting[0])  # of a built model, dropout is not known
+        if value not in fitting:
+            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={value!r}")

@@ -67,6 +67,7 @@ def test_settings_that_contradict():
         (recipe(model={"variant": "R50+B/16"}), "no stem.*'R50.B/16'"),
         (recipe(model={"pooling": "map"}), "pooling='map'"),
         (recipe(model={"pooling": "none"}), "one vector"),
+        (recipe(model={"patch_dropout": 0.5}), "no patch dropout.* Received: patch_dropout=0.5"),
         (recipe(model={"pooling": "gap", "final_norm": "after"}), "final_norm='after'"),
         (recipe(Pretrain(decoder_width=24, decoder_heads=5)), "decoder_width must be a multiple .* Received: 24 and 5"),
         (recipe(Pretrain(classes=("a", "b"))), "has no classes. Received: task.classes"),
