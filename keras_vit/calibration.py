@@ -94,8 +94,9 @@ def _of_run(found, arrays):
 def _heads(model):
     """Returns the layers whose logits the model returns, or averages."""
     heads = [layer for layer in model.layers if layer.name in HEADS and isinstance(layer, keras.layers.Dense)]
-    last = model.layers[-1].name in HEADS or len(heads) == len(HEADS)
-    if not last or any(layer.activation is not keras.activations.linear for layer in heads):
+    last = model.layers[-1] in heads or len(heads) == len(HEADS)
+    known = last and any(layer.name == "rescale" for layer in model.layers)
+    if not known or any(layer.activation is not keras.activations.linear for layer in heads):
         raise ValueError(f"The model must end in a linear layer 'head', as one from `vit`. Received: {model.name!r}")
     return heads
 

@@ -76,6 +76,9 @@ def test_what_cannot_be_calibrated_is_refused():
         (dict(target=model, arrays=(images[:9], logits[:9].argmax(-1))), "9 images, 100.0% of them right"),
         (dict(target=keras.Model(model.input, keras.layers.Softmax()(model.output)), arrays=(images, labels)),
          "must end in a linear layer 'head'"),
+        (dict(target=keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(3)]),
+              arrays=(images, labels)), "must end in a linear layer 'head'"),
+        (dict(target=model, arrays=(images[:0], labels[:0])), "Received"),
         (dict(target="nuclei"), "for classifiers. Received: .*nuclei.keras', for Segment"),
     ]  # fmt: skip
     for arguments, said in cases:

@@ -77,8 +77,9 @@ def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> N
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         found.model.save(temporary)
-    (before, after), digits = found.error, f"temperature {found.temperature:.3f}"
-    print(f"{path}: {digits}; expected calibration error on the validation split {before:.2%}, now {after:.2%}")
+    before, after = found.error
+    print(f"{path}: temperature {found.temperature:.3f}")
+    print(f"expected calibration error on the validation split: {before:.2%}, now {after:.2%}")
 
 
 def write_exports(
