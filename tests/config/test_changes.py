@@ -58,6 +58,7 @@ def test_smoke_is_two_steps():
 
 
 def test_smoke_needs_no_weights_and_one_block():
-    short = config.smoke(Recipe(name="x", model={"weights": "a.npz", "depth": 12}, optim=Optim(accumulate=8)))
-    assert short.model["weights"] is None and short.model["depth"] == 1
+    model = {"weights": "a.npz", "head": "require", "depth": 12}
+    short = config.smoke(Recipe(name="x", model=model, optim=Optim(accumulate=8)))
+    assert short.model == {"depth": 1}
     assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)
