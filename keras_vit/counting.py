@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks
 from keras_vit.keras_private import shapes_only, sublayers
-from keras_vit.layers import MultiHeadSelfAttention, TokenPool
+from keras_vit.layers import MergingBlock, MultiHeadSelfAttention, TokenPool
 from keras_vit.models import vit
 from keras_vit.variants import NAMES, parse
 
@@ -102,6 +102,8 @@ def _layer_macs(layer):
         return math.prod(positions[1:3]) * sum(math.prod(v.shape) for v in kernels)
     if isinstance(layer, MultiHeadSelfAttention):
         return 2 * shape[1] ** 2 * shape[2]  # scores, then the weighted sum of values
+    if isinstance(layer, MergingBlock):
+        return layer.merging_macs(*shape[1:])
     if isinstance(layer, TokenPool) and layer.pooling == "map":
         tokens, width = shape[1] - layer.start, shape[2]
         return 2 * width**2 + 2 * tokens * width**2 + 2 * tokens * width  # query, output; key, value; attention

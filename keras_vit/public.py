@@ -42,6 +42,7 @@ from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
+from keras_vit.layers import MergingBlock as MergingBlock
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
@@ -54,6 +55,8 @@ from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
 from keras_vit.layers import TokenPool as TokenPool
 from keras_vit.layers import TransformerBlock as TransformerBlock
+from keras_vit.layers import Unmerge as Unmerge
+from keras_vit.merging import merge_tokens as merge_tokens
 from keras_vit.plots import plot_attention as plot_attention
 from keras_vit.plots import plot_history as plot_history
 from keras_vit.preprocessing import preprocess as preprocess

@@ -101,6 +101,7 @@ TAKES = {
     "load_run": lambda: dict(target="nowhere", file="model.keras"),
     "load_weights": lambda: dict(model=model(), source="none.npz", format="auto", head="require", patches="require"),
     "merge_lora": lambda: dict(model=model()),
+    "merge_tokens": lambda: dict(model=model(), r=1),
     "nearest": lambda: dict(index=index(), images=PIXELS, k=2, model=model()),
     "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
@@ -138,6 +139,7 @@ LAYERS = {
         rms_norm=False,
         epsilon=1e-6,
     ),
+    "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
     "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
@@ -146,6 +148,7 @@ LAYERS = {
     "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
+    "Unmerge": dict(),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(
         num_heads=2,

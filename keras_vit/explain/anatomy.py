@@ -7,7 +7,7 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.backbone import backbone, calls, input_of
 from keras_vit.keras_private import call_of, calls_of, place_of, sublayers, takes_training
-from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock
+from keras_vit.layers import PatchEncoder, Patches, TokenPool, TransformerBlock, Unmerge
 
 SCORES = 2**26  # held at a time: 256 MB
 
@@ -55,8 +55,8 @@ def seen(model):
 
 
 def run(model, outputs, images):
-    """Returns the values of some of a model's symbolic tensors for images, as a list."""
-    inputs = input_of(model, outputs)
+    """Returns the values of some of a model's symbolic tensors, or of lists of them, for images, as a list."""
+    inputs = input_of(model, keras.tree.flatten(outputs))
     values = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
@@ -89,16 +89,21 @@ def checked(model, images):
 
 
 def between(start, end, value):
-    """Computes a model's symbolic tensor `end` from a value of `start`.
+    """Computes a model's symbolic tensor `end` from a value of `start`, a symbolic tensor or several.
 
     It builds no `keras.Model` of that part, which would add nodes to the layers.
     """
-    if end is start:
-        return value
+    known = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
+    return _computed(end, {id(tensor): one for tensor, one in known})
+
+
+def _computed(end, known):
+    if id(end) in known:
+        return known[id(end)]
     node, operation = call_of(end), call_of(end).operation
     if not node.input_tensors:
         raise ValueError("The blocks must form a single path. Received: a path around them")
-    inputs = {id(tensor): between(start, tensor, value) for tensor in node.input_tensors}
+    inputs = {id(tensor): _computed(tensor, known) for tensor in node.input_tensors}
     arguments, settings = node.arguments.fill_in(inputs)
     if takes_training(operation):
         settings["training"] = False
@@ -106,11 +111,39 @@ def between(start, end, value):
 
 
 def scores(model, images):
-    """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`."""
+    """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`.
+
+    After merging, those of the patches: a patch attends as its token does, and patches of a token share its score.
+    """
     every = blocks(model)
-    tokens = run(model, [block.input for block in every], images)
-    maps = [block(x, return_attention_scores=True, training=False)[1] for block, x in zip(every, tokens)]
-    return np.stack([ops.convert_to_numpy(one) for one in maps])
+    maps = []
+    for block, state in zip(every, run(model, [block.input for block in every], images)):
+        x, *sources = keras.tree.flatten(state)
+        *_, one = block(x, *sources, return_attention_scores=True, training=False)
+        maps.append(of_patches(ops.convert_to_numpy(one), *sources))
+    return np.stack(maps)
+
+
+def of_patches(scores, sources=None):
+    """Returns scores between patches (and prefix tokens) from those between tokens, `(batch, heads, tokens, tokens)`.
+
+    Args:
+        scores: Array.
+        sources: The token that each patch is in, `(batch, prefix + patches)`; `None` without merging.
+    """
+    if sources is None:
+        return scores
+    sources = ops.convert_to_numpy(sources)
+    sizes = (sources[:, :, None] == np.arange(scores.shape[-1])).sum(1)  # (batch, tokens)
+    shares = scores / sizes[:, None, None, :]
+    rows = np.take_along_axis(shares, sources[:, None, :, None], 2)
+    return np.take_along_axis(rows, sources[:, None, None, :], 3)
+
+
+def after(block):
+    """Returns the symbolic tokens after a block, one for each patch even if it merges them."""
+    output = block.output
+    return Unmerge(dtype=block.dtype_policy)(*output) if isinstance(output, (list, tuple)) else output
 
 
 def in_parts(function, model, images, *more, axis=0):
@@ -133,7 +166,8 @@ def in_parts(function, model, images, *more, axis=0):
             (images,) = run(graph, [tensor], images)
         return images
 
-    scores = sum(block.num_heads * block.input.shape[1] ** 2 for block in blocks(model))  # for each image
+    every = blocks(model)
+    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2  # for each image
     size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
     return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
@@ -145,7 +179,7 @@ def reading(model, images):
     One token, the mean of the patches, half of each, or the mean over the heads of attention pooling. The mean of both
     pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
     """
-    prefix, tokens, batch = num_prefix(model), blocks(model)[-1].output.shape[1], len(images)
+    prefix, tokens, batch = num_prefix(model), blocks(model)[0].input.shape[1], len(images)
     pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
     rows = [_weights(model, pool, images, tokens) for pool in pools] or [_even(batch, tokens, prefix)]
     return np.mean(rows, axis=0).astype("float32")

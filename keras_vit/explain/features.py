@@ -51,7 +51,7 @@ def features(
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
     outputs = {}
     for block in (blocks[i] for i in indices):
-        x = block.output if last is None else last(block.output)
+        x = anatomy.after(block) if last is None else last(anatomy.after(block))
         if reshape:
             x = keras.layers.Cropping1D((prefix, 0), name=f"{block.name}_patches", dtype=x.dtype)(x)
             x = keras.layers.Reshape((rows, columns, x.shape[-1]), name=f"{block.name}_map", dtype=x.dtype)(x)

@@ -1,7 +1,6 @@
 """Which patches raise the logit of a class."""
 
 import functools
-import itertools
 
 import keras
 import numpy as np
@@ -80,27 +79,30 @@ def _logits(model, images):
 
 def _relevance(vit, images, classes, model):
     blocks = anatomy.blocks(vit)
-    tokens = anatomy.run(vit, [block.input for block in blocks], images)
+    states = anatomy.run(vit, [block.input for block in blocks], images)
     # What leads from each block's output to the next block, and from the last one to the logits.
     around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # the innermost first
-    paths = [[(block.output, after.input)] for block, after in itertools.pairwise(blocks)]
+    starts = [keras.tree.flatten(block.input)[0] for block in blocks]
+    paths = [[(block.output, tokens)] for block, tokens in zip(blocks, starts[1:])]
     paths.append([(blocks[-1].output, vit.outputs[0]), *around])
     upstream = np.eye(model.outputs[0].shape[-1], dtype="float32")[classes]  # selects the logit of the class
     weighted = []
-    for block, x, path in reversed(list(zip(blocks, tokens, paths))):  # one by one: all at once would fill the memory
+    for block, state, path in reversed(list(zip(blocks, states, paths))):  # all at once would fill the memory
+        x, *sources = keras.tree.flatten(state)
 
-        def pulled_back(values, block=block, path=path, upstream=upstream):
+        def pulled_back(values, block=block, path=path, upstream=upstream, sources=sources):
             x, scores_offset = values
-            y = block(x, scores_offset=scores_offset, training=False)
+            y = block(x, *sources, scores_offset=scores_offset, training=False)
             for start, end in path:
                 y = anatomy.between(start, end, y)
             return ops.sum(ops.cast(y, "float32") * upstream)
 
-        _, scores = block(x, return_attention_scores=True, training=False)
+        *_, scores = block(x, *sources, return_attention_scores=True, training=False)
         scores = ops.convert_to_numpy(scores)  # (batch, heads, tokens, tokens)
         upstream, slope = gradients(pulled_back, [x, np.zeros_like(scores)])
         upstream = np.asarray(upstream, "float32")
-        weighted.append(np.maximum(slope * scores, 0).mean(1))  # (batch, tokens, tokens)
+        positive = np.maximum(slope * scores, 0).mean(1, keepdims=True)
+        weighted.append(anatomy.of_patches(positive, *sources)[:, 0])  # (batch, tokens, tokens)
     flow = own_place = np.eye(weighted[0].shape[-1], dtype="float32")
     for each in reversed(weighted):
         flow = flow + each @ flow

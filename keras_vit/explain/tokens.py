@@ -59,5 +59,5 @@ def token_norms(model: keras.Model, images) -> np.ndarray:
 def _states(model, images):
     """Returns the tokens before and after each block: float32 array, `(layers + 1, batch, tokens, width)`."""
     blocks = anatomy.blocks(model)
-    states = anatomy.run(model, [blocks[0].input, *(block.output for block in blocks)], images)
+    states = anatomy.run(model, [blocks[0].input, *map(anatomy.after, blocks)], images)
     return np.stack([ops.convert_to_numpy(ops.cast(tokens, "float32")) for tokens in states])

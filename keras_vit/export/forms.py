@@ -14,7 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit.keras_private import sublayers
-from keras_vit.layers import MLP, MultiHeadSelfAttention, TransformerBlock
+from keras_vit.layers import MLP, MergingBlock, MultiHeadSelfAttention, TransformerBlock
 
 
 class ExportNorm(keras.layers.LayerNormalization):
@@ -82,11 +82,16 @@ class ExportBlock(TransformerBlock):
             self.mlp.norm.fold_into(self.mlp.fc2)
 
 
+class ExportMergingBlock(ExportBlock, MergingBlock):
+    """A block that merges tokens and can fold its norms."""
+
+
 # Of exactly these classes: a subclass may compute something else.
 FORMS = {
     keras.layers.LayerNormalization: ExportNorm,
     MultiHeadSelfAttention: ExportAttention,
     TransformerBlock: ExportBlock,
+    MergingBlock: ExportMergingBlock,
 }
 
 

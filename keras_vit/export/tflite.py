@@ -12,6 +12,8 @@ from keras_vit import checks
 from keras_vit.export import check, gpu, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
+from keras_vit.keras_private import sublayers
+from keras_vit.layers import MergingBlock
 
 
 def export_tflite(
@@ -80,6 +82,11 @@ def export_tflite(
     score = check.scorer(model, images, classes, score)
     if batch_size > 1 and calibration is not None:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
+    if calibration is not None and any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
+        raise ValueError(
+            "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model without "
+            f"merging. Received: quantize={quantize!r}"
+        )
     images = check.sample(model, calibration if images is None else images)
     if input_dtype == "uint8":
         images, calibration = images.round(), None if calibration is None else calibration.round()

@@ -5,6 +5,7 @@ from keras_vit.layers.conv_stem import ConvStem
 from keras_vit.layers.dpt_head import DPTHead
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mask_decoder import MaskDecoder
+from keras_vit.layers.merging_block import MergingBlock, Unmerge
 from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_dropout import PatchDropout
 from keras_vit.layers.patch_encoder import PatchEncoder
@@ -24,6 +25,7 @@ __all__ = [
     "DPTHead",
     "LayerScale",
     "MaskDecoder",
+    "MergingBlock",
     "MultiHeadSelfAttention",
     "PatchDropout",
     "PatchEncoder",
@@ -36,4 +38,5 @@ __all__ = [
     "StochasticDepth",
     "TokenPool",
     "TransformerBlock",
+    "Unmerge",
 ]

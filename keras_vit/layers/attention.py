@@ -51,6 +51,8 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         training: Whether dropout is on.
         scores_offset: Tensor added to the attention scores after the softmax,
             `(batch, heads, tokens, tokens)`. Its gradient equals that of the scores.
+        bias: Tensor added to the logits of the scores, which broadcasts to `(batch, heads, tokens, tokens)`.
+        return_keys: Whether to return the keys too, at the end.
 
     Attributes:
         custom_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
@@ -60,7 +62,8 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         `(batch, tokens, width)`.
 
     Output shape:
-        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
+        `(batch, tokens, width)`, with `return_attention_scores` also `(batch, heads, tokens, tokens)`, and with
+        `return_keys` also `(batch, tokens, heads, width of a head)`.
 
     Raises:
         ValueError: If `num_heads` does not divide the width, or a rate is outside [0, 1).
@@ -93,14 +96,11 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
         checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias)
         checks.switch(qk_norm=qk_norm, inner_norm=inner_norm, rms_norm=rms_norm)
-        if rotary is not None:
-            checks.options("rotary", rotary, ("grid", "num_prefix", *OPTIONS))
-        if relative is not None:
-            checks.options("relative", relative, ("grid", "num_prefix"))
+        checks.options("rotary", {} if rotary is None else rotary, ("grid", "num_prefix", *OPTIONS))
+        checks.options("relative", {} if relative is None else relative, ("grid", "num_prefix"))
         checks.above_zero(epsilon=epsilon)
-        self.num_heads = num_heads
         self.qkv_bias, self.key_bias, self.proj_bias = qkv_bias, key_bias, proj_bias
-        self.rotary, self.relative = rotary, relative
+        self.num_heads, self.rotary, self.relative = num_heads, rotary, relative
         self.qk_norm, self.inner_norm, self.rms_norm, self.epsilon = qk_norm, inner_norm, rms_norm, epsilon
         self.dropout, self.attention_dropout = dropout, attention_dropout
         self.custom_gradient = True
@@ -150,6 +150,8 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         return_attention_scores=False,
         training=None,
         scores_offset=None,
+        bias=None,
+        return_keys=False,
     ):
         tokens, width = ops.shape(x)[1], x.shape[-1]
         qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
@@ -164,31 +166,32 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             query, key = self.q_norm(query), self.k_norm(key)
         if self.rotary is not None:
             query, key = self.rotate(query), self.rotate(key)
+        if self.relative is not None:
+            bias = self.distances.bias() if bias is None else self.distances.bias() + bias
         mask = _mask(attention_mask, use_causal_mask, tokens)
-        drops_scores = training and self.attention_dropout > 0
-        if return_attention_scores or drops_scores or scores_offset is not None:
-            scores = self._scores(query, key, mask, scores_offset)  # (batch, heads, tokens, tokens)
+        if return_attention_scores or scores_offset is not None or (training and self.attention_dropout > 0):
+            scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
-        elif mask is None and self._uses_attend(training):
+        elif mask is None and bias is None and self._uses_attend(training):
             x = attend(query, key, value, self.scale)
         else:
-            bias = None if self.relative is None else self.distances.bias()
+            bias = bias if bias is None else ops.cast(bias, query.dtype)
             x = ops.dot_product_attention(query * self.scale, key, value, bias=bias, mask=mask, scale=1.0)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
         x = tokenwise(self.norm, x) if self.inner_norm else x
         x = self.drop(tokenwise(self.proj, x), training=training)
-        return (x, scores) if return_attention_scores else x
+        more = ([scores] if return_attention_scores else []) + ([key] if return_keys else [])
+        return (x, *more) if more else x
 
     def _uses_attend(self, training):
         # Not in float16: a sum over tokens may leave its range.
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
-        possible = possible and self.relative is None
         return self.custom_gradient and possible and (training or self.head_dim < NARROW)
 
-    def _scores(self, query, key, mask, offset):
+    def _scores(self, query, key, bias, mask, offset):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
-        logits = logits if self.relative is None else self.distances(logits)
+        logits = logits if bias is None else logits + ops.cast(bias, "float32")
         if mask is not None:
             logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: adding two does not overflow
         scores = ops.softmax(logits, axis=-1)

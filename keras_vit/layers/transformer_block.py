@@ -102,12 +102,10 @@ class TransformerBlock(WithScores, RematLayer):
         checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads, self.mlp_dim = num_heads, mlp_dim
         self.norm_first, self.branch_norm, self.sub_norm, self.qk_norm = norm_first, branch_norm, sub_norm, qk_norm
-        self.rms_norm, self.epsilon = rms_norm, epsilon
+        self.rms_norm, self.epsilon, self.layer_scale = rms_norm, epsilon, layer_scale
         self.qkv_bias, self.key_bias, self.proj_bias = qkv_bias, key_bias, proj_bias
-        self.rotary, self.relative = rotary, relative
-        self.gelu, self.swiglu = gelu, swiglu
+        self.rotary, self.relative, self.gelu, self.swiglu = rotary, relative, gelu, swiglu
         self.dropout, self.attention_dropout, self.stochastic_depth = dropout, attention_dropout, stochastic_depth
-        self.layer_scale = layer_scale
 
     def build(self, input_shape):
         dtype = self.dtype_policy
@@ -157,29 +155,28 @@ class TransformerBlock(WithScores, RematLayer):
         training=None,
         scores_offset=None,
     ):
-        normed = "branch" if self.branch_norm else "input" if self.norm_first else "sum"
-        y = tokenwise(self.norm1, x) if normed == "input" else x
-        y = self.attention(
-            y,
+        x, *scores = self.branch(
+            1,
+            x,
+            training,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
-            training=training,
             scores_offset=scores_offset,
         )
-        y, scores = y if return_attention_scores else (y, None)
-        y = tokenwise(self.norm1, y) if normed == "branch" else y
-        y = y if self.layer_scale is None else self.scale1(y)
-        x = x + self.path1(y, training=training)
-        x = tokenwise(self.norm1, x) if normed == "sum" else x
+        (x,) = self.branch(2, x, training)
+        return (x, *scores) if scores else x
 
-        y = tokenwise(self.norm2, x) if normed == "input" else x
-        y = self.mlp(y, training=training)
-        y = tokenwise(self.norm2, y) if normed == "branch" else y
-        y = y if self.layer_scale is None else self.scale2(y)
-        x = x + self.path2(y, training=training)
-        x = tokenwise(self.norm2, x) if normed == "sum" else x
-        return (x, scores) if return_attention_scores else x
+    def branch(self, number, x, training, **settings):
+        """Adds branch 1 (attention) or 2 (MLP) to tokens; returns them, and what else attention returns."""
+        normed = "branch" if self.branch_norm else "input" if self.norm_first else "sum"
+        layer = self.attention if number == 1 else self.mlp
+        norm, path, scale = (getattr(self, f"{part}{number}", None) for part in ("norm", "path", "scale"))
+        y = layer(tokenwise(norm, x) if normed == "input" else x, training=training, **settings)
+        y, *more = y if isinstance(y, tuple) else (y,)
+        y = tokenwise(norm, y) if normed == "branch" else y
+        x = x + path(y if scale is None else scale(y), training=training)
+        return (tokenwise(norm, x) if normed == "sum" else x, *more)
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, TransformerBlock)}

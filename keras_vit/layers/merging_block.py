@@ -1,0 +1,151 @@
+"""A block that merges similar tokens, and the layer that gives each patch its token again."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_vit import checks
+from keras_vit.layers.own_config import own_config
+from keras_vit.layers.token_matching import indices, sizes_of, targets, whole
+from keras_vit.layers.transformer_block import TransformerBlock
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MergingBlock(TransformerBlock):
+    """A `TransformerBlock` that merges its most similar tokens between attention and MLP.
+
+    Token merging, Bolya et al. 2023 (arXiv:2210.09461), section 3. Attention is proportional: the logarithm of the
+    number of patches in a token is added to the logits of all attention to it. Merged tokens are means over patches.
+
+    Args:
+        merged: Number of tokens to merge, at most half of the patches' tokens; 0 for attention in proportion only.
+        num_prefix: Number of tokens before the first patch, which stay as they are.
+        kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`: a merged token has no position.
+
+    Call arguments:
+        x: Tensor of tokens.
+        sources: Integer tensor, `(batch, prefix + patches)`: the token that each token of the first block is in now.
+            `None` if no token was merged before.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
+        training: Whether dropout and stochastic depth are on.
+        scores_offset: As in `MultiHeadSelfAttention`.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, tokens - merged, width)` and the `sources` of these tokens. With `return_attention_scores` also
+        `(batch, heads, tokens, tokens)`.
+
+    Raises:
+        ValueError: For an argument outside its range, or positions in attention.
+
+    Example:
+
+    >>> x, sources = MergingBlock(2, 48, merged=4, num_prefix=1)(keras.ops.zeros((2, 17, 24)))
+    >>> x.shape, sources.shape
+    ((2, 13, 24), (2, 17))
+    """
+
+    def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int = 0, **kwargs):
+        super().__init__(num_heads, mlp_dim, **kwargs)
+        for name, value in {"merged": merged, "num_prefix": num_prefix}.items():
+            if value != 0:
+                checks.positive(**{name: value})
+        if self.rotary is not None or self.relative is not None:
+            raise ValueError(
+                "Merged tokens have no position, which attention needs here. "
+                f"Received: rotary={self.rotary!r}, relative={self.relative!r}"
+            )
+        self.merged, self.num_prefix = merged, num_prefix
+
+    def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
+        tokens = x.shape[1]
+        if sources is None:
+            sources = ops.zeros_like(x[:, :, 0], dtype="int32") + ops.arange(tokens, dtype="int32")
+            sizes = bias = None
+        else:
+            sizes = sizes_of(sources, tokens)  # (batch, tokens)
+            bias = ops.log(sizes)[:, None, None, :]
+        x, *scores, keys = self.branch(
+            1,
+            x,
+            training,
+            bias=bias,
+            return_attention_scores=return_attention_scores,
+            scores_offset=scores_offset,
+            return_keys=True,
+        )
+        count = self.count(tokens)
+        if count:
+            x, sources = self._merge(x, ops.mean(keys, axis=2), sources, sizes, count)
+        (x,) = self.branch(2, x, training)
+        return x, sources, *scores
+
+    def count(self, tokens):
+        """Returns how many of so many tokens are merged: no more than half of the patches' tokens."""
+        return min(self.merged, (tokens - self.num_prefix) // 2)
+
+    def merging_macs(self, tokens, width):
+        """Returns the multiply-adds of merging, less those of the merged tokens in the MLP, which is built for all."""
+        count = self.count(tokens)
+        matching = (tokens + 1) // 2 * (tokens // 2) * width // self.num_heads
+        kernels = sum(math.prod(weight.shape) for weight in self.mlp.weights if len(weight.shape) == 2)
+        return (count > 0) * (matching + tokens * (tokens - count) * width) - count * kernels
+
+    def _merge(self, x, keys, sources, sizes, count):
+        tokens = x.shape[1]
+        places = targets(keys, count, self.num_prefix)  # (batch, tokens)
+        parts = ops.one_hot(places, tokens - count, dtype="float32")  # (batch, tokens, tokens after)
+        parts = parts if sizes is None else parts * sizes[:, :, None]
+        parts = parts / ops.sum(parts, axis=1, keepdims=True)
+        x = ops.matmul(ops.cast(ops.swapaxes(parts, 1, 2), x.dtype), x)
+        return x, indices(whole(ops.cast(places, "float32")[:, :, None], sources)[:, :, 0])
+
+    def compute_output_spec(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
+        batch, tokens, width = x.shape
+        every = tokens if sources is None else sources.shape[1]
+        outputs = (
+            keras.KerasTensor((batch, tokens - self.count(tokens), width), dtype=self.compute_dtype),
+            keras.KerasTensor((batch, every), dtype="int32"),
+        )
+        scores = keras.KerasTensor((batch, self.num_heads, tokens, tokens), dtype="float32")
+        return (*outputs, scores) if return_attention_scores else outputs
+
+    def compute_output_shape(self, input_shape, sources_shape=None):
+        batch, tokens, width = input_shape
+        return (batch, tokens - self.count(tokens), width), (batch, (sources_shape or input_shape)[1])
+
+    def get_config(self):
+        return {**super().get_config(), **own_config(self, MergingBlock)}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Unmerge(keras.layers.Layer):
+    """Gives each patch the token that it was merged into, so that what follows sees as many tokens as without merging.
+
+    Call arguments:
+        x: Tensor of tokens, from a `MergingBlock`.
+        sources: Its second output.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, prefix + patches, width)`.
+
+    Example:
+
+    >>> Unmerge()(keras.ops.ones((2, 13, 24)), keras.ops.zeros((2, 17), "int32")).shape
+    (2, 17, 24)
+    """
+
+    def call(self, x, sources):
+        return whole(x, sources)
+
+    def compute_output_shape(self, x_shape, sources_shape):
+        return (*sources_shape, x_shape[-1])
+
+    def get_config(self):
+        return {**super().get_config()}
