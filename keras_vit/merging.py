@@ -36,9 +36,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
     blocks = [layer for layer in inner.layers if isinstance(layer, TransformerBlock)]
     schedule = _schedule(r, len(blocks))
     if any(isinstance(block, MergingBlock) for block in blocks):
-        raise ValueError(
-            f"The model must be one without merging. Received: {model.name!r}, which merges tokens already"
-        )
+        raise ValueError(f"The model must be one without merging. Received: {model.name!r}, which merges tokens")
     if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
         raise ValueError(f"{model.name!r} has LoRA. Call `merge_lora` first.")
     (encoder,) = (layer for layer in inner.layers if isinstance(layer, PatchEncoder))

@@ -84,8 +84,8 @@ def export_tflite(
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
     if calibration is not None and any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
         raise ValueError(
-            "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model without "
-            f"merging. Received: quantize={quantize!r}"
+            "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
+            f"without merging. Received: quantize={quantize!r}"
         )
     images = check.sample(model, calibration if images is None else images)
     if input_dtype == "uint8":

@@ -12,7 +12,7 @@ def targets(keys, merged, num_prefix):
 
     Bolya et al. 2023 (arXiv:2210.09461), section 3 and appendix D. Every second token, from the first, proposes to the
     token among the others whose key has the largest cosine similarity; the `merged` best proposals are accepted. Prefix
-    tokens neither propose nor receive. After them come the remaining tokens of the first kind, then those of the second.
+    tokens neither propose nor receive. After them come the remaining tokens of the first kind, then those of the other.
 
     Args:
         keys: Tensor, `(batch, tokens, width)`.

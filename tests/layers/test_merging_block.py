@@ -35,7 +35,7 @@ def test_it_is_the_published_block_step_by_step():
             groups = groups_of(keys, r, 1)
             weights = [[len(members[i]) for i in group] for group in groups]
             tokens = np.stack([np.average(tokens[g], axis=0, weights=w) for g, w in zip(groups, weights)])
-            members = [sum((members[i] for i in group), []) for group in groups]
+            members = [[one for i in group for one in members[i]] for group in groups]
             tokens = tokens + np.asarray(plain.mlp(plain.norm2(tokens[None])))[0]
         np.testing.assert_allclose(np.asarray(y)[image], tokens, atol=1e-5)
         np.testing.assert_allclose(np.asarray(scores)[image], shares, atol=1e-5)
