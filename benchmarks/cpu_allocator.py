@@ -17,8 +17,8 @@ import time
 VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
 ROUNDS = 3
 CASES = {  # arguments of `vit`, and images per step
-    "mnist": ({"variant": None, "image_size": 28, "channels": 1, "patch_size": 7, "width": 64, "depth": 6,
-               "num_heads": 4, "mlp_dim": 128, "num_classes": 10}, 128),
+    "mnist": ({"variant": None, "image_size": 28, "channels": 1, "patch_size": 4, "width": 96, "depth": 6,
+               "num_heads": 4, "mlp_dim": 192, "num_classes": 10, "pooling": "gap"}, 128),
     "cifar10_mae": ({"variant": None, "image_size": 32, "patch_size": 4, "width": 128, "depth": 6, "num_heads": 4,
                      "mlp_dim": 512, "num_classes": 10, "pooling": "gap"}, 128),
     "Ti/16": ({"variant": "Ti/16"}, 16),
@@ -65,7 +65,10 @@ if __name__ == "__main__":
         for _ in range(ROUNDS):
             for value, column in found.items():
                 printed = subprocess.run(
-                    [sys.executable, __file__, case], env={**os.environ, VARIABLE: value}, capture_output=True, check=True
+                    [sys.executable, __file__, case],
+                    env={**os.environ, VARIABLE: value},
+                    capture_output=True,
+                    check=True,
                 ).stdout
                 column.append(json.loads(printed.splitlines()[-1]))
         ratios = [a["seconds"] / b["seconds"] for a, b in zip(found["false"], found["true"], strict=True)]

@@ -32,7 +32,7 @@ SPEED = {  # images at a time, then r
     ("B/16", 224): (2, 0, 4, 8, 13, 16),
     ("B/16", 384): (1, 0, 8, 24, 40),
 }
-SHIPPED = {"mnist": (1, 2, 3, 4), "cifar10_hybrid": (1, 2, 4, 6), "finetune_cifar10_mae": (1, 2, 4, 8)}
+SHIPPED = {"mnist": (1, 2, 3, 4), "cifar10_hybrid": (1, 2, 4, 6)}
 
 
 def speed(variant, size, batch, counts):

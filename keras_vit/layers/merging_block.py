@@ -3,11 +3,12 @@
 import math
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.own_config import own_config
-from keras_vit.layers.token_matching import indices, sizes_of, targets, whole
+from keras_vit.layers.token_matching import indices, kinds, match, merge, places, sizes_of, whole
 from keras_vit.layers.transformer_block import TransformerBlock
 
 
@@ -64,7 +65,7 @@ class MergingBlock(TransformerBlock):
         tokens = x.shape[1]
         if sources is None:
             sources = ops.zeros_like(x[:, :, 0], dtype="int32") + ops.arange(tokens, dtype="int32")
-            sizes = bias = None
+            sizes, bias = ops.ones_like(x[:, :, 0], dtype="float32"), None
         else:
             sizes = sizes_of(sources, tokens)  # (batch, tokens)
             bias = ops.log(sizes)[:, None, None, :]
@@ -79,7 +80,10 @@ class MergingBlock(TransformerBlock):
         )
         count = self.count(tokens)
         if count:
-            x, sources = self._merge(x, ops.mean(keys, axis=2), sources, sizes, count)
+            place = match(ops.mean(keys, axis=2), count, self.num_prefix)
+            x = merge(x, sizes, place, count, self.num_prefix)
+            every = places(place, count, tokens, self.num_prefix)
+            sources = indices(whole(every[:, :, None], sources)[:, :, 0])
         (x,) = self.branch(2, x, training)
         return x, sources, *scores
 
@@ -90,18 +94,10 @@ class MergingBlock(TransformerBlock):
     def merging_macs(self, tokens, width):
         """Returns the multiply-adds of merging, less those of the merged tokens in the MLP, which is built for all."""
         count = self.count(tokens)
-        matching = (tokens + 1) // 2 * (tokens // 2) * width // self.num_heads
+        first, second = (len(part[0]) for part in kinds(np.zeros((1, tokens)), self.num_prefix)[1:])
+        matching, means = first * second * width // self.num_heads, first * (first - count + second) * width
         kernels = sum(math.prod(weight.shape) for weight in self.mlp.weights if len(weight.shape) == 2)
-        return (count > 0) * (matching + tokens * (tokens - count) * width) - count * kernels
-
-    def _merge(self, x, keys, sources, sizes, count):
-        tokens = x.shape[1]
-        places = targets(keys, count, self.num_prefix)  # (batch, tokens)
-        parts = ops.one_hot(places, tokens - count, dtype="float32")  # (batch, tokens, tokens after)
-        parts = parts if sizes is None else parts * sizes[:, :, None]
-        parts = parts / ops.sum(parts, axis=1, keepdims=True)
-        x = ops.matmul(ops.cast(ops.swapaxes(parts, 1, 2), x.dtype), x)
-        return x, indices(whole(ops.cast(places, "float32")[:, :, None], sources)[:, :, 0])
+        return (count > 0) * (matching + means) - count * kernels
 
     def compute_output_spec(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         batch, tokens, width = x.shape

@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_vit.layers.token_matching import sizes_of, targets, whole
+from keras_vit.layers.token_matching import indices, match, places, sizes_of, whole
 
 pytestmark = pytest.mark.backend
+
+
+def targets(keys, merged, num_prefix):
+    """Returns the place of each token after merging."""
+    place = match(keys, merged, num_prefix)
+    return np.asarray(indices(places(place, merged, keys.shape[1], num_prefix)))
 
 
 def groups_of(keys, r, prefix):
@@ -30,7 +36,7 @@ def test_it_is_the_published_matching(tokens, prefix):
     keys = np.random.default_rng(tokens).normal(size=(4, tokens, 6)).astype("float32")
     for r in {1, 2, 5, (tokens - prefix) // 2}:
         if r <= (tokens - prefix) // 2:
-            found = np.asarray(targets(keys, r, prefix))
+            found = targets(keys, r, prefix)
             for image in range(4):
                 for place, group in enumerate(groups_of(keys[image], r, prefix)):
                     assert (found[image][group] == place).all()
@@ -39,7 +45,7 @@ def test_it_is_the_published_matching(tokens, prefix):
 @pytest.mark.parametrize("prefix", [1, 3, 5])
 def test_prefix_tokens_stay_first_and_alone(prefix):
     keys = np.ones((2, 20, 4), "float32")  # all alike: the earliest proposals win
-    found = np.asarray(targets(keys, (20 - prefix) // 2, prefix))
+    found = targets(keys, (20 - prefix) // 2, prefix)
     np.testing.assert_array_equal(found[:, :prefix], [range(prefix)] * 2)
     assert (found[:, prefix:] >= prefix).all() and sorted(set(found[0])) == list(range(20 - (20 - prefix) // 2))
 
