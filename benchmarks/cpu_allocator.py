@@ -1,4 +1,4 @@
-"""Training on a CPU with TensorFlow's memory pool, compared with its default: steps of XLA, each in a process of its own.
+"""Training on a CPU with TensorFlow's memory pool, compared with its default: processes in turns, under XLA.
 
 python benchmarks/cpu_allocator.py > benchmarks/results/cpu_allocator.json
 
@@ -64,19 +64,15 @@ if __name__ == "__main__":
         found = {"false": [], "true": []}
         for _ in range(ROUNDS):
             for value, column in found.items():
-                printed = subprocess.run(
-                    [sys.executable, __file__, case],
-                    env={**os.environ, VARIABLE: value},
-                    capture_output=True,
-                    check=True,
-                ).stdout
-                column.append(json.loads(printed.splitlines()[-1]))
+                command, settings = [sys.executable, __file__, case], {**os.environ, VARIABLE: value}
+                done = subprocess.run(command, env=settings, capture_output=True, check=True)
+                column.append(json.loads(done.stdout.splitlines()[-1]))
         ratios = [a["seconds"] / b["seconds"] for a, b in zip(found["false"], found["true"], strict=True)]
         rows[case] = {
             "speed": round(statistics.median(ratios), 2),
             "speed_of_rounds": [round(min(ratios), 2), round(max(ratios), 2)],
             **{
-                name: {"ms": round(1000 * median(column, "seconds", 6), 1), "page_faults": median(column, "page_faults", 0),
+                name: {"seconds": median(column, "seconds", 4), "page_faults": median(column, "page_faults", 0),
                        "gigabytes": median(column, "gigabytes", 2)}
                 for name, column in zip(("default", "pool"), found.values())
             },
