@@ -17,9 +17,13 @@ class WithScores:
         return_attention_scores=False,
         training=None,
         scores_offset=None,
+        bias=None,
+        return_keys=False,
     ):
-        output = keras.KerasTensor(x.shape, dtype=self.compute_dtype)
-        if not return_attention_scores:
-            return output
-        batch, tokens, _ = x.shape
-        return output, keras.KerasTensor((batch, self.num_heads, tokens, tokens), dtype="float32")
+        (batch, tokens, width), heads = x.shape, self.num_heads
+        outputs = [keras.KerasTensor(x.shape, dtype=self.compute_dtype)]
+        if return_attention_scores:
+            outputs.append(keras.KerasTensor((batch, heads, tokens, tokens), dtype="float32"))
+        if return_keys:
+            outputs.append(keras.KerasTensor((batch, tokens, heads, width // heads), dtype=self.compute_dtype))
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]

@@ -80,7 +80,28 @@ def test_softmax_is_float32_under_mixed_precision():
     assert keras.backend.standardize_dtype(tokens.dtype) == "float16"
 
 
-def test_bias_is_added_to_the_scores():
+@pytest.mark.parametrize("heads", [3, 1])  # narrow heads, and whole
+@pytest.mark.parametrize("relative", [None, {"grid": (1, 5)}])
+def test_bias_is_added_to_the_logits(heads, relative):
+    layer, plain = (MultiHeadSelfAttention(heads, relative=relative) for _ in range(2))
+    tokens = np.tile(TOKENS, (1, 1, 4))  # heads of 16 and 48
+    bias = RNG.normal(size=(2, 1, 1, 5)).astype("float32")
+    layer(tokens), plain(tokens)
+    plain.set_weights(layer.get_weights())
+    _, logits = plain(tokens, return_attention_scores=True)
+    weights = np.asarray(logits) * np.exp(bias)
+    weights /= weights.sum(-1, keepdims=True)
+    mixed, scores, keys = layer(tokens, bias=bias, return_attention_scores=True, return_keys=True)
+    np.testing.assert_allclose(np.asarray(scores), weights, atol=1e-5)
+    for training in (False, True):
+        np.testing.assert_allclose(
+            np.asarray(layer(tokens, bias=bias, training=training)), np.asarray(mixed), atol=1e-5
+        )
+    expected = np.asarray(layer.qkv(tokens))[..., 48:96].reshape(2, 5, heads, -1)
+    np.testing.assert_allclose(np.asarray(keys), expected, atol=1e-6)
+
+
+def test_offset_is_added_to_the_scores():
     layer, bias = MultiHeadSelfAttention(3), RNG.normal(size=(2, 3, 5, 5)).astype("float32")
     plain, scores = layer(TOKENS, return_attention_scores=True)
     biased, sums = layer(TOKENS, return_attention_scores=True, scores_offset=bias)
@@ -98,6 +119,8 @@ def test_symbolic_tokens_scores_masks_and_biases():
     )
     assert tokens.shape == (None, 5, 12) and scores.shape == bias
     assert MultiHeadSelfAttention(3)(x, mask).shape == (None, 5, 12)
+    _, keys = MultiHeadSelfAttention(3)(x, bias=keras.KerasTensor((None, 1, 1, 5)), return_keys=True)
+    assert keys.shape == (None, 5, 3, 4)
 
 
 def test_attention_dropout_only_in_training():

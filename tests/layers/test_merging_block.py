@@ -1,3 +1,5 @@
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -76,6 +78,22 @@ def test_shapes_saving_and_training(tmp_path):
     model.fit(X, X, verbose=0)
     after = model.predict(X, verbose=0)
     assert np.isfinite(after).all() and not np.array_equal(after, before)
+
+
+def test_rematerialisation_changes_nothing():
+    def gradient(scope):
+        keras.utils.set_random_seed(0)
+        with scope:
+            inputs = keras.Input((11, 16))
+            x, sources = MergingBlock(2, 32, merged=3, num_prefix=1, stochastic_depth=0.3, name="block")(inputs)
+            model = keras.Model(inputs, MergingBlock(2, 32, merged=3, num_prefix=1, name="block_2")(x, sources)[0])
+            model.compile(keras.optimizers.SGD(0.1), "mse")
+            model.fit(X, X[:, :5], verbose=0)
+        return model.get_weights()
+
+    scope = keras.RematScope("list_of_layers", layer_names=["block", "block_2"])
+    for a, b in zip(gradient(contextlib.nullcontext()), gradient(scope), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
