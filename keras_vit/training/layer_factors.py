@@ -1,6 +1,32 @@
-"""Layer-wise decay of the learning rate: the factor of each variable."""
+"""Layer-wise decay of the learning rate: the factor of each variable, and an optimizer's step with it."""
 
 import re
+
+from keras import ops
+
+from keras_vit.keras_private import OptimizerHooks
+
+
+class LayerDecay(OptimizerHooks):
+    """Layer-wise decay of the learning rate, and with it of weight decay."""
+
+    def __init__(self, *args, layer_decay=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.layer_decay = layer_decay
+
+    def build(self, variables):
+        super().build(variables)
+        self.factors = layer_factors([v.path for v in variables], self.layer_decay)
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = learning_rate * self.factors[self.index_of(variable)]
+        if self.decays(variable):
+            decay = ops.cast(rate * self.weight_decay, variable.dtype)
+            self.assign_sub(variable, ops.multiply(variable, decay))
+        super().update_step(gradient, variable, rate)
+
+    def get_config(self):
+        return {**super().get_config(), "layer_decay": self.layer_decay}
 
 
 def layer_factors(paths, decay):

@@ -6,8 +6,9 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.keras_private import OptimizerHooks
+from keras_vit.training.layer_factors import LayerDecay
 from keras_vit.training.layer_factors import layer_factors as layer_factors
+from keras_vit.training.muon import Muon
 
 
 def make(optim, variables, steps):
@@ -44,10 +45,7 @@ def make(optim, variables, steps):
         ema_momentum=(optim.ema or 0.0) ** (1 / optim.accumulate),  # Keras averages after every batch
         gradient_accumulation_steps=optim.accumulate if optim.accumulate > 1 else None,
     )
-    if optim.optimizer == "sgd":
-        settings["momentum"] = optim.momentum
-    else:
-        settings["epsilon"] = 1e-8  # as in Optax and PyTorch
+    settings |= {"momentum": optim.momentum} if optim.optimizer == "sgd" else {"epsilon": 1e-8}  # as Optax and PyTorch
     optimizer = OPTIMIZERS[optim.optimizer](schedule, **settings)
     optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
     return optimizer
@@ -96,28 +94,6 @@ DECAYS = {
 }
 
 
-class LayerDecay(OptimizerHooks):
-    """Layer-wise decay of the learning rate, and with it of weight decay."""
-
-    def __init__(self, *args, layer_decay=1.0, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.layer_decay = layer_decay
-
-    def build(self, variables):
-        super().build(variables)
-        self.factors = layer_factors([v.path for v in variables], self.layer_decay)
-
-    def update_step(self, gradient, variable, learning_rate):
-        rate = learning_rate * self.factors[self.index_of(variable)]
-        if self.decays(variable):
-            decay = ops.cast(rate * self.weight_decay, variable.dtype)
-            self.assign_sub(variable, ops.multiply(variable, decay))
-        super().update_step(gradient, variable, rate)
-
-    def get_config(self):
-        return {**super().get_config(), "layer_decay": self.layer_decay}
-
-
 @keras.saving.register_keras_serializable(package="keras_vit")
 class AdamW(LayerDecay, keras.optimizers.AdamW):
     """Keras's AdamW, with layer-wise learning-rate decay; see `layer_factors`.
@@ -138,4 +114,4 @@ class SGD(LayerDecay, keras.optimizers.SGD):
     """
 
 
-OPTIMIZERS = {"adamw": AdamW, "sgd": SGD}
+OPTIMIZERS = {"adamw": AdamW, "sgd": SGD, "muon": Muon}

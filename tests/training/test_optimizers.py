@@ -53,7 +53,7 @@ def ones(optim):
     return variables(model)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
 @pytest.mark.parametrize("layer_decay", [None, 0.5])
 def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
     """Without a gradient, what decays is multiplied by 1 - rate * decay, and the rest stays."""
@@ -66,7 +66,10 @@ def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
         np.testing.assert_allclose(value, expected, rtol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("optimizer, kind", [("adamw", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD)])
+@pytest.mark.parametrize(
+    "optimizer, kind",
+    [("adamw", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD), ("muon", keras.optimizers.Muon)],
+)
 def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
     """A step with layer-wise decay is a step without, times the factor; from the same start, no weight decay."""
     images, labels = RNG.integers(0, 256, (8, 8, 8, 3)).astype("uint8"), RNG.integers(0, 3, 8)
@@ -87,7 +90,7 @@ def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
         np.testing.assert_allclose(moved[1][path], plain * factors[path], rtol=2e-3, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
 def test_four_batches_of_eight_are_one_of_thirty_two(optimizer):
     images, labels = RNG.integers(0, 256, (64, 8, 8, 3)).astype("uint8"), np.eye(3)[RNG.integers(0, 3, 64)]
     ends = []

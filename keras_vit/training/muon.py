@@ -1,0 +1,44 @@
+"""Muon for the matrices of blocks and the convolutions of stems."""
+
+import keras
+from keras import ops
+
+from keras_vit.keras_private import MuonHooks
+from keras_vit.training.layer_factors import HEAD, LayerDecay
+
+OUTSIDE = r"^(?!.*block_\d+/)"  # paths of matrices that are in no block
+PIXELS = 4  # channels, at most, of a convolution that reads images
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Muon(MuonHooks, LayerDecay, keras.optimizers.Muon):
+    """Keras's Muon for the matrices of blocks and for convolutions, and its Adam for all else, with layer-wise decay.
+
+    Muon makes the update of a matrix nearly orthogonal, by five steps of Newton and Schulz's iteration. Jordan et al.
+    2024 (https://kellerjordan.github.io/posts/muon/); scaled to the size of AdamW's updates as in Liu et al. 2025
+    (arXiv:2502.16982), so that learning rates and weight decay of AdamW fit. Queries, keys and values are one matrix.
+    The kernel of a convolution is a matrix with a row for each input of a window; Adam moves those that read images and
+    those of heads.
+
+    Args:
+        layer_decay: Factor on the learning rate from a block to the one below it, in (0, 1].
+        **kwargs: As in `keras.optimizers.Muon`. `exclude_layers` has the patches, the head and other layers outside of
+            blocks by default; `weight_decay` is for all kernels, whichever of the two moves them.
+    """
+
+    def __init__(self, *args, exclude_layers=(OUTSIDE,), **kwargs):
+        super().__init__(*args, exclude_layers=list(exclude_layers), **kwargs)
+
+    def is_convolution(self, variable):
+        """Returns whether a variable is the kernel of a convolution that Muon moves."""
+        return len(variable.shape) == 4 and variable.shape[2] > PIXELS and not HEAD.match(variable.path)
+
+    def zeropower_via_newtonschulz5(self, x, steps):
+        return ops.reshape(super().zeropower_via_newtonschulz5(_matrix(x), steps), x.shape)
+
+    def lr_adjust(self, x):
+        return ops.reshape(super().lr_adjust(_matrix(x)), x.shape)
+
+
+def _matrix(kernel):
+    return ops.reshape(kernel, (-1, kernel.shape[-1]))
