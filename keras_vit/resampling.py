@@ -69,6 +69,14 @@ def square(patches):
     return side, side
 
 
+def scaled(grid, patches):
+    """Returns the grid of so many patches with the proportions of `grid`; raises ValueError if there is none."""
+    rows = round(math.sqrt(patches * grid[0] / grid[1]))
+    if not rows or patches % rows or rows * grid[1] != patches // rows * grid[0]:
+        raise ValueError(f"{patches} patches have no grid with the proportions of {grid[0]} x {grid[1]}.")
+    return rows, patches // rows
+
+
 def _triangle(x):
     return np.maximum(0, 1 - np.abs(x))
 

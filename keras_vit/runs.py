@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
-from keras_vit.training import devices, finetuning, rundir, saving
+from keras_vit.training import devices, finetuning, growing, rundir, saving
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -100,6 +100,7 @@ def fit(
         if teacher is not None and place.even:  # it was built on one device
             teacher = _copied(teacher)
         run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, teacher), place)
+        growing.check(recipe, model, run.teacher)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
             model = saving.save_final(run)

@@ -76,6 +76,7 @@ def smoke(recipe):
         "optim.epochs": 1,
         "optim.warmup_epochs": 0,
         "optim.cooldown_epochs": 0,
+        "optim.image_sizes": (),
         "data.batch_size": 4,
         "data.limit": 8,
         "optim.accumulate": 1,

@@ -20,7 +20,7 @@ from keras_vit.data.targets import KINDS
 CHUNK = 2**21  # pixel values that are processed at once
 
 
-def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, share=(0, 1)):
+def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, until=None, share=(0, 1)):
     """Returns shuffled, augmented batches.
 
     Args:
@@ -30,6 +30,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
         first_step: Steps of the first epoch to skip.
+        until: Epoch to end before; `None` for `optim.epochs`.
         share: `(index, count)` for several processes: the part of every batch at `index`, out of `count` equal parts.
 
     Returns:
@@ -61,15 +62,15 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
         return task.batch(task.prepare(examples, own), settings, own)
 
     if first_epoch is None:
-        epochs, count = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1), 1
+        epochs = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1)
     else:
-        epochs, count = tf.data.Dataset.range(first_epoch, recipe.optim.epochs), recipe.optim.epochs - first_epoch
+        epochs = tf.data.Dataset.range(first_epoch, until or recipe.optim.epochs)
     keys = epochs.flat_map(shuffled_keys).skip(first_step * (part // chunk))
     batches = _parallel(keys, read_and_augment).rebatch(part, drop_remainder=True)
     if settings.layers:
         batches = batches.map(layers_function(settings.layers, seed, tuple(batches.element_spec[0])))
     batches = batches.map(make_batch, num_parallel_calls=2, deterministic=True)
-    return _prefetch(batches, steps * count - first_step)
+    return _prefetch(batches, steps * int(epochs.cardinality()) - first_step)
 
 
 def evaluation_batches(source, recipe, size, batch=None):

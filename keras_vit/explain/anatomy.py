@@ -129,11 +129,11 @@ def of_patches(scores, sources=None):
 
     Args:
         scores: Array.
-        sources: The token that each patch is in, `(batch, prefix + patches)`; `None` without merging.
+        sources: The token that each patch is in, `(batch, prefix + patches, 1)`; `None` without merging.
     """
     if sources is None:
         return scores
-    sources = ops.convert_to_numpy(sources)
+    sources = ops.convert_to_numpy(sources)[:, :, 0]
     sizes = (sources[:, :, None] == np.arange(scores.shape[-1])).sum(1)  # (batch, tokens)
     shares = scores / sizes[:, None, None, :]
     rows = np.take_along_axis(shares, sources[:, None, :, None], 2)

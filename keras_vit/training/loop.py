@@ -10,7 +10,7 @@ from keras_vit.config import Recipe
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
 from keras_vit.data.memory import Source
-from keras_vit.training import ema, history, progress, stopping
+from keras_vit.training import ema, growing, history, progress, stopping
 from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.keep import KeepBest, KeepState
@@ -65,9 +65,11 @@ class Run:
         return [v for v in self.learner.variables if id(v) not in known]
 
     def training_batches(self):
-        """Returns the batches of the rest of the run, augmented: this process's share of each."""
-        done = {"first_epoch": self.epoch, "first_step": self.step, "share": self.place.share}
-        return pipeline.training_batches(self.train, self.recipe, self.model.input_shape[1:], **done)
+        """Returns the batches of the rest of the run that have one size, augmented: this process's share of each."""
+        part = growing.until(self.recipe.optim, self.epoch)
+        done = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
+        size = growing.size(self.recipe.optim, self.epoch, self.model.input_shape[1:])
+        return pipeline.training_batches(self.train, self.recipe, size, **done)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""
@@ -118,7 +120,8 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             f"{run.folder}: already finished, all {epochs} epochs. To train longer, start a new run from its "
             f"weights: model.weights={run.folder} and another directory."
         )
-    with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose):
+    sizes = growing.any_size(run.model, run.recipe.optim)
+    with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             *ema.callbacks(run.recipe.optim),
             Pace(run),
@@ -131,11 +134,14 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             *extra,
         ]
         while run.epoch < epochs:
+            if run.recipe.optim.image_sizes:
+                learner.train_function = None  # a compiled one holds for one size of images
+            part = growing.until(run.recipe.optim, run.epoch)
             learner.fit(
                 run.training_batches(),
                 validation_data=validation,
                 initial_epoch=run.epoch,
-                epochs=run.epoch + 1 if run.step else epochs,  # a resumed epoch needs its own `fit`: it has fewer steps
+                epochs=run.epoch + 1 if run.step else part,  # a resumed epoch is shorter: a `fit` of its own
                 steps_per_epoch=run.steps - run.step,
                 shuffle=False,  # the pipeline shuffles
                 callbacks=callbacks,

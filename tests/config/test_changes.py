@@ -59,6 +59,7 @@ def test_smoke_is_two_steps():
 
 def test_smoke_needs_no_weights_and_one_block():
     model = {"weights": "a.npz", "head": "require", "depth": 12}
-    short = config.smoke(Recipe(name="x", model=model, optim=Optim(accumulate=8)))
+    short = config.smoke(Recipe(name="x", model=model, optim=Optim(accumulate=8, image_sizes=(8, 12))))
     assert short.model == {"depth": 1}
     assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)
+    assert short.optim.image_sizes == ()

@@ -117,6 +117,18 @@ def test_float16_scales_its_loss_and_resumes(tmp_path):
     assert any("dynamic_scale" in name for name in state.newest(tmp_path / "one")[0])
 
 
+def test_muon_with_all_else_resumes_bit_for_bit(tmp_path):
+    more = {"optimizer": "muon", "ema": 0.9, "accumulate": 2, "layer_decay": 0.7, "epochs": 2}
+    recipe = config.override(RECIPE, {f"optim.{name}": value for name, value in more.items()})
+    model, history = fit(tmp_path / "one", recipe, save_steps=2)
+    with pytest.raises(SystemError):
+        fit(tmp_path / "two", recipe, save_steps=2, extra=[Break(3)])
+    again, found = fit(tmp_path / "two", recipe)
+    assert what_counts(found) == what_counts(history)
+    for a, b in zip(again.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_run_gives_the_rest_of_its_batches(tmp_path):
     run = Run(RECIPE, tiny(), SOURCE, SOURCE, tmp_path, epoch=1, step=2)
     assert run.steps == 5 and run.training_batches().cardinality() == 2 * 5 - 2
