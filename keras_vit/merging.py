@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit.backbone import backbone
+from keras_vit.explain import anatomy
 from keras_vit.keras_private import sublayers
-from keras_vit.layers import MergingBlock, PatchEncoder, TransformerBlock, Unmerge
+from keras_vit.layers import MergingBlock, Unmerge
 
 
 def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
@@ -25,23 +26,23 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
         A `keras.Model` with `MergingBlock`s, which is saved, exported and trained like any other.
 
     Raises:
-        ValueError: For an `r` that is no such number, a model without `TransformerBlock`s, or one with positions in
-            attention (`rotary`, or `position="relative"`), LoRA, or merging already.
+        ValueError: For an `r` that is no such number; a model without a `PatchEncoder` or `TransformerBlock`s, or whose
+            blocks take more than tokens, such as a mask; or one with positions in attention (`rotary`, or
+            `position="relative"`), LoRA, or merging already.
 
     Example:
 
     >>> fast = merge_tokens(keras_vit.vit("B/16"), 13)
     """
     inner = backbone(model)
-    blocks = [layer for layer in inner.layers if isinstance(layer, TransformerBlock)]
+    blocks, num_prefix = anatomy.blocks(model), anatomy.num_prefix(model)
     schedule = _schedule(r, len(blocks))
     if any(isinstance(block, MergingBlock) for block in blocks):
         raise ValueError(f"The model must be one without merging. Received: {model.name!r}, which merges tokens")
     if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
         raise ValueError(f"{model.name!r} has LoRA. Call `merge_lora` first.")
-    (encoder,) = (layer for layer in inner.layers if isinstance(layer, PatchEncoder))
     counts = {block.name: count for block, count in zip(blocks, schedule)}
-    merged = _merged(inner, counts, encoder.num_prefix)
+    merged = _merged(inner, counts, num_prefix)
 
     def rebuilt(layer):
         if layer is inner:
@@ -70,7 +71,7 @@ def _schedule(r, depth):
 
 def _merged(inner, counts, num_prefix):
     """Returns a copy of a ViT without its weights, whose blocks merge so many tokens."""
-    kept = {}  # from the tokens of all patches after a block to (tokens, sources)
+    kept = {}  # from the id of all patches' tokens after a block to these, and to (tokens, sources)
 
     def clone(layer):
         if layer.name not in counts:
@@ -80,10 +81,10 @@ def _merged(inner, counts, num_prefix):
     def call(layer, *args, **kwargs):
         if not isinstance(layer, MergingBlock):
             return layer(*args, **kwargs)
-        x, sources = layer(*kept.get(id(args[0]), args), **kwargs)
+        _, inputs = kept.get(id(args[0]), (None, args))
+        x, sources = layer(*inputs, **kwargs)
         every = Unmerge(name=f"{layer.name}_unmerge", dtype=layer.dtype_policy)(x, sources)
-        kept[id(every)] = (x, sources)
-        kept[layer.name] = every  # the key of a tensor must not be used again
+        kept[id(every)] = every, (x, sources)
         return every
 
     return keras.models.clone_model(inner, clone_function=clone, call_function=call)

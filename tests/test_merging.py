@@ -145,5 +145,12 @@ def test_models_that_cannot_merge_are_refused():
         merge_tokens(random_vit(rotary="dinov3", position=None), 1)
     with pytest.raises(ValueError, match="Merged tokens have no position"):
         merge_tokens(random_vit(position="relative"), 1)
+    inputs = keras.Input((17, 32))
+    block = keras_vit.TransformerBlock(2, 64)
+    with pytest.raises(ValueError, match="exactly one PatchEncoder layer"):
+        merge_tokens(keras.Model(inputs, block(inputs)), 1)
+    causal = keras.Model(inputs, keras_vit.TransformerBlock(2, 64)(inputs, use_causal_mask=True))
+    with pytest.raises(ValueError, match="with tokens alone"):
+        merge_tokens(causal, 1)
     with pytest.raises(ValueError, match="has LoRA"):
         merge_tokens(keras_vit.add_lora(random_vit(), 2), 1)

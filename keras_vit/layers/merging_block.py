@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.own_config import own_config
-from keras_vit.layers.token_matching import indices, kinds, match, merge, places, sizes_of, whole
+from keras_vit.layers.token_matching import kinds, match, merge, places, sizes_of, whole
 from keras_vit.layers.transformer_block import TransformerBlock
 
 
@@ -26,7 +26,7 @@ class MergingBlock(TransformerBlock):
 
     Call arguments:
         x: Tensor of tokens.
-        sources: Integer tensor, `(batch, prefix + patches)`: the token that each token of the first block is in now.
+        sources: Integer tensor, `(batch, prefix + patches, 1)`: the token that each token of the first block is in now.
             `None` if no token was merged before.
         return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
@@ -46,7 +46,7 @@ class MergingBlock(TransformerBlock):
 
     >>> x, sources = MergingBlock(2, 48, merged=4, num_prefix=1)(keras.ops.zeros((2, 17, 24)))
     >>> x.shape, sources.shape
-    ((2, 13, 24), (2, 17))
+    ((2, 13, 24), (2, 17, 1))
     """
 
     def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int = 0, **kwargs):
@@ -64,11 +64,12 @@ class MergingBlock(TransformerBlock):
     def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         tokens = x.shape[1]
         if sources is None:
-            sources = ops.zeros_like(x[:, :, 0], dtype="int32") + ops.arange(tokens, dtype="int32")
-            sizes, bias = ops.ones_like(x[:, :, 0], dtype="float32"), None
+            nothing = ops.zeros((ops.shape(x)[0], tokens, 1), dtype="int32")
+            sources = nothing + np.arange(tokens, dtype="int32")[:, None]
+            sizes, bias = 1.0 + ops.cast(nothing, "float32"), None
         else:
-            sizes = sizes_of(sources, tokens)  # (batch, tokens)
-            bias = ops.log(sizes)[:, None, None, :]
+            sizes = sizes_of(sources, tokens)  # (batch, tokens, 1)
+            bias = ops.reshape(ops.log(sizes), (-1, 1, 1, tokens))
         x, *scores, keys = self.branch(
             1,
             x,
@@ -83,12 +84,12 @@ class MergingBlock(TransformerBlock):
             place = match(ops.mean(keys, axis=2), count, self.num_prefix)
             x = merge(x, sizes, place, count, self.num_prefix)
             every = places(place, count, tokens, self.num_prefix)
-            sources = indices(whole(every[:, :, None], sources)[:, :, 0])
+            sources = ops.cast(whole(every, sources) + 0.5, "int32")
         (x,) = self.branch(2, x, training)
         return x, sources, *scores
 
     def count(self, tokens):
-        """Returns how many of so many tokens are merged: no more than half of the patches' tokens."""
+        """Returns how many tokens are merged of this number of them: at most half of those after the prefix."""
         return min(self.merged, (tokens - self.num_prefix) // 2)
 
     def merging_macs(self, tokens, width):
@@ -104,14 +105,14 @@ class MergingBlock(TransformerBlock):
         every = tokens if sources is None else sources.shape[1]
         outputs = (
             keras.KerasTensor((batch, tokens - self.count(tokens), width), dtype=self.compute_dtype),
-            keras.KerasTensor((batch, every), dtype="int32"),
+            keras.KerasTensor((batch, every, 1), dtype="int32"),
         )
         scores = keras.KerasTensor((batch, self.num_heads, tokens, tokens), dtype="float32")
         return (*outputs, scores) if return_attention_scores else outputs
 
     def compute_output_shape(self, input_shape, sources_shape=None):
         batch, tokens, width = input_shape
-        return (batch, tokens - self.count(tokens), width), (batch, (sources_shape or input_shape)[1])
+        return (batch, tokens - self.count(tokens), width), (batch, (sources_shape or input_shape)[1], 1)
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, MergingBlock)}
@@ -133,7 +134,7 @@ class Unmerge(keras.layers.Layer):
 
     Example:
 
-    >>> Unmerge()(keras.ops.ones((2, 13, 24)), keras.ops.zeros((2, 17), "int32")).shape
+    >>> Unmerge()(keras.ops.ones((2, 13, 24)), keras.ops.zeros((2, 17, 1), "int32")).shape
     (2, 17, 24)
     """
 
@@ -141,7 +142,7 @@ class Unmerge(keras.layers.Layer):
         return whole(x, sources)
 
     def compute_output_shape(self, x_shape, sources_shape):
-        return (*sources_shape, x_shape[-1])
+        return (*sources_shape[:2], x_shape[-1])
 
     def get_config(self):
         return {**super().get_config()}

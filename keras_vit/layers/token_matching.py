@@ -1,7 +1,7 @@
 """Token merging: which tokens are alike, and their means. Bolya et al. 2023 (arXiv:2210.09461).
 
-Comparisons and matrix products only: no operator sorts or gathers, which accelerators of phones refuse. Indices are
-floats until they are used.
+Comparisons and matrix products of three axes only: accelerators of phones refuse operators that sort or gather, and
+slices of matrices.
 """
 
 import numpy as np
@@ -30,23 +30,25 @@ def match(keys, merged, num_prefix):
         num_prefix: Number of prefix tokens.
 
     Returns:
-        float32 tensor, `(batch, tokens of the first kind)`: places after the prefix, from 0.
+        float32 tensor, `(batch, tokens of the first kind, 1)`: places after the prefix, from 0.
     """
-    lengths = lambda x: ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True) + 1e-12)  # noqa: E731
+    shares = lambda x: ops.rsqrt(ops.sum(ops.square(x), axis=-1, keepdims=True) + 1e-12)  # noqa: E731
     _, first, second = kinds(ops.cast(keys, "float32"), num_prefix)
-    alike = ops.matmul(first / lengths(first), ops.swapaxes(second / lengths(second), 1, 2))  # (batch, first, second)
-    best = ops.max(alike, axis=-1)  # (batch, first)
-    less = ops.cast(alike < best[:, :, None], "float32")
+    alike = ops.matmul(first, ops.swapaxes(second, 1, 2)) * shares(first)  # (batch, first, second)
+    alike = alike * ops.swapaxes(shares(second), 1, 2)
+    best = ops.max(alike, axis=-1, keepdims=True)  # (batch, first, 1)
+    less = ops.cast(alike < best, "float32")
     order = np.arange(second.shape[1], dtype="float32")
-    chosen = ops.min(less * len(order) + order, axis=-1)  # as argmax, which Keras computes on bits
+    chosen = ops.min(less * len(order) + order, axis=-1, keepdims=True)  # as argmax, which Keras computes on bits
 
-    earlier = np.tri(first.shape[1], k=-1, dtype="float32")  # of equal proposals the earlier is better
-    better = ops.cast(best[:, None, :] > best[:, :, None], "float32")
-    equal = ops.cast(best[:, None, :] == best[:, :, None], "float32")
-    rank = ops.sum(better + equal * earlier, axis=-1)
+    earlier, others = np.tri(first.shape[1], k=-1, dtype="float32"), ops.swapaxes(best, 1, 2)
+    better = ops.cast(others > best, "float32")
+    equal = ops.cast(ops.equal(others, best), "float32")
+    rank = ops.sum(better + equal * earlier, axis=-1, keepdims=True)  # of equal proposals the earlier is better
     accepted = ops.cast(rank < merged, "float32")
     # Without a prefix the published code leaves the tokens in the order of their proposals.
-    place = ops.matmul(1 - accepted, earlier.T) if num_prefix else rank - merged
+    left = ops.swapaxes(1 - accepted, 1, 2)
+    place = ops.sum(left * earlier, axis=-1, keepdims=True) if num_prefix else rank - merged
     return accepted * (first.shape[1] - merged + chosen) + (1 - accepted) * place
 
 
@@ -55,44 +57,49 @@ def merge(x, sizes, place, merged, num_prefix):
 
     Args:
         x: Tensor of tokens, `(batch, tokens, width)`.
-        sizes: Number of patches in each token, `(batch, tokens)`.
+        sizes: Number of patches in each token, `(batch, tokens, 1)`.
         place: From `match`.
         merged: As in `match`.
         num_prefix: As in `match`.
     """
     (prefix, first, second), (_, of_first, of_second) = kinds(x, num_prefix), kinds(sizes, num_prefix)
     kept = first.shape[1] - merged
-    parts = ops.one_hot(indices(place), kept + second.shape[1], dtype="float32") * of_first[:, :, None]
-    total = ops.sum(parts, axis=1) + ops.pad(of_second, ((0, 0), (kept, 0)))  # (batch, places)
-    share = ops.cast(of_second / total[:, kept:], x.dtype)[:, :, None]
-    means = ops.matmul(ops.cast(ops.swapaxes(parts / total[:, None, :], 1, 2), x.dtype), first)
+    parts = ops.swapaxes(is_at(place, kept + second.shape[1]) * of_first, 1, 2)  # (batch, places, first)
+    total = ops.sum(parts, axis=-1, keepdims=True) + ops.pad(of_second, ((0, 0), (kept, 0), (0, 0)))
+    share = ops.cast(of_second / total[:, kept:], x.dtype)
+    means = ops.matmul(ops.cast(parts / total, x.dtype), first)
     return ops.concatenate([prefix, means + ops.pad(second * share, ((0, 0), (kept, 0), (0, 0)))], axis=1)
 
 
 def places(place, merged, tokens, num_prefix):
-    """Returns where all tokens are after merging: float32, `(batch, tokens)`."""
+    """Returns where all tokens are after merging: float32, `(batch, tokens, 1)`."""
     others = tokens - num_prefix - place.shape[1]
     of_second = place.shape[1] - merged + np.arange(others, dtype="float32")
-    longer = max(place.shape[1], others)
+    longer, none = max(place.shape[1], others), ops.zeros_like(place[:, :1])  # (batch, 1, 1)
     both = [
-        ops.pad(place, ((0, 0), (0, longer - place.shape[1]))),
-        ops.zeros_like(place[:, :1]) + np.pad(of_second, (0, longer - others)),
+        ops.pad(place, ((0, 0), (0, longer - place.shape[1]), (0, 0))),
+        none + np.pad(of_second, (0, longer - others))[:, None],
     ]
-    rest = ops.reshape(ops.stack(both[:: -1 if num_prefix % 2 else 1], axis=-1), (-1, 2 * longer))
-    prefix = ops.zeros_like(place[:, :1]) + np.arange(num_prefix, dtype="float32")
+    rest = ops.reshape(ops.concatenate(both[:: -1 if num_prefix % 2 else 1], axis=-1), (-1, 2 * longer, 1))
+    prefix = none + np.arange(num_prefix, dtype="float32")[:, None]
     return ops.concatenate([prefix, num_prefix + rest[:, : tokens - num_prefix]], axis=1)
 
 
-def indices(x):
-    """Returns the integers nearest to positive floats, which some runtimes compute a little below."""
-    return ops.cast(x + 0.5, "int32")
+def is_at(place, count, dtype="float32"):
+    """Returns ones where tokens are: `(batch, tokens, count)` from floats or integers, `(batch, tokens, 1)`.
+
+    Not `ops.one_hot`, which makes 64-bit integers of them. Some runtimes compute whole numbers a little below.
+    """
+    near = ops.abs(ops.cast(place, "float32") - np.arange(count, dtype="float32")) < 0.5
+    return ops.cast(near, dtype)
 
 
 def sizes_of(sources, tokens):
-    """Returns the number of patches (or prefix tokens) in each token, float32 `(batch, tokens)`."""
-    return ops.sum(ops.one_hot(sources, tokens, dtype="float32"), axis=1)
+    """Returns the number of patches (or prefix tokens) in each token, float32 `(batch, tokens, 1)`."""
+    counts = ops.sum(is_at(sources, tokens), axis=1, keepdims=True)
+    return ops.swapaxes(counts, 1, 2)
 
 
 def whole(x, sources):
     """Returns the values of the token that each patch is in: `(batch, prefix + patches, width)`."""
-    return ops.matmul(ops.one_hot(sources, x.shape[1], dtype=x.dtype), x)
+    return ops.matmul(is_at(sources, x.shape[1], x.dtype), x)

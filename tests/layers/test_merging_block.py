@@ -61,14 +61,14 @@ def test_without_merging_it_is_the_plain_block():
     plain(X), block.build(X.shape)
     block.set_weights(plain.get_weights())
     np.testing.assert_allclose(np.asarray(block(X)[0]), np.asarray(plain(X)), atol=1e-6)
-    assert block.compute_output_shape(X.shape) == ((3, 11, 16), (3, 11))
+    assert block.compute_output_shape(X.shape) == ((3, 11, 16), (3, 11, 1))
 
 
 def test_shapes_saving_and_training(tmp_path):
     inputs = keras.Input((11, 16))
     x, sources = MergingBlock(2, 32, merged=4, num_prefix=2)(inputs)
     x, sources = MergingBlock(2, 32, merged=9, num_prefix=2)(x, sources)  # 2 of the 5 patches' tokens
-    assert x.shape == (None, 5, 16) and sources.shape == (None, 11)
+    assert x.shape == (None, 5, 16) and sources.shape == (None, 11, 1)
     model = keras.Model(inputs, Unmerge()(x, sources))
     assert model.output_shape == (None, 11, 16)
     model.save(tmp_path / "model.keras")
