@@ -79,7 +79,9 @@ TAKES = {
     ),
     "evaluate": lambda: dict(target="nowhere", split=None, arrays=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
-    "export_saved_model": lambda: dict(model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc")),
+    "export_saved_model": lambda: dict(
+        model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc"), xla=False
+    ),
     "export_tflite": lambda: dict(
         model=model(), path="a.tflite", quantize=None, batch_size=1, input_dtype="float32", images=PIXELS,
         classes=LABELS, labels=list("abc"),
@@ -118,7 +120,7 @@ TAKES = {
 }  # fmt: skip
 LAYERS = {
     "AnomalyDetector": dict(model=None, batch_size=32),
-    "ConvStem": dict(filters=(8,), strides=None),
+    "ConvStem": dict(filters=(8,), strides=None, branches=None),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
     "LayerScale": dict(initial_value=1e-4),

@@ -14,11 +14,14 @@ class ConvStem(keras.layers.Layer):
     """Applies 3 x 3 convolutions, each with batch normalisation and ReLU, to make a feature map.
 
     Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
-    with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1.
+    with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1. A convolution
+    may be followed by a residual branch (He et al. 2016, arXiv:1512.03385, section 3.2) of more like it, of stride 1
+    and also each with batch normalisation and ReLU, whose output is added to its input.
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
         strides: Stride of each convolution; `None` for 2 everywhere.
+        branches: Convolutions in the residual branch after each convolution; `None` for no branches.
 
     Call arguments:
         images: Tensor of rescaled pixels.
@@ -31,7 +34,7 @@ class ConvStem(keras.layers.Layer):
         `(batch, height / s, width / s, filters[-1])`, where `s` is the product of the strides. Sizes are rounded up.
 
     Raises:
-        ValueError: If filters or strides are not positive integers, or differ in number.
+        ValueError: If filters or strides are not positive integers, branches negative, or the three differ in number.
 
     Example:
 
@@ -39,35 +42,57 @@ class ConvStem(keras.layers.Layer):
     (1, 2, 2, 192)
     """
 
-    def __init__(self, filters: Sequence[int], strides: Sequence[int] | None = None, **kwargs):
+    def __init__(
+        self,
+        filters: Sequence[int],
+        strides: Sequence[int] | None = None,
+        branches: Sequence[int] | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.filters = checks.sequence("filters", filters)
         self.strides = (2,) * len(self.filters) if strides is None else checks.sequence("strides", strides)
-        if not self.filters or len(self.filters) != len(self.strides):
+        self.branches = (0,) * len(self.filters) if branches is None else checks.sequence("branches", branches)
+        if not self.filters or not len(self.filters) == len(self.strides) == len(self.branches):
             raise ValueError(
-                f"Each convolution must have one stride. Received: filters={filters!r}, strides={strides!r}"
+                "Each convolution must have one stride and one branch. "
+                f"Received: filters={filters!r}, strides={strides!r}, branches={branches!r}"
             )
         for name in ("filters", "strides"):
             checks.positive(**{f"{name}[{i}]": value for i, value in enumerate(getattr(self, name))})
+        for i, count in enumerate(self.branches):
+            if count != 0:
+                checks.positive(**{f"branches[{i}]": count})
 
     def build(self, input_shape):
         dtype, shape = self.dtype_policy, tuple(input_shape)
         self.convs, self.norms = [], []
-        for i, (filters, stride) in enumerate(zip(self.filters, self.strides)):
+        for name, filters, stride in self._plan():
             conv = keras.layers.Conv2D(
-                filters, 3, strides=stride, padding="same", use_bias=False, name=f"conv{i}", dtype=dtype
+                filters, 3, strides=stride, padding="same", use_bias=False, name=f"conv{name}", dtype=dtype
             )
-            norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{i}", dtype=dtype)
+            norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
             conv.build(shape)
             shape = conv.compute_output_shape(shape)
             norm.build(shape)
             self.convs.append(conv)
             self.norms.append(norm)
 
+    def _plan(self):
+        """Yields the name, filters and stride of each convolution, in the order of use."""
+        for i, (filters, stride, count) in enumerate(zip(self.filters, self.strides, self.branches)):
+            yield str(i), filters, stride
+            for j in range(count):
+                yield f"{i}_branch{j}", filters, 1
+
     def call(self, images, training=None):
-        x = images
-        for conv, norm in zip(self.convs, self.norms):
-            x = ops.relu(norm(conv(x), training=training))
+        layers, x = iter(zip(self.convs, self.norms)), images
+        for count in self.branches:
+            x = _next(layers, x, training)
+            branch = x
+            for _ in range(count):
+                branch = _next(layers, branch, training)
+            x = x + branch if count else x
         return x  # (batch, height / s, width / s, filters[-1])
 
     def compute_output_shape(self, input_shape):
@@ -78,3 +103,8 @@ class ConvStem(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, ConvStem)}
+
+
+def _next(layers, x, training):
+    conv, norm = next(layers)
+    return ops.relu(norm(conv(x), training=training))

@@ -3,6 +3,7 @@
 import math
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vit import checks, resampling
@@ -42,7 +43,8 @@ class PatchEncoder(keras.layers.Layer):
         training: Whether to apply dropout.
 
     Input shape:
-        `(batch, patches, values)`.
+        `(batch, patches, values)`. If a later call has another number of patches, learned and sine-cosine positions are
+        resampled to a grid of the same proportions, bilinearly as `jax.image.resize` does.
 
     Output shape:
         `(batch, prefix + patches, width)`.
@@ -100,7 +102,7 @@ class PatchEncoder(keras.layers.Layer):
                 "The input of `PatchEncoder` must be (batch, patches, values) with known sizes. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
-        patches = input_shape[1]
+        patches = self.patches = input_shape[1]
         if self.grid is not None and math.prod(self.grid) != patches:
             raise ValueError(f"`grid` must hold all {patches} patches. Received: grid={self.grid}")
         policy = self.dtype_policy
@@ -133,16 +135,29 @@ class PatchEncoder(keras.layers.Layer):
         x = self.projection(patches)  # (batch, patches, width)
         x = self.norm(x) if self.patch_norm else x
         over_prefix = self.position in ("learned", "sincos1d") and self.class_position
+        positions = self._positions(x.shape[1], over_prefix)
         if self.position and not over_prefix:
-            x = x + ops.cast(self.position_embedding, x.dtype)
+            x = x + ops.cast(positions, x.dtype)
         if self.prefix:
             batch = ops.shape(x)[0]
             x = ops.concatenate(
                 [ops.broadcast_to(ops.cast(t, x.dtype), (batch, *t.shape[1:])) for t in self.prefix] + [x], axis=1
             )  # (batch, prefix + patches, width)
         if over_prefix:
-            x = x + ops.cast(self.position_embedding, x.dtype)
+            x = x + ops.cast(positions, x.dtype)
         return self.drop(x, training=training)
+
+    def _positions(self, patches, over_prefix):
+        """Returns the positions for a number of patches: resampled if it is not that of `build`."""
+        if not self.position or patches == self.patches:
+            return self.position and self.position_embedding
+        grid = self.grid or resampling.square(self.patches)
+        target = resampling.scaled(grid, patches)
+        rows, columns = (resampling.resize_matrix(s, t, "jax-linear") for s, t in zip(grid, target))
+        first = self.num_prefix * over_prefix
+        table = ops.convert_to_tensor(self.position_embedding)  # (1, prefix + patches, width)
+        resized = ops.matmul(ops.convert_to_tensor(np.kron(rows, columns), table.dtype), table[:, first:])
+        return ops.concatenate([table[:, :first], resized], axis=1)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.num_prefix + input_shape[1], self.width)

@@ -27,9 +27,12 @@ def stem_for(stem, plan, dtype):
     if stem == "conv":
         return ConvStem(_widths(plan), name="stem", dtype=dtype)
     if isinstance(stem, (tuple, list)):
-        if not stem or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in stem):
-            raise ValueError(f"A stem of convolutions must be (filters, stride) pairs. Received: stem={stem!r}")
-        return ConvStem(*zip(*stem), name="stem", dtype=dtype)
+        if not stem or any(not isinstance(one, (tuple, list)) or len(one) not in (2, 3) for one in stem):
+            raise ValueError(
+                "A stem of convolutions must be (filters, stride) pairs, or with the convolutions of a residual branch "
+                f"as a third number. Received: stem={stem!r}"
+            )
+        return ConvStem(*zip(*((*one, 0)[:3] for one in stem)), name="stem", dtype=dtype)
     if isinstance(stem, keras.Model):
         if len(stem.inputs) != 1 or len(stem.outputs) != 1:
             raise ValueError(f"A stem must have one input and one output. Received: {stem.name!r}")

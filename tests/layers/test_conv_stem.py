@@ -14,6 +14,25 @@ def test_layer(tmp_path):
     run_layer_test(make, IMAGES.shape, (2, 5, 4, 8), ["conv0", "norm1"], tmp_path)
 
 
+def test_residual_branches(tmp_path):
+    make = lambda dtype: ConvStem((4, 8), (1, 2), (2, 0), dtype=dtype)  # noqa: E731
+    names = ["conv0", "conv0_branch0", "norm0_branch1", "conv1"]
+    run_layer_test(make, IMAGES.shape, (2, 5, 4, 8), names, tmp_path)
+
+
+def test_a_branch_adds_to_its_input():
+    stem, plain = ConvStem((4,), (1,), (2,)), ConvStem((4,), (1,))
+    stem(IMAGES), plain(IMAGES)
+    assert [layer.name for layer in stem.norms] == ["norm0", "norm0_branch0", "norm0_branch1"]
+    for one, other in zip(plain.convs + plain.norms, stem.convs[:1] + stem.norms[:1], strict=True):
+        one.set_weights(other.get_weights())
+    last = stem.norms[-1]
+    last.gamma.assign([0.0] * 4)
+    last.beta.assign([1.0, 2.0, -3.0, 4.0])
+    added = np.asarray(stem(IMAGES)) - np.asarray(plain(IMAGES))
+    np.testing.assert_allclose(added, np.broadcast_to([1.0, 2.0, 0.0, 4.0], added.shape), atol=1e-5)
+
+
 def test_halves_the_image_with_each_convolution():
     assert ConvStem((4, 8, 16)).compute_output_shape((None, 32, 48, 3)) == (None, 4, 6, 16)
 
@@ -30,7 +49,13 @@ def test_statistics_are_learnt_in_training_only():
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [(((),), r"filters=\(\)"), (((4, 8), (2,)), r"strides=\(2,\)"), (((4, 0),), r"filters\[1\]=0")],
+    [
+        (((),), r"filters=\(\)"),
+        (((4, 8), (2,)), r"strides=\(2,\)"),
+        (((4, 0),), r"filters\[1\]=0"),
+        (((4, 8), None, (1,)), r"branches=\(1,\)"),
+        (((4,), (1,), (-1,)), r"branches\[0\]"),
+    ],
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -87,3 +87,34 @@ def test_fixed_positions_are_the_published_tables():
 def test_bad_arguments_are_named(options, patches, message):
     with pytest.raises(ValueError, match=message):
         PatchEncoder(8, **options)(np.zeros((1, patches, 3), "float32"))
+
+
+@pytest.mark.parametrize("position", ["learned", "sincos1d", "sincos2d", None])
+@pytest.mark.parametrize("class_position", [True, False])
+def test_fewer_patches_have_resampled_positions(position, class_position):
+    patches = keras.random.normal((2, 24, 5), seed=0)
+    options = dict(position=position, class_position=class_position, registers=1)
+    layer = PatchEncoder(8, grid=(4, 6), **options)
+    layer(patches)
+    small = PatchEncoder(8, grid=(2, 3), **options)
+    small(patches[:, :6])
+    weights = layer.get_weights()
+    if position is not None:
+        table = keras.ops.convert_to_numpy(layer.position_embedding)[0]
+        prefix = len(table) - 24
+        resized = np.concatenate(
+            [table[:prefix], resampling.resize_grid(table[prefix:], (4, 6), (2, 3), "jax-linear")]
+        )[None]
+        if position == "learned":
+            weights = [resized if w.shape == (1, *table.shape) else w for w in weights]
+        else:
+            small.position_embedding = resized
+    small.set_weights(weights)
+    np.testing.assert_allclose(layer(patches[:, :6]), small(patches[:, :6]), atol=1e-6)
+
+
+def test_patches_of_other_proportions_are_refused():
+    layer = PatchEncoder(8, grid=(4, 6))
+    layer(keras.ops.zeros((1, 24, 5)))
+    with pytest.raises(ValueError, match="8 patches have no grid with the proportions of 4 x 6"):
+        layer(keras.ops.zeros((1, 8, 5)))

@@ -15,6 +15,7 @@ TWO_OUTPUTS = keras.Model(IMAGE, [keras.layers.ReLU()(IMAGE), keras.layers.ReLU(
     "arguments, filters, patch",
     [
         (dict(variant="Ti/4", stem=((8, 2), (16, 1))), 16, (2, 2)),
+        (dict(variant="Ti/4", stem=((8, 2, 2), (16, 1))), 16, (2, 2)),
         (dict(variant="Ti/4", stem="conv"), 192, (1, 1)),
         (dict(variant="Ti/4", stem=ConvStem((8,))), 8, (2, 2)),
         (dict(variant="Ti", patch_size=2, stem=ConvStem((8,))), 8, (2, 2)),
