@@ -37,6 +37,10 @@ class Report:
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
     outside_time: float | None = None  # their share of the time on one thread, measured alone
     memory_mb: float | None = None  # growth of a process that loads the file and runs it once
+    refused: dict[str, int] | None = None  # operators that LiteRT's GPU delegate refuses by its rules, and why
+    half_images: int | None = None  # number of images computed in float16
+    half_max_abs_diff: float | None = None  # of float16 from the Keras model in float32, in logits
+    half_agreement: float | None = None  # share of these images with the same top-1 class
     gpu: str | None = None  # how much LiteRT's GPU accelerator computes: "all", "part" or "not run"
     gpu_note: str | None = None  # the name of the GPU, or why the file was not run on one
     gpu_images: int | None = None
@@ -66,6 +70,14 @@ class Report:
             lines.append(
                 f"  XNNPACK runs it in {self.partitions} part{'s' * (self.partitions != 1)}; operators outside: {left} "
                 f"({self.outside_time:.0%} of the time){memory}"
+            )
+        if self.refused is not None:
+            left = ", ".join(f"{name} {count}" for name, count in self.refused.items()) or "none"
+            lines.append(f"  operators that LiteRT's GPU delegate leaves to the CPU, by its rules: {left}")
+        if self.half_images:
+            lines.append(
+                f"  in float16, as a phone's GPU computes, on {self.half_images} images: largest difference "
+                f"{self.half_max_abs_diff:.1e}; same top-1 class {self.half_agreement:.2%}"
             )
         if self.gpu == "not run":
             lines.append(f"  GPU: not run, {self.gpu_note}")

@@ -1,7 +1,7 @@
 """The export copy of a model: the same function in float32, in forms that runtimes compute fast and in integers too.
 
 - Layer normalisation is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's form,
-  and only operators that integer runtimes have.
+  and only operators that integer runtimes have. For float16, `d` is divided by its largest value before it is squared.
 - Attention calls softmax, which runtimes have as one operator, in place of the form that training uses.
 - The scale and shift of a block's norm move into the next kernel and bias, and the scale of the scores moves into the
   kernel of the queries. This is exact, and saves passes over the tokens.
@@ -21,13 +21,18 @@ class ExportNorm(keras.layers.LayerNormalization):
     """Layer normalisation of the last axis in few operators; other axes are left to Keras."""
 
     scaled = shifted = True  # whether the scale and the shift change anything; see `simplify`
+    half = False  # whether it must be right in float16 too, where the square of 256 is infinite
 
     def call(self, inputs):
         if self.axis != [-1] or self.rms_scaling:
             return super().call(inputs)
-        centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
+        centred, epsilon = inputs - ops.mean(inputs, axis=-1, keepdims=True), self.epsilon
+        if self.half:
+            least = math.sqrt(epsilon)
+            largest = ops.maximum(ops.max(ops.abs(centred), axis=-1, keepdims=True), least)
+            centred, epsilon = centred / largest, ops.square(least / largest)
         variance = ops.mean(centred * centred, axis=-1, keepdims=True)
-        outputs = centred * ops.rsqrt(variance + self.epsilon)
+        outputs = centred * ops.rsqrt(variance + epsilon)
         outputs = outputs * self.gamma if self.scaled else outputs
         return outputs + self.beta if self.shifted else outputs
 
@@ -95,7 +100,7 @@ FORMS = {
 }
 
 
-def export_copy(model, *, fold=True, erf=False):
+def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
     """Returns a copy of a model in these forms; the model does not change.
 
     Args:
@@ -103,12 +108,14 @@ def export_copy(model, *, fold=True, erf=False):
             it, for example because a layer has no configuration.
         fold: Whether to fold the norms' scales and shifts. Not for integers: a channel that is large before its scale
             is small after it, and integers share one scale.
+        half: Whether norms must be right in float16 too, in which GPUs of phones compute.
+        dtype: Precision policy of the copy.
         erf: Whether to write the exact GELU with the error function, for ONNX.
 
     Raises:
         ValueError: If the model is not in float32 and cannot be cloned.
     """
-    copy = _copy(model)
+    copy = _copy(model, dtype)
     if copy is model:
         return model
     layers = sublayers(copy)
@@ -126,6 +133,7 @@ def export_copy(model, *, fold=True, erf=False):
     for layer in layers:
         if isinstance(layer, ExportNorm):
             layer.simplify()
+            layer.half = half
     return copy
 
 
@@ -139,13 +147,13 @@ def _other_policies(model):
     return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
-def _copy(model):
-    """Returns a copy in float32, or the model itself if it cannot be cloned."""
+def _copy(model, dtype="float32"):
+    """Returns a copy under a precision policy, or the model itself if it cannot be cloned."""
 
     def rebuild(layer):
         config = layer.get_config()
         if isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
-            config["dtype"] = "float32"
+            config["dtype"] = dtype
         return layer.from_config(config)
 
     try:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 
+from keras_vit import checks
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
 from keras_vit.preprocessing import before_crop, evaluation_rule
@@ -22,6 +23,7 @@ def export_saved_model(
     score: Callable | None = None,
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
+    xla: bool = False,
     overwrite: bool = False,
 ) -> check.Report:
     """Writes a SavedModel that takes raw pixels or encoded files, runs it and compares it with the model.
@@ -43,6 +45,8 @@ def export_saved_model(
             then says the value for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         probabilities: Whether the output is the softmax of the logits.
+        xla: Whether the model is compiled by XLA where it is served, once for each number of images. Send the same few
+            numbers of images then.
         overwrite: Whether to replace an existing `path`.
 
     Returns:
@@ -56,11 +60,12 @@ def export_saved_model(
     prepare.need_tensorflow_backend("A SavedModel")
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
+    checks.switch(xla=xla)
     score = check.scorer(model, images, classes, score)
     prepare.check_free(path, overwrite)
     images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
-        write(float32(model), temporary, None, probabilities=probabilities, encoded=True)
+        write(float32(model), temporary, None, probabilities=probabilities, encoded=True, xla=xla)
         run, operators = runtimes.saved_model(temporary)
         runtimes.try_bytes(temporary, images[0])
         report = check.compare_with_model(
@@ -72,7 +77,7 @@ def export_saved_model(
     return report
 
 
-def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False):
+def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False, xla=False):
     """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`."""
     import tensorflow as tf
 
@@ -83,6 +88,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve(images):
         logits = model(tf.cast(images, "float32"), training=False)
         return {name: tf.nn.softmax(logits) if probabilities else logits}
+
+    serve = tf.function(serve, jit_compile=True) if xla else serve
 
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.export import check, gpu, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, gpu_rules, half, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.keras_private import sublayers
@@ -92,7 +92,7 @@ def export_tflite(
         images, calibration = images.round(), None if calibration is None else calibration.round()
     prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
-        copy = export_copy(model, fold=calibration is None)
+        copy = export_copy(model, fold=calibration is None, half=quantize == "float16")
         _convert(copy, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
         if quantize == "int8" and target == "cpu":
             formats.products_in_int8(temporary, calibration.astype(input_dtype))
@@ -110,7 +110,9 @@ def export_tflite(
             cost=runtimes.profile(temporary),
         )
         on_gpu = gpu.compare_with_cpu(temporary, images, run, report, batch_size)
-    report = dataclasses.replace(report, path=str(path), **on_gpu)
+        in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
+        by_rules = gpu_rules.refused(temporary)
+    report = dataclasses.replace(report, path=str(path), refused=by_rules, **on_gpu, **in_half)
     facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
     check.write_json(f"{path}.json", report, **facts)
     return report

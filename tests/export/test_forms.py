@@ -13,6 +13,24 @@ from tests.export.small import shaken, tiny
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
 
 
+@pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0, 100.0, 1e4])
+def test_norms_are_right_in_float16(size):
+    """Residual streams have channels of 10,000 beside those of 1; the reference is in float64."""
+    x = np.random.default_rng(0).normal(size=(4, 9, 64)) * 0.5
+    x[..., 7] = size * np.linspace(-1, 1, 9)
+    x = x.astype("float16") * (1 if size >= 1 else np.float16(size))
+    exact = x.astype("float64") - x.astype("float64").mean(-1, keepdims=True)
+    exact /= np.sqrt((exact**2).mean(-1, keepdims=True) + 1e-6)
+    norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype="float16")
+    norm.build(x.shape)
+    norm.__class__ = forms.ExportNorm
+    norm.half = True
+    np.testing.assert_allclose(np.asarray(norm(x), "float64"), exact, atol=4e-3 * abs(exact).max())
+    norm.half = False
+    if size > 300:
+        assert not np.isfinite(np.asarray(norm(x), "float64")).all() or abs(np.asarray(norm(x)) - exact).max() > 0.1
+
+
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 def test_float32_keeps_the_weights(policy):
     model = vit("mu/4", image_size=8, num_classes=3, dtype=policy)

@@ -1,0 +1,112 @@
+"""Which operators of a TFLite file LiteRT's GPU delegate refuses, by its own rules, without a GPU.
+
+From `CheckGpuDelegateCompatibility` in tflite/tools/versioning/gpu_compatibility.cc of google-ai-edge/LiteRT (commit
+007226f), as far as files of this package can have the operators; tensors have at most four axes
+(tflite/delegates/gpu/common/model_builder.cc). An operator that is refused runs on the CPU, and the tokens travel there
+and back. TensorFlow 2.21 has an `Analyzer` with these rules, but it finds every file compatible.
+"""
+
+AXES = 4
+FREE = {
+    "ABS", "ADD", "ADD_N", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONCATENATION", "CONV_2D", "COS",
+    "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD",
+    "FULLY_CONNECTED", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG",
+    "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MAX_POOL_2D", "MINIMUM", "MUL", "NEG",
+    "NOT_EQUAL", "ONE_HOT", "PACK", "POW", "PRELU", "QUANTIZE", "RELU", "RELU6", "RELU_N1_TO_1", "RESHAPE",
+    "RESIZE_NEAREST_NEIGHBOR", "ROUND", "RSQRT", "SELECT", "SELECT_V2", "SIGN", "SIN", "SOFTMAX", "SPACE_TO_DEPTH",
+    "SPLIT", "SPLIT_V", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH", "TILE", "TOPK_V2", "TRANSPOSE",
+    "TRANSPOSE_CONV",
+}  # fmt: skip
+FLOATS = ("FLOAT16", "FLOAT32")
+CASTS = {("BOOL", kind) for kind in FLOATS} | {(kind, "BOOL") for kind in FLOATS}
+CASTS |= {(one, other) for one in ("FLOAT32", "INT32") for other in ("FLOAT32", "INT32")}
+CASTS |= {("FLOAT16", "FLOAT32")}  # of weights, which are read as constants
+
+
+class Operator:
+    """An operator of a file: its name, options, and the shapes, types and constness of its inputs and outputs."""
+
+    def __init__(self, name, options, inputs, outputs):
+        self.name, self.options, self.inputs, self.outputs = name, options, inputs, outputs
+
+
+def _slices(op):
+    masks = [mask for mask in ("ellipsisMask", "newAxisMask", "shrinkAxisMask") if getattr(op.options, mask, 0)]
+    axes = len(op.inputs[0][0])
+    return f"with {masks[0]}" if masks else "" if axes in (3, 4) else f"of {axes} axes"
+
+
+def _pads(op):
+    rows = op.inputs[1][0][0]
+    return "" if rows in (3, 4) else f"of {rows} axes"
+
+
+def _gathers(op):
+    shape, kind, _ = op.inputs[1]
+    return "" if len(shape) == 1 and kind == "INT32" else f"with indices of {len(shape)} axes, {kind.lower()}"
+
+
+def _reduces(op):
+    _, kind, constant = op.inputs[1]
+    return "" if constant and kind == "INT32" else "with axes that are no constant"
+
+
+def _casts(op):
+    pair = op.inputs[0][1], op.outputs[0][1]
+    return "" if pair in CASTS else f"from {pair[0].lower()} to {pair[1].lower()}"
+
+
+def _dequantizes(op):
+    return "of int16" if op.inputs[0][1] == "INT16" else ""
+
+
+def _resizes(op):
+    both = op.options.alignCorners and op.options.halfPixelCenters
+    return "with corners aligned and half-pixel centres" if both else ""
+
+
+RULES = {
+    **dict.fromkeys(FREE, lambda op: ""),
+    **dict.fromkeys(("SLICE", "STRIDED_SLICE"), _slices),
+    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pads),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ALL", "REDUCE_ANY"), _reduces),
+    "GATHER": _gathers,
+    "CAST": _casts,
+    "DEQUANTIZE": _dequantizes,
+    "RESIZE_BILINEAR": _resizes,
+}
+
+
+def refused(path):
+    """Returns the operators that the GPU delegate refuses: from a name with a reason to how many there are."""
+    found = {}
+    for op in _operators(path):
+        deep = max((len(shape) for shape, _, _ in op.inputs + op.outputs), default=0)
+        why = "" if op.name in RULES else "not known"
+        why = why or (f"of {deep} axes" if deep > AXES else RULES[op.name](op))
+        if why:
+            found[f"{op.name} {why}"] = found.get(f"{op.name} {why}", 0) + 1
+    return found
+
+
+def _operators(path):
+    from ai_edge_litert import schema_py_generated as schema
+    from ai_edge_litert.tools import flatbuffer_utils
+
+    model = flatbuffer_utils.read_model(str(path))
+    names, types = (
+        {code: name for name, code in vars(kind).items()} for kind in (schema.BuiltinOperator, schema.TensorType)
+    )
+    for graph in model.subgraphs:
+
+        def described(index, graph=graph):
+            tensor = graph.tensors[index]
+            data = model.buffers[tensor.buffer].data
+            shape = [] if tensor.shape is None else [int(side) for side in tensor.shape]
+            return shape, types[tensor.type], data is not None and len(data) > 0
+
+        for op in graph.operators:
+            code = model.operatorCodes[op.opcodeIndex]
+            name = names[max(code.builtinCode, code.deprecatedBuiltinCode)]
+            inputs = [described(index) for index in op.inputs if index >= 0]
+            yield Operator(name, op.builtinOptions, inputs, [described(index) for index in op.outputs])

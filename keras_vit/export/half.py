@@ -1,0 +1,48 @@
+"""Whether a model is right in float16, in which GPUs of phones compute."""
+
+import warnings
+
+import numpy as np
+
+from keras_vit.counting import count_macs
+from keras_vit.export.check import model_outputs
+from keras_vit.export.forms import export_copy, float32
+
+IMAGES, MACS = 4, 50e9  # images, and multiply-adds of one: TensorFlow computes float16 slowly on a CPU
+LARGEST = 0.05  # difference, as a share of the range of the outputs, from which on there is a warning
+
+
+def compare_with_float32(model, images):
+    """Computes a model's export form in float16, every output of an operator rounded, and compares it with float32.
+
+    Sums within an operator are in float32, as on most GPUs.
+
+    Args:
+        model: A Keras model.
+        images: Pixels; the first few are used.
+
+    Returns:
+        Fields of the report, as a dictionary; empty for a model that is too large, or that Keras cannot clone.
+
+    Warns:
+        UserWarning: If the outputs differ by more than `LARGEST`, or are not finite.
+    """
+    half = export_copy(model, half=True, dtype="mixed_float16")
+    if half is model or count_macs(half) > MACS:
+        return {}
+    images = images[:IMAGES]
+    with np.errstate(over="ignore", invalid="ignore"):
+        outputs, expected = model_outputs(half, images), model_outputs(float32(model), images)
+        difference = float(np.abs(outputs - expected).max())
+    span = float(np.ptp(expected))
+    if not difference <= LARGEST * max(span, 1e-3):  # written so that NaN warns too
+        warnings.warn(
+            f"In float16 the outputs of {model.name!r} differ by {difference:.3g}, of a range of {span:.3g}: let the "
+            "GPU compute in float32.",
+            stacklevel=3,
+        )
+    return {
+        "half_images": len(images),
+        "half_max_abs_diff": difference,
+        "half_agreement": float((outputs.argmax(-1) == expected.argmax(-1)).mean()),
+    }

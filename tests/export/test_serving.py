@@ -1,0 +1,64 @@
+"""The server of `docs/serving.md`."""
+
+import base64
+import contextlib
+import io
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("fastapi")
+
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "serving.md"
+
+
+def encoded(image):
+    data = io.BytesIO()
+    keras.utils.array_to_img(image, scale=False).save(data, "PNG")
+    return {"encoded": {"b64": base64.b64encode(data.getvalue()).decode()}}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    from fastapi.testclient import TestClient
+
+    names = {"__name__": "serve"}
+    with contextlib.chdir(tmp_path_factory.mktemp("served")):
+        for language in ("python", "py"):
+            (block,) = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+            exec(compile(block, "serving.md", "exec"), names)
+    return TestClient(names["app"]), names
+
+
+def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(client):
+    client, names = client
+    url, images = "/v1/models/vit:predict", np.random.default_rng(0).integers(0, 256, (3, 28, 28, 1)).astype("uint8")
+    expected = names["keras_vit"].from_recipe("mnist", pretrained=True).predict(images, verbose=0)
+    for count in (1, 3):
+        files = client.post(url, json={"instances": [encoded(image) for image in images[:count]]})
+        np.testing.assert_allclose(files.json()["predictions"], expected[:count], atol=1e-3)
+        pixels = [{"images": image.tolist()} for image in images[:count]]
+        plain = client.post(url, json={"signature_name": "serve", "instances": pixels})
+        np.testing.assert_allclose(plain.json()["predictions"], expected[:count], atol=1e-3)
+    assert client.get("/v1/models/vit/metadata").json()["labels"] == list("0123456789")
+
+
+@pytest.mark.parametrize(
+    "request_, message",
+    [
+        ({"instances": []}, "1 to 32 instances. Received: 0"),
+        ({"instances": [{"encoded": {"b64": base64.b64encode(b"no picture").decode()}}]}, "InvalidArgumentError"),
+        ({"instances": [{"encoded": {"b64": "?"}}]}, "Error"),
+        ({"instances": [{"images": [[1, 2]]}], "signature_name": "serve"}, "Error"),
+        ({"instances": [{"images": [1]}], "signature_name": "other"}, "KeyError"),
+        ({"instances": [{}]}, "ValueError"),
+    ],
+)
+def test_bad_requests_are_answered_with_a_reason(client, request_, message):
+    answer = client[0].post("/v1/models/vit:predict", json=request_)
+    assert answer.status_code == 400 and message in answer.json()["detail"]
