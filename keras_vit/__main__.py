@@ -31,9 +31,14 @@ COMMANDS = {
     "tour": training.tour,
 }
 
+# TensorFlow's own pool of memory on a CPU, of up to a terabyte: else each step takes its pages from the kernel anew.
+MEMORY = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(2**20)}
+
 
 def main(words=None):
     """Runs one command. An error that the user can correct is one sentence, with exit status 2."""
+    for name, value in MEMORY.items():
+        os.environ.setdefault(name, value)
     warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
     try:
         command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")

@@ -76,3 +76,32 @@ def test_a_reader_that_has_enough_is_no_error():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         process.stdout.close()
         assert process.wait() == 1 and not process.stderr.read()
+
+
+def test_commands_use_tensorflows_memory_pool_unless_told_otherwise(monkeypatch):
+    monkeypatch.delenv("TF_CPU_ALLOCATOR_USE_BFC", raising=False)
+    monkeypatch.setenv("TF_CPU_BFC_MEM_LIMIT_IN_MB", "8000")
+    main(["list"])
+    assert os.environ["TF_CPU_ALLOCATOR_USE_BFC"] == "true" and os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] == "8000"
+
+
+FAULTS = """
+import resource, sys
+from keras_vit.__main__ import main
+main(["list"])
+import tensorflow as tf
+x = tf.zeros((4096, 1024))
+double = tf.function(lambda x: 2 * x, jit_compile=True)
+double(x)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    double(x)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults of another system")
+def test_the_pool_takes_no_new_pages():
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_CPU")}
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, env=environment, check=True)
+    assert int(done.stdout.split()[-1]) < 2000  # 40,000 without: ten times 16 MB in pages of 4 kB
