@@ -1,0 +1,72 @@
+"""Measures what OUT lacks of `pieces.py`, each piece in a process of its own, until the time is up; see `run.sh`."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+from pieces import KNOWN_PEAK, pieces, tiny
+from table import table
+
+HERE = pathlib.Path(__file__).parent
+LEAST = 45  # seconds left below which no piece is begun
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=560, help="of this call")
+    parser.add_argument("--cifar10", nargs="*", default=[], help="files of pack.py")
+    parser.add_argument("--rehearse", action="store_true", help="tiny models, on any machine")
+    given = parser.parse_args()
+    end = time.monotonic() + given.seconds
+    given.out.mkdir(parents=True, exist_ok=True)
+    file = given.out / "gpu.json"
+    rows = json.loads(file.read_text())["rows"] if file.exists() else []
+    for piece in pieces():
+        piece = tiny(piece) if given.rehearse else piece
+        if any(piece.items() <= row.items() for row in rows):
+            continue
+        if piece["peer"] == "CIFAR-10":
+            if not given.cifar10 and not given.rehearse:
+                continue
+            piece |= {"files": given.cifar10, "state": str(given.out / "cifar10.npz")}
+        left = end - time.monotonic()
+        if left < LEAST:
+            print("More is left: call this again.")
+            sys.exit(3)
+        row = _measured({**piece, "seconds": left}, left, given.out / "log")
+        if row is None:
+            sys.exit(3)
+        rows.append({k: v for k, v in {**piece, **row}.items() if k not in ("files", "state")})
+        print(*rows[-1].values(), sep="  ", flush=True)
+        file.write_text(json.dumps({"commit": _commit(), "rows": rows}, indent=1) + "\n")
+    print("\n".join(table(rows, KNOWN_PEAK)))
+    failed = [row for row in rows if "error" in row]
+    print(f"done: {len(rows)} pieces, {len(failed)} of which failed")
+    sys.exit(1 if failed and given.rehearse else 0)
+
+
+def _measured(piece, seconds, log):
+    """Returns what the worker found, `{"error": ...}`, or `None` if the time was over first."""
+    command = [sys.executable, str(HERE / "worker.py"), json.dumps(piece)]
+    with open(log, "a") as written:
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=written, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            print(f"Not finished in the {seconds:.0f} s that were left: {piece}. Call this again.")
+            return None
+    if done.returncode:
+        return {"error": log.read_text().strip().splitlines()[-1][:200]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _commit():
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE)
+    return asked.stdout.strip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""The frameworks that are measured: functions from a piece to a loop of steps, multiply-adds an image, and peak memory.
+
+All compute in bfloat16, train with AdamW on float32 weights, and have their batch on the device.
+"""
+
+import contextlib
+
+import numpy as np
+
+SIZES = {  # width, depth, heads, MLP
+    "Ti/16": (192, 12, 3, 768),
+    "S/16": (384, 12, 6, 1536),
+    "B/16": (768, 12, 12, 3072),
+    "L/16": (1024, 24, 16, 4096),
+}
+CLASSES = 1000
+
+
+def sizes(piece):
+    return (64, 2, 2, 128) if piece.get("rehearse") else SIZES[piece["variant"]]
+
+
+def _batch(piece):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (piece["images"], piece["image"], piece["image"], 3)).astype("float32")
+    return images, rng.integers(0, CLASSES, piece["images"]).astype("int32")
+
+
+def _model(piece):
+    import keras
+
+    import keras_vit
+    from keras_vit.training.remat import rematerialised
+
+    if "flash" in piece:
+        (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
+    width, depth, heads, mlp = sizes(piece)
+    shape = dict(width=width, depth=depth, num_heads=heads, mlp_dim=mlp, patch_size=16, image_size=piece["image"])
+    dtype = "mixed_bfloat16" if piece["training"] else "bfloat16"
+    with rematerialised() if piece.get("remat") else contextlib.nullcontext():
+        model = keras_vit.vit(None, num_classes=CLASSES, dtype=dtype, **shape)
+    return model, keras_vit.count_macs(model)
+
+
+def keras_vit(piece):
+    """The compiled step alone, its state given back to it."""
+    import jax
+    import keras
+
+    model, macs = _model(piece)
+    x, y = (jax.device_put(array) for array in _batch(piece))
+    weights, fixed = ([v.value for v in some] for some in (model.trainable_variables, model.non_trainable_variables))
+    if not piece["training"]:
+        call = jax.jit(lambda weights, x: model.stateless_call(weights, fixed, x, training=False)[0])
+        return _repeat(lambda: call(weights, x)), macs, _jax_memory
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = keras.optimizers.AdamW(1e-4, weight_decay=0.05)
+    optimizer.build(model.trainable_variables)
+
+    def step(weights, fixed, moments, x, y):
+        def of(weights):
+            logits, after = model.stateless_call(weights, fixed, x, training=True)
+            return loss(y, logits), after
+
+        (value, fixed_after), gradients = jax.value_and_grad(of, has_aux=True)(weights)
+        weights, moments = optimizer.stateless_apply(moments, gradients, weights)
+        return weights, fixed_after, moments, value
+
+    step = jax.jit(step, donate_argnums=(0, 1, 2))
+    state = [jax.tree.map(jax.numpy.array, part) for part in (weights, fixed, [v.value for v in optimizer.variables])]
+
+    def run(count):
+        for _ in range(count):
+            *state[:], value = step(*state, x, y)
+        value.block_until_ready()
+
+    return run, macs, _jax_memory
+
+
+def keras_fit(piece):
+    """`fit` as users call it, on a batch that is on the device."""
+    import jax
+    import keras
+
+    model, macs = _model(piece)
+    model.compile(
+        keras.optimizers.AdamW(1e-4, weight_decay=0.05), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    )
+    batch = tuple(jax.device_put(array) for array in _batch(piece))
+
+    def run(count):
+        model.fit((batch for _ in range(count)), steps_per_epoch=count, verbose=0)
+
+    return run, macs, _jax_memory
+
+
+def flax(piece):
+    import jax
+    import optax
+    from flax_vit import ViT
+
+    _, macs = _model(piece)
+    width, depth, heads, mlp = sizes(piece)
+    dtype = jax.numpy.float32 if piece["training"] else jax.numpy.bfloat16
+    model = ViT(width, depth, heads, mlp, CLASSES, param_dtype=dtype)
+    x, y = (jax.device_put(array) for array in _batch(piece))
+    weights = jax.jit(model.init)(jax.random.key(0), x[:1])
+    if not piece["training"]:
+        call = jax.jit(model.apply)
+        return _repeat(lambda: call(weights, x)), macs, _jax_memory
+    optimizer = optax.adamw(1e-4, weight_decay=0.05)
+
+    def step(weights, moments, x, y):
+        def of(weights):
+            return optax.softmax_cross_entropy_with_integer_labels(model.apply(weights, x), y).mean()
+
+        value, gradients = jax.value_and_grad(of)(weights)
+        updates, moments = optimizer.update(gradients, moments, weights)
+        return optax.apply_updates(weights, updates), moments, value
+
+    step, state = jax.jit(step, donate_argnums=(0, 1)), [weights, optimizer.init(weights)]
+
+    def run(count):
+        for _ in range(count):
+            *state[:], value = step(*state, x, y)
+        value.block_until_ready()
+
+    return run, macs, _jax_memory
+
+
+def timm(piece):
+    import torch
+    from timm.models import VisionTransformer
+
+    _, macs = _model(piece)
+    width, depth, heads, mlp = sizes(piece)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_float32_matmul_precision("high")
+    shape = dict(embed_dim=width, depth=depth, num_heads=heads, mlp_ratio=mlp / width, num_classes=CLASSES)
+    model = VisionTransformer(img_size=piece["image"], **shape).to(device).train(piece["training"])
+    images, labels = _batch(piece)
+    x = torch.tensor(images.transpose(0, 3, 1, 2) / 127.5 - 1, device=device)
+    y = torch.tensor(labels, dtype=torch.int64, device=device)
+
+    def wait():
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    def memory():
+        return round(torch.cuda.max_memory_allocated() / 1e9, 2) if device == "cuda" else None
+
+    if not piece["training"]:
+        model, x = torch.compile(model.to(torch.bfloat16)), x.to(torch.bfloat16)
+
+        @torch.inference_mode()
+        def infer(count):
+            for _ in range(count):
+                model(x)
+            wait()
+
+        return infer, macs, memory
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.05, fused=True)
+    compiled = torch.compile(model)
+
+    def train(count):
+        for _ in range(count):
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device, torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(compiled(x).float(), y)
+            loss.backward()
+            optimizer.step()
+        wait()
+
+    return train, macs, memory
+
+
+def gemm_jax(piece):
+    import jax
+
+    side = 256 if piece.get("rehearse") else 8192
+    a, b = (jax.random.normal(jax.random.key(i), (side, side), "bfloat16") for i in range(2))
+    product = jax.jit(lambda a, b: a @ b)
+    return _repeat(lambda: product(a, b)), side**3, _jax_memory
+
+
+def gemm_torch(piece):
+    import torch
+
+    side, device = 256 if piece.get("rehearse") else 8192, "cuda" if torch.cuda.is_available() else "cpu"
+    a, b = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
+
+    def run(count):
+        for _ in range(count):
+            product = a @ b
+        float(product[0, 0])
+
+    return run, side**3, lambda: None
+
+
+def _repeat(call):
+    def run(count):
+        for _ in range(count):
+            out = call()
+        out.block_until_ready()
+
+    return run
+
+
+def _jax_memory():
+    """Returns the most memory that JAX has held on the device, in GB; `None` where it does not say."""
+    import jax
+
+    found = jax.devices()[0].memory_stats()
+    return round(found["peak_bytes_in_use"] / 1e9, 2) if found else None
+
+
+PEERS = {
+    "keras_vit": keras_vit,
+    "keras_vit fit": keras_fit,
+    "timm compile": timm,
+    "Flax": flax,
+    "GEMM, JAX": gemm_jax,
+    "GEMM, PyTorch": gemm_torch,
+}
