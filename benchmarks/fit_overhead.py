@@ -19,7 +19,7 @@ import keras_vit
 from keras_vit import machine
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.data import pipeline, sources
-from keras_vit.training import loop
+from keras_vit.training.compiling import compile_model
 
 
 def photographs():
@@ -42,7 +42,7 @@ def measure(name, rounds=7):
     recipe, source = photographs() if name == "photographs" else pixels(name)
     steps, model = len(source) // recipe.data.batch_size, keras_vit.from_recipe(recipe)
     dataset = pipeline.training_batches(source, recipe, model.input_shape[1:])
-    loop.compile_model(model, recipe, steps)
+    compile_model(model, recipe.optim, steps, recipe.task.compiled(source))
     x, y = next(iter(dataset))
     model.fit(dataset, verbose=0)
     model.train_on_batch(x, y)  # compiled anew

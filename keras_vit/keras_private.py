@@ -108,3 +108,13 @@ class OptimizerHooks:
     def decays(self, variable):
         """Returns whether weight decay applies to a variable."""
         return bool(self.weight_decay) and self._use_weight_decay(variable)
+
+
+class MuonHooks:
+    """The place in `keras.optimizers.Muon` that keeps it from matrices of more than two axes.
+
+    Needs `Muon._should_use_adamw`.
+    """
+
+    def _should_use_adamw(self, variable):
+        return not self.is_convolution(variable) and super()._should_use_adamw(variable)
