@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorflow")
+
 import keras_vit
 from keras_vit import config
 from keras_vit.training import growing
