@@ -6,11 +6,12 @@ python benchmarks/time_to_accuracy.py cifar10_quick --goals 0.8 0.86 0.9 > resul
 Words after the recipe's name change its settings, such as `optim.epochs=7`.
 
 The clock runs from the call of `fit`, compiling included, and stands still while the test set is looked at, after each
-epoch. Nothing is chosen by what is seen there: the schedule is the recipe's.
+epoch. Nothing is chosen by what is seen there: the schedule is the recipe's. Memory is TensorFlow's pool, as in `fit`.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ import keras
 
 import keras_vit
 from keras_vit import config, machine
+from keras_vit.__main__ import MEMORY
 from keras_vit.training.compiling import compile_model
 
 
@@ -40,6 +42,7 @@ class Clock(keras.callbacks.Callback):
 
 
 def main(name, changes, goals, seeds):
+    os.environ.update(MEMORY)
     runs = []
     for seed in seeds:
         recipe = keras_vit.load_recipe(name, {**changes, "seed": seed, "data.validation": "test"})
