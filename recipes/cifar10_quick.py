@@ -1,9 +1,13 @@
 """CIFAR-10 in minutes on a CPU: residual convolutions, Muon, and two blocks on 16 tokens.
 
 python -m keras_vit fit cifar10_quick
+
+Reached 86.55 % on the test set of a JPEG copy of CIFAR-10, which is slightly lossy, and 86.4 % on the 1,000 training
+images kept for validation. The test set was used once, after the last epoch of a single run. It took 34 minutes on two
+CPU cores. `optim.epochs=7` reached 81.35 % in 8.2 minutes, and 80 % after 7.1 (`benchmarks/time_to_accuracy.py`).
 """
 
-from keras_vit.config import Augment, Classify, Data, Optim, Recipe
+from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="cifar10_quick",
@@ -13,6 +17,8 @@ recipe = Recipe(
                image_size=32, num_classes=10, pooling="gap"),
     data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=128),
     augment=Augment(crop="padded", crop_padding=4, flip=True),
-    optim=Optim(optimizer="muon", epochs=6, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
+    optim=Optim(optimizer="muon", epochs=30, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
                 warmup_epochs=0.5),
+    reached=Reached(test_accuracy=0.8655, minutes=34.0, device="2 CPU cores, x86-64", commit="af4146d",
+                    note="the JPEG copy of CIFAR-10"),
 )  # fmt: skip
