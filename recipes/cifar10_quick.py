@@ -12,7 +12,7 @@ from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe
 recipe = Recipe(
     name="cifar10_quick",
     task=Classify(label_smoothing=0.1),
-    model=dict(variant=None, stem=((24, 1), (48, 2, 1), (96, 2, 1), (128, 2)),  # (filters, stride, convolutions of a branch)
+    model=dict(variant=None, stem=((24, 1), (48, 2, 1), (96, 2, 1), (128, 2)),  # (filters, stride, branch of n)
                patch_size=1, width=128, depth=2, num_heads=4, mlp_dim=256,
                image_size=32, num_classes=10, pooling="gap"),
     data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=128),
