@@ -1,6 +1,6 @@
 """Seconds of training until the test set is classified right to some accuracies, by recipe and seed.
 
-python benchmarks/time_to_accuracy.py mnist_quick --goals 0.97 0.98 0.99 0.993 > benchmarks/results/time_to_accuracy.json
+python benchmarks/time_to_accuracy.py mnist_quick --goals 0.97 0.98 0.993 > benchmarks/results/time_to_accuracy.json
 python benchmarks/time_to_accuracy.py cifar10_quick optim.epochs=7 --goals 0.8 0.86 0.9 --seeds 0 > result.json
 
 Words after the recipe's name change its settings, such as `optim.epochs=7`.
@@ -52,7 +52,7 @@ def main(name, changes, goals, seeds):
         clock = Clock()
         model.fit(train, validation_data=test, epochs=recipe.optim.epochs, callbacks=[clock], verbose=0)
         reached = {
-            f"{goal:.0%}": next((round(seconds, 1) for seconds, accuracy in clock.seen if accuracy >= goal), None)
+            f"{100 * goal:g}%": next((round(seconds, 1) for seconds, accuracy in clock.seen if accuracy >= goal), None)
             for goal in goals
         }
         last = {"seconds": round(clock.spent, 1), "test_accuracy": round(clock.seen[-1][1], 4)}
