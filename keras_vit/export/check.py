@@ -38,6 +38,7 @@ class Report:
     outside_time: float | None = None  # their share of the time on one thread, measured alone
     memory_mb: float | None = None  # growth of a process that loads the file and runs it once
     refused: dict[str, int] | None = None  # operators that LiteRT's GPU delegate refuses by its rules, and why
+    npu_refused: dict[str, dict[str, int]] | None = None  # the same of LiteRT's compilers for NPUs, by manufacturer
     half_images: int | None = None  # number of images computed in float16
     half_max_abs_diff: float | None = None  # of float16 from the Keras model in float32, in logits
     half_agreement: float | None = None  # share of these images with the same top-1 class
@@ -65,15 +66,19 @@ class Report:
                 + ", ".join(f"{k} {written(self.score, value)}" for k, value in self.accuracy.items())
             )
         if self.partitions is not None:
-            left = ", ".join(f"{name} {count}" for name, count in self.outside.items()) or "none"
             memory = "" if self.memory_mb is None else f"; {self.memory_mb:.0f} MB of memory"
             lines.append(
-                f"  XNNPACK runs it in {self.partitions} part{'s' * (self.partitions != 1)}; operators outside: {left} "
+                f"  XNNPACK runs it in {self.partitions} part{'s' * (self.partitions != 1)}; operators outside: "
+                f"{_counts(self.outside)} "
                 f"({self.outside_time:.0%} of the time){memory}"
             )
         if self.refused is not None:
-            left = ", ".join(f"{name} {count}" for name, count in self.refused.items()) or "none"
-            lines.append(f"  operators that LiteRT's GPU delegate leaves to the CPU, by its rules: {left}")
+            lines.append(
+                f"  operators that LiteRT's GPU delegate leaves to the CPU, by its rules: {_counts(self.refused)}"
+            )
+        if self.npu_refused is not None:
+            left = "; ".join(f"{compiler} {_counts(found)}" for compiler, found in self.npu_refused.items())
+            lines.append(f"  operators that compilers for NPUs leave to the CPU, by their lists: {left}")
         if self.half_images:
             lines.append(
                 f"  in float16, as a phone's GPU computes, on {self.half_images} images: largest difference "
@@ -173,6 +178,10 @@ def compare_with_model(
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),
     )
+
+
+def _counts(found):
+    return ", ".join(f"{name} {count}" for name, count in found.items()) or "none"
 
 
 def _distance(outputs, expected):

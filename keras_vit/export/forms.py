@@ -30,7 +30,8 @@ class ExportNorm(keras.layers.LayerNormalization):
         if self.half:
             least = math.sqrt(epsilon)
             largest = ops.maximum(ops.max(ops.abs(centred), axis=-1, keepdims=True), least)
-            centred, epsilon = centred / largest, ops.square(least / largest)
+            share = least / largest
+            centred, epsilon = centred / largest, share * share
         variance = ops.mean(centred * centred, axis=-1, keepdims=True)
         outputs = centred * ops.rsqrt(variance + epsilon)
         outputs = outputs * self.gamma if self.scaled else outputs

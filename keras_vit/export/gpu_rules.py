@@ -6,6 +6,10 @@ From `CheckGpuDelegateCompatibility` in tflite/tools/versioning/gpu_compatibilit
 and back. TensorFlow 2.21 has an `Analyzer` with these rules, but it finds every file compatible.
 """
 
+import collections
+
+from keras_vit.export.operators import operators
+
 AXES = 4
 FREE = {
     "ABS", "ADD", "ADD_N", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CEIL", "CONCATENATION", "CONV_2D", "COS",
@@ -21,13 +25,6 @@ FLOATS = ("FLOAT16", "FLOAT32")
 CASTS = {("BOOL", kind) for kind in FLOATS} | {(kind, "BOOL") for kind in FLOATS}
 CASTS |= {(one, other) for one in ("FLOAT32", "INT32") for other in ("FLOAT32", "INT32")}
 CASTS |= {("FLOAT16", "FLOAT32")}  # of weights, which are read as constants
-
-
-class Operator:
-    """An operator of a file: its name, options, and the shapes, types and constness of its inputs and outputs."""
-
-    def __init__(self, name, options, inputs, outputs):
-        self.name, self.options, self.inputs, self.outputs = name, options, inputs, outputs
 
 
 def _slices(op):
@@ -79,34 +76,11 @@ RULES = {
 
 def refused(path):
     """Returns the operators that the GPU delegate refuses: from a name with a reason to how many there are."""
-    found = {}
-    for op in _operators(path):
+    found = collections.Counter()
+    for op in operators(path):
         deep = max((len(shape) for shape, _, _ in op.inputs + op.outputs), default=0)
         why = "" if op.name in RULES else "not known"
         why = why or (f"of {deep} axes" if deep > AXES else RULES[op.name](op))
         if why:
-            found[f"{op.name} {why}"] = found.get(f"{op.name} {why}", 0) + 1
-    return found
-
-
-def _operators(path):
-    from ai_edge_litert import schema_py_generated as schema
-    from ai_edge_litert.tools import flatbuffer_utils
-
-    model = flatbuffer_utils.read_model(str(path))
-    names, types = (
-        {code: name for name, code in vars(kind).items()} for kind in (schema.BuiltinOperator, schema.TensorType)
-    )
-    for graph in model.subgraphs:
-
-        def described(index, graph=graph):
-            tensor = graph.tensors[index]
-            data = model.buffers[tensor.buffer].data
-            shape = [] if tensor.shape is None else [int(side) for side in tensor.shape]
-            return shape, types[tensor.type], data is not None and len(data) > 0
-
-        for op in graph.operators:
-            code = model.operatorCodes[op.opcodeIndex]
-            name = names[max(code.builtinCode, code.deprecatedBuiltinCode)]
-            inputs = [described(index) for index in op.inputs if index >= 0]
-            yield Operator(name, op.builtinOptions, inputs, [described(index) for index in op.outputs])
+            found[f"{op.name} {why}"] += 1
+    return dict(found)

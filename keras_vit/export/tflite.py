@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.export import check, gpu, gpu_rules, half, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, gpu_rules, half, npu_rules, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.keras_private import sublayers
@@ -111,8 +111,8 @@ def export_tflite(
         )
         on_gpu = gpu.compare_with_cpu(temporary, images, run, report, batch_size)
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
-        by_rules = gpu_rules.refused(temporary)
-    report = dataclasses.replace(report, path=str(path), refused=by_rules, **on_gpu, **in_half)
+        by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
+    report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
     facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
     check.write_json(f"{path}.json", report, **facts)
     return report
