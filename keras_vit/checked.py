@@ -41,11 +41,14 @@ def _block(brackets, lines):
     return f"{brackets[0]}\n{inside}{brackets[1]}" if inside else brackets
 
 
+ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS
+
+
 def _fits(value, hint):
     if isinstance(value, bool):  # to Python an int too
         return hint in (bool, Any)
     try:
-        typeguard.check_type(value, hint)
+        typeguard.check_type(value, hint, collection_check_strategy=ALL)
     except typeguard.TypeCheckError:
         return False
     return True

@@ -111,10 +111,12 @@ class OptimizerHooks:
 
 
 class MuonHooks:
-    """The place in `keras.optimizers.Muon` that keeps it from matrices of more than two axes.
+    """The place in `keras.optimizers.Muon` that decides which variables it moves.
 
     Needs `Muon._should_use_adamw`.
     """
 
     def _should_use_adamw(self, variable):
-        return not self.is_convolution(variable) and super()._should_use_adamw(variable)
+        if self.is_convolution(variable):
+            return False
+        return not self.is_in_block(variable) or super()._should_use_adamw(variable)

@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
-from keras_vit.training import devices, finetuning, growing, rundir, saving
+from keras_vit.training import devices, finetuning, growing, optimizers, rundir, saving
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -96,6 +96,8 @@ def fit(
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
         finetuning.check_freeze(model, recipe.optim.freeze, recipe.optim.lora)
+        if recipe.optim.freeze != "all":
+            optimizers.check_precision(model.trainable_variables)
         model.get_layer("rescale").metadata["labels"] = list(names)
         if teacher is not None and place.even:  # it was built on one device
             teacher = _copied(teacher)

@@ -19,6 +19,11 @@ def test_ranges_hold_their_ends(kind, name, low, high):
         kind(**{name: high + 1e-4})
 
 
+def test_every_item_of_a_setting_is_checked():
+    with pytest.raises(TypeError, match=r"Optim.image_sizes must be .* Received: \(112, '160'\)"):
+        Optim(image_sizes=(112, "160"))
+
+
 def test_a_recipe_is_shown_a_line_a_setting():
     recipe = config.Recipe(
         name="x",

@@ -46,16 +46,13 @@ class PatchDropout(keras.layers.Layer):
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
 
-    def build(self, input_shape):
-        patches = input_shape[1] - self.num_prefix
-        self.kept = max(int(patches * (1 - self.rate) + 1e-6), 1)
-
     def call(self, x, training=None):
         n, patches = self.num_prefix, x.shape[1] - self.num_prefix
-        if not training or self.kept == patches:
+        count = max(int(patches * (1 - self.rate) + 1e-6), 1)
+        if not training or count == patches:
             return x
         noise = keras.random.uniform((ops.shape(x)[0], patches), seed=self.seed_generator)
-        kept = ops.sort(ops.argsort(noise, axis=1)[:, : self.kept], axis=1)
+        kept = ops.sort(ops.argsort(noise, axis=1)[:, :count], axis=1)
         return ops.concatenate([x[:, :n], rows(x[:, n:], kept)], axis=1)
 
     def compute_output_shape(self, input_shape):

@@ -1,6 +1,7 @@
 """Growing resolution: the first parts of a run train on smaller images, which take less time."""
 
 import contextlib
+import dataclasses
 
 import keras
 
@@ -11,6 +12,18 @@ def size(optim, epoch, shape):
     """Returns the `(height, width, channels)` of the images of an epoch; `shape` has those of the model."""
     sides = [(side, side) for side in optim.image_sizes] + [shape[:2]]
     return *sides[_part(optim, epoch)], shape[2]
+
+
+def augment(settings, side, whole):
+    """Returns a `config.Augment` for images of another side: its pixels are the same shares of the image.
+
+    Args:
+        settings: The augmentation of the model's own images.
+        side: Side of the images, in pixels.
+        whole: Side of the model's own images.
+    """
+    pixels = {"crop_resize": settings.crop_resize, "crop_padding": settings.crop_padding}
+    return dataclasses.replace(settings, **{name: n and round(n * side / whole) for name, n in pixels.items()})
 
 
 def until(optim, epoch):
@@ -41,6 +54,11 @@ def check(recipe, model, teacher=None):
         raise ValueError(
             f"optim.image_sizes must grow to the side of the model's square images, {height} x {width} pixels, and be "
             f"fewer than the {optim.epochs} epochs. Received: {optim.image_sizes}"
+        )
+    if len(model.output_shape) != 2:
+        raise ValueError(
+            "optim.image_sizes is for models with one output vector per image, not one per pixel. "
+            f"Received: {optim.image_sizes} and outputs of shape {model.output_shape}"
         )
     if recipe.task.learner(model, teacher) is not model:
         raise ValueError(

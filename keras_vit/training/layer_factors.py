@@ -42,8 +42,7 @@ def layer_factors(paths, decay):
             places layers with other names, such as the stem of another library or your own head.
         decay: Number in (0, 1].
     """
-    blocks = list(dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found and not HEAD.match(found[0])))
-    blocks = blocks or list(dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))
+    blocks = blocks_of(paths)
     named = [re.search(r"block_(\d+)$", block) for block in blocks]
     numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
     depth = 1 + max(numbers, default=-1)
@@ -56,6 +55,12 @@ def layer_factors(paths, decay):
         level = own or level
         levels.append(0 if BELOW.match(path) and not own else level if i <= last else depth + 1)
     return [decay ** (depth + 1 - level) for level in levels]
+
+
+def blocks_of(paths):
+    """Returns the paths of the blocks that weights are in, such as `"block_3"`, from weight paths."""
+    blocks = dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found and not HEAD.match(found[0]))
+    return [*(blocks or dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))]
 
 
 BLOCK = re.compile(r"(.*?)/attention/qkv/")  # a block of any name

@@ -69,7 +69,8 @@ class Run:
         part = growing.until(self.recipe.optim, self.epoch)
         done = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
         size = growing.size(self.recipe.optim, self.epoch, self.model.input_shape[1:])
-        return pipeline.training_batches(self.train, self.recipe, size, **done)
+        augment = growing.augment(self.recipe.augment, size[0], self.model.input_shape[1])
+        return pipeline.training_batches(self.train, dataclasses.replace(self.recipe, augment=augment), size, **done)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""

@@ -4,9 +4,8 @@ import keras
 from keras import ops
 
 from keras_vit.keras_private import MuonHooks
-from keras_vit.training.layer_factors import HEAD, LayerDecay
+from keras_vit.training.layer_factors import HEAD, LayerDecay, blocks_of
 
-OUTSIDE = r"^(?!.*block_\d+/)"  # paths of matrices that are in no block
 PIXELS = 4  # channels, at most, of a convolution that reads images
 
 
@@ -22,16 +21,22 @@ class Muon(MuonHooks, LayerDecay, keras.optimizers.Muon):
 
     Args:
         layer_decay: Factor on the learning rate from a block to the one below it, in (0, 1].
-        **kwargs: As in `keras.optimizers.Muon`. `exclude_layers` has the patches, the head and other layers outside of
-            blocks by default; `weight_decay` is for all kernels, whichever of the two moves them.
+        **kwargs: As in `keras.optimizers.Muon`. `weight_decay` is that of all variables, whichever of the two moves
+            them; `exclude_from_weight_decay` keeps it from some. `adam_weight_decay` is not used.
     """
 
-    def __init__(self, *args, exclude_layers=(OUTSIDE,), **kwargs):
-        super().__init__(*args, exclude_layers=list(exclude_layers), **kwargs)
+    def build(self, variables):
+        self.blocks = tuple(f"{block}/" for block in blocks_of([v.path for v in variables]))
+        super().build(variables)
 
     def is_convolution(self, variable):
         """Returns whether a variable is the kernel of a convolution that Muon moves."""
-        return len(variable.shape) == 4 and variable.shape[2] > PIXELS and not HEAD.match(variable.path)
+        whole = len(variable.shape) == 4 and variable.shape[2] > PIXELS and variable.shape[3] > 1
+        return whole and not HEAD.match(variable.path)
+
+    def is_in_block(self, variable):
+        """Returns whether a variable is in one of the blocks that the optimizer was built with."""
+        return variable.path.startswith(self.blocks)
 
     def zeropower_via_newtonschulz5(self, x, steps):
         return ops.reshape(super().zeropower_via_newtonschulz5(_matrix(x), steps), x.shape)

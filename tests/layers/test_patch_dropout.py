@@ -32,6 +32,11 @@ def test_a_random_part_stays_in_order_and_the_prefix_too():
     assert counts[0] == 300 and (abs(counts[1:] / 300 - 0.7) < 0.12).all()  # four standard errors are 0.106
 
 
+def test_the_share_is_of_the_patches_that_come():
+    layer = PatchDropout(0.5, num_prefix=1)
+    assert [layer(np.zeros((2, n, 3)), training=True).shape[1] for n in (17, 9, 17)] == [9, 5, 9]
+
+
 def test_inference_keeps_all_and_training_one_at_least():
     np.testing.assert_array_equal(np.asarray(PatchDropout(0.5)(TOKENS, training=False)), TOKENS)
     assert PatchDropout(0.99, num_prefix=1)(TOKENS, training=True).shape == (2, 2, 3)

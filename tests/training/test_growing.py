@@ -74,6 +74,29 @@ def test_patches_and_positions_must_fit_smaller_images():
             growing.check(GROWS, tiny(**more))
 
 
+def test_pixels_of_crops_are_shares_of_the_image(tmp_path):
+    settings = config.Augment(crop="resized", crop_resize=256, crop_padding=4)
+    found = growing.augment(settings, 112, 224)
+    assert (found.crop_resize, found.crop_padding) == (128, 2)
+    assert (
+        growing.augment(settings, 224, 224) == settings and growing.augment(config.Augment(), 1, 2).crop_resize is None
+    )
+    recipe = config.override(GROWS, {"augment.crop": "resized", "augment.crop_resize": 8})  # the whole image
+    small = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path).training_batches()))[0]
+    whole = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path, epoch=1).training_batches()))[0]
+    np.testing.assert_allclose(np.mean(small), np.mean(whole), atol=12)
+    assert small.shape[1:3] == (4, 4) and whole.shape[1:3] == (8, 8)
+
+
+def test_outputs_for_every_pixel_are_refused():
+    recipe = config.override(GROWS, {})
+    model = config.Segment(classes=("a", "b")).model(variant="mu/4", image_size=8, channels=1)
+    with pytest.raises(
+        ValueError, match=r"one output vector per image.* Received: \(4,\) and outputs of shape \(None, 8"
+    ):
+        growing.check(recipe, model)
+
+
 def test_a_teacher_is_refused_before_a_directory_is_made(tmp_path):
     shape = {"model.variant": "mu/4", "model.image_size": 8, "model.channels": 1, "model.num_classes": 3}
     recipe = config.override(GROWS, {"task.distill": "soft", **shape})

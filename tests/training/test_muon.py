@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import vit
+from keras_vit import TransformerBlock, vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
 
@@ -54,8 +54,25 @@ def test_convolutions_of_a_head_move_as_with_adam(name, moves):
     assert optimizers.Muon().is_convolution(layer.kernel) == moves
 
 
+def test_a_convolution_of_each_channel_is_no_matrix():
+    layer = keras.layers.DepthwiseConv2D(3)
+    layer.build((None, 8, 8, 24))
+    assert not optimizers.Muon().is_convolution(layer.kernel)
+
+
 def test_it_comes_back_from_its_config():
     made = optimizers.make(Optim(layer_decay=0.7, optimizer="muon"), [keras.Variable(0.0)], 10)
     again = keras.optimizers.deserialize(keras.optimizers.serialize(made))
     assert type(again) is optimizers.Muon and again.layer_decay == 0.7
-    assert again.exclude_layers == made.exclude_layers == [optimizers.Muon().exclude_layers[0]]
+
+
+@pytest.mark.parametrize("names", [(None, None), ("first", "second")])
+def test_blocks_of_any_name_are_moved(names):
+    x = inputs = keras.Input((4, 12))
+    for name in names:
+        x = TransformerBlock(3, 24, name=name)(x)
+    model = keras.Model(inputs, keras.layers.Dense(5, name="top")(x))
+    optimizer = optimizers.Muon()
+    optimizer.build(model.trainable_variables)
+    by_adam = [v.path for v, speed in zip(model.trainable_variables, optimizer.adam_velocities) if speed is not None]
+    assert [path for path in by_adam if path.endswith("kernel")] == ["top/kernel"]
