@@ -23,6 +23,8 @@ from keras_vit import config, machine
 from keras_vit.__main__ import MEMORY
 from keras_vit.training.compiling import compile_model
 
+LEFT_OUT = {"optim": ("ema", "image_sizes", "freeze", "lora", "remat"), "task": ("distill", "class_weights")}
+
 
 class Clock(keras.callbacks.Callback):
     """The seconds of training at the end of each epoch, and the accuracy there."""
@@ -46,6 +48,10 @@ def main(name, changes, goals, seeds):
     runs = []
     for seed in seeds:
         recipe = keras_vit.load_recipe(name, {**changes, "seed": seed, "data.validation": "test"})
+        wrong = [f"{place}.{option}" for place, options in LEFT_OUT.items() for option in options
+                 if getattr(getattr(recipe, place), option)]  # fmt: skip
+        if wrong:
+            sys.exit(f"This measures Keras's `fit` alone, without {', '.join(wrong)}.")
         model = keras_vit.from_recipe(recipe)
         train, test = keras_vit.datasets(recipe)
         compile_model(model, recipe.optim, int(train.cardinality()), recipe.task.compiled(None), recipe.optim.xla)

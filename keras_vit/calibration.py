@@ -70,8 +70,8 @@ def _of_arrays(model, arrays):
     _heads(model)
     images, labels = checks.pair_of(arrays)
     images = checks.batch(images, model.input_shape[1:])
-    logits = model.predict(images, verbose=0)
-    return logits.astype("float64"), checks.class_indices(labels, logits.shape[-1], len(images))
+    labels = checks.class_indices(labels, model.output_shape[-1], len(images))
+    return model.predict(images, verbose=0).astype("float64"), labels
 
 
 def _of_run(found, arrays):

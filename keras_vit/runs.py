@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
-from keras_vit.training import devices, finetuning, growing, optimizers, rundir, saving
+from keras_vit.training import devices, finetuning, growing, rundir, saving
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -95,9 +95,7 @@ def fit(
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
-        finetuning.check_freeze(model, recipe.optim.freeze, recipe.optim.lora)
-        if recipe.optim.freeze != "all":
-            optimizers.check_precision(model.trainable_variables)
+        finetuning.check(model, recipe.optim)
         model.get_layer("rescale").metadata["labels"] = list(names)
         if teacher is not None and place.even:  # it was built on one device
             teacher = _copied(teacher)

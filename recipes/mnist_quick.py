@@ -3,7 +3,7 @@
 python -m keras_vit fit mnist_quick
 
 Reached 99.47 % on the test set after the last epoch (mean of seeds 0, 1, 2: 99.41, 99.48, 99.51). Training took 91 to
-93 seconds on two CPU cores, and reached 99.3 % after 74 to 76 (`benchmarks/time_to_accuracy.py`).
+94 seconds on two CPU cores, and reached 99.3 % after 74 to 76 (`benchmarks/time_to_accuracy.py`).
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe

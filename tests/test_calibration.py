@@ -72,7 +72,7 @@ def test_what_cannot_be_calibrated_is_refused():
     logits = model.predict(images, verbose=0)
     cases = [
         (dict(target=model), r"needs `arrays`, \(images, labels\)"),
-        (dict(target=model, arrays=(images, labels[:5])), "5"),
+        (dict(target=model, arrays=(images, labels[:5])), "2000 images and 5 labels"),
         (dict(target=model, arrays=(images[:9], logits[:9].argmax(-1))), "9 images, 100.0% of them right"),
         (dict(target=keras.Model(model.input, keras.layers.Softmax()(model.output)), arrays=(images, labels)),
          "must end in a linear layer 'head'"),

@@ -37,9 +37,9 @@ def train(piece):
         for some in (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
     ]
     state.append([jnp.array(v) for v in state[0]])  # the averaged weights
-    file, epoch, before = pathlib.Path(piece["state"]), 0, 0.0
+    file, epoch, before, loss = pathlib.Path(piece["state"]), 0, 0.0, float("nan")
     if file.exists():
-        state, epoch, before = _restored(state, file)
+        state, epoch, before, loss = _restored(state, file)
     epoch_of = jax.jit(_epoch(model, optimizer, recipe, steps), donate_argnums=0)
     images, labels = jax.device_put(images), jax.device_put(labels)
     start = kept = time.perf_counter()
@@ -50,7 +50,7 @@ def train(piece):
             raise RuntimeError(f"The loss became {loss} in epoch {epoch}.")
         if time.perf_counter() - kept > KEEP or epoch == optim.epochs:
             kept = time.perf_counter()
-            _save(file, state, epoch, before + kept - start)
+            _save(file, state, epoch, before + kept - start, loss)
     minutes = (before + time.perf_counter() - start) / 60
     accuracy = _accuracy(model, state, test, batch)
     return {"test_accuracy": round(accuracy, 4), "epochs": epoch, "minutes": round(minutes, 2), "loss": round(loss, 4)}
@@ -139,14 +139,14 @@ def _random():
     return [(rng.integers(0, 256, (n, 32, 32, 3), "uint8"), rng.integers(0, 10, n).astype("int32")) for n in (64, 16)]
 
 
-def _save(file, state, epoch, seconds):
+def _save(file, state, epoch, seconds, loss):
     arrays = {f"{i}/{k}": np.asarray(v) for i, part in enumerate(state) for k, v in enumerate(part)}
     new = file.with_suffix(".new.npz")
-    np.savez(new, epoch=epoch, seconds=seconds, **arrays)
+    np.savez(new, epoch=epoch, seconds=seconds, loss=loss, **arrays)
     new.replace(file)
 
 
 def _restored(state, file):
     with np.load(file) as saved:
         state = [[jnp.asarray(saved[f"{i}/{k}"]) for k in range(len(part))] for i, part in enumerate(state)]
-        return state, int(saved["epoch"]), float(saved["seconds"])
+        return state, int(saved["epoch"]), float(saved["seconds"]), float(saved["loss"])

@@ -99,7 +99,9 @@ def flax(piece):
     import optax
     from flax_vit import ViT
 
-    _, macs = _model(piece)
+    from keras_vit.keras_private import shapes_only
+
+    macs = shapes_only(lambda: _model(piece)[1])
     width, depth, heads, mlp = sizes(piece)
     dtype = jax.numpy.float32 if piece["training"] else jax.numpy.bfloat16
     model = ViT(width, depth, heads, mlp, CLASSES, param_dtype=dtype)
@@ -132,7 +134,9 @@ def timm(piece):
     import torch
     from timm.models import VisionTransformer
 
-    _, macs = _model(piece)
+    from keras_vit.keras_private import shapes_only
+
+    macs = shapes_only(lambda: _model(piece)[1])
     width, depth, heads, mlp = sizes(piece)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high")

@@ -13,9 +13,11 @@ LARGEST = 0.05  # difference, as a share of the range of the outputs, from which
 
 
 def compare_with_float32(model, images):
-    """Computes a model's export form in float16, every output of an operator rounded, and compares it with float32.
+    """Computes a model's export form in float16 and compares it with float32.
 
-    Sums within an operator are in float32, as on most GPUs.
+    The output of each layer's operators is rounded, and sums within one are in float32, as on most GPUs. What layers
+    compute in float32 under any policy stays so: the softmax of attention, the places of merged tokens, and the lengths
+    of vectors in `MaskDecoder`.
 
     Args:
         model: A Keras model.

@@ -78,25 +78,27 @@ def export_tflite(
     checks.one_of("input_dtype", input_dtype, ("float32", "uint8"))
     prepare.check_model(model)
     prepare.check_labels(model, labels)
-    calibration = formats.calibration_images(quantize, target, calibration, model.input_shape[1:])
-    score = check.scorer(model, images, classes, score)
-    if batch_size > 1 and calibration is not None:
+    prepare.check_free(path, overwrite)
+    prepare.check_free(f"{path}.json", overwrite)
+    calibrated = quantize in formats.CALIBRATED
+    if batch_size > 1 and calibrated:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
-    if calibration is not None and any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
+    if calibrated and any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
         raise ValueError(
             "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
             f"without merging. Received: quantize={quantize!r}"
         )
+    calibration = formats.calibration_images(quantize, target, calibration, model.input_shape[1:])
+    score = check.scorer(model, images, classes, score)
     images = check.sample(model, calibration if images is None else images)
     if input_dtype == "uint8":
         images, calibration = images.round(), None if calibration is None else calibration.round()
-    prepare.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
         copy = export_copy(model, fold=calibration is None, half=quantize == "float16")
         _convert(copy, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
         if quantize == "int8" and target == "cpu":
             formats.products_in_int8(temporary, calibration.astype(input_dtype))
-        ranks.align(temporary)
+        ranks.align(temporary, delegate=quantize == "float16")
         run, operators = runtimes.tflite(temporary)
         report = check.compare_with_model(
             temporary,

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.own_config import own_config
-from keras_vit.layers.token_matching import kinds, match, merge, places, sizes_of, whole
+from keras_vit.layers.token_matching import kinds, match, merge, moved, places, sizes_of, whole
 from keras_vit.layers.transformer_block import TransformerBlock
 
 
@@ -84,7 +84,7 @@ class MergingBlock(TransformerBlock):
             place = match(ops.mean(keys, axis=2), count, self.num_prefix)
             x = merge(x, sizes, place, count, self.num_prefix)
             every = places(place, count, tokens, self.num_prefix)
-            sources = ops.cast(whole(every, sources) + 0.5, "int32")
+            sources = ops.cast(moved(every, sources) + 0.5, "int32")
         (x,) = self.branch(2, x, training)
         return x, sources, *scores
 

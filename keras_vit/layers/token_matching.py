@@ -100,6 +100,14 @@ def sizes_of(sources, tokens):
     return ops.swapaxes(counts, 1, 2)
 
 
+def moved(places, sources):
+    """Returns the place of the token that each patch is in: float32, `(batch, prefix + patches, 1)`.
+
+    A sum, because some devices round the operands of matrix products, and with them places above 256.
+    """
+    return ops.sum(is_at(sources, places.shape[1]) * ops.swapaxes(places, 1, 2), axis=-1, keepdims=True)
+
+
 def whole(x, sources):
     """Returns the values of the token that each patch is in: `(batch, prefix + patches, width)`."""
     return ops.matmul(is_at(sources, x.shape[1], x.dtype), x)

@@ -45,6 +45,17 @@ def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     return model
 
 
+def check(model, optim):
+    """Raises ValueError if a model cannot be trained as a `config.Optim` says."""
+    check_freeze(model, optim.freeze, optim.lora)
+    narrow = next((v for v in model.trainable_variables if v.dtype in ("float16", "bfloat16")), None)
+    if narrow is not None and optim.freeze != "all":  # small steps round to 0
+        raise ValueError(
+            f"Weights in training must be float32: take model.dtype='mixed_{narrow.dtype}'. "
+            f"Received: {narrow.path!r} in {narrow.dtype}"
+        )
+
+
 def check_freeze(model, upto, rank=None):
     """Raises ValueError where `freeze(model, upto)`, or `add_lora(model, rank)` after it, would; changes nothing."""
     depth = len(_blocks(model))

@@ -8,22 +8,19 @@ import keras
 from keras_vit.explain import anatomy
 
 
-def size(optim, epoch, shape):
-    """Returns the `(height, width, channels)` of the images of an epoch; `shape` has those of the model."""
-    sides = [(side, side) for side in optim.image_sizes] + [shape[:2]]
-    return *sides[_part(optim, epoch)], shape[2]
-
-
-def augment(settings, side, whole):
-    """Returns a `config.Augment` for images of another side: its pixels are the same shares of the image.
+def of_epoch(recipe, epoch, shape):
+    """Returns the recipe of an epoch, whose crops in pixels are the same shares of its images; and the images' shape.
 
     Args:
-        settings: The augmentation of the model's own images.
-        side: Side of the images, in pixels.
-        whole: Side of the model's own images.
+        recipe: A `keras_vit.config.Recipe`.
+        epoch: From 0.
+        shape: `(height, width, channels)` of the model's images.
     """
-    pixels = {"crop_resize": settings.crop_resize, "crop_padding": settings.crop_padding}
-    return dataclasses.replace(settings, **{name: n and round(n * side / whole) for name, n in pixels.items()})
+    sides = [(side, side) for side in recipe.optim.image_sizes] + [shape[:2]]
+    size = sides[_part(recipe.optim, epoch)]
+    pixels = {"crop_resize": recipe.augment.crop_resize, "crop_padding": recipe.augment.crop_padding}
+    pixels = {name: number and round(number * size[0] / shape[0]) for name, number in pixels.items()}
+    return dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, **pixels)), (*size, shape[2])
 
 
 def until(optim, epoch):

@@ -68,9 +68,8 @@ class Run:
         """Returns the batches of the rest of the run that have one size, augmented: this process's share of each."""
         part = growing.until(self.recipe.optim, self.epoch)
         done = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
-        size = growing.size(self.recipe.optim, self.epoch, self.model.input_shape[1:])
-        augment = growing.augment(self.recipe.augment, size[0], self.model.input_shape[1])
-        return pipeline.training_batches(self.train, dataclasses.replace(self.recipe, augment=augment), size, **done)
+        recipe, size = growing.of_epoch(self.recipe, self.epoch, self.model.input_shape[1:])
+        return pipeline.training_batches(self.train, recipe, size, **done)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""

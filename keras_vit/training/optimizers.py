@@ -22,11 +22,10 @@ def make(optim, variables, steps):
         steps: Batches per epoch.
 
     Raises:
-        ValueError: If there are no trainable variables, or some have 16 bits.
+        ValueError: If there are no trainable variables.
     """
     if not variables:
         raise ValueError("At least one layer must be trainable. Received: a model with every layer frozen")
-    check_precision(variables)
     an_epoch = steps / optim.accumulate  # updates
     schedule = Schedule(
         optim.schedule,
@@ -50,16 +49,6 @@ def make(optim, variables, steps):
     optimizer = OPTIMIZERS[optim.optimizer](schedule, **settings)
     optimizer.exclude_from_weight_decay([v for v in variables if not v.path.endswith("kernel")])
     return optimizer
-
-
-def check_precision(variables):
-    """Raises ValueError if variables that will be trained have 16 bits, in which small steps round to 0."""
-    narrow = next((v for v in variables if v.dtype in ("float16", "bfloat16")), None)
-    if narrow is not None:
-        raise ValueError(
-            f"Weights in training must be float32: take model.dtype='mixed_{narrow.dtype}'. "
-            f"Received: {narrow.path!r} in {narrow.dtype}"
-        )
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_vit import vit
+from keras_vit.config import Optim
 from keras_vit.training import finetuning
 
 pytestmark = pytest.mark.backend
@@ -192,3 +193,12 @@ def test_lora_is_merged_in_a_sequential_model():
         variable.assign(np.random.default_rng(1).normal(size=variable.shape))
     merged = finetuning.merge_lora(model)
     np.testing.assert_allclose(np.asarray(merged(images)), np.asarray(model(images)), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_training_weights_of_16_bits_is_refused(dtype):
+    narrow = vit("mu/4", image_size=8, num_classes=3, depth=1, dtype=dtype)
+    with pytest.raises(ValueError, match=f"model.dtype='mixed_{dtype}'. Received: '.*' in {dtype}"):
+        finetuning.check(narrow, Optim())
+    finetuning.check(narrow, Optim(freeze="all"))
+    finetuning.check(vit("mu/4", image_size=8, depth=1, dtype=f"mixed_{dtype}"), Optim())

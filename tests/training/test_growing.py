@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,8 @@ GROWS = config.override(RECIPE, {"optim.image_sizes": (4,), "optim.epochs": 2})
 )
 def test_equal_parts_of_the_run_have_one_size_each(epochs, sizes, sides):
     optim = config.Optim(epochs=epochs, image_sizes=sizes)
-    found = [growing.size(optim, epoch, (9, 9, 3)) for epoch in range(epochs)]
+    recipe = dataclasses.replace(RECIPE, optim=optim)
+    found = [growing.of_epoch(recipe, epoch, (9, 9, 3))[1] for epoch in range(epochs)]
     assert found == [(side or 9, side or 9, 3) for side in sides]
     for epoch, side in enumerate(sides):
         until = growing.until(optim, epoch)
@@ -75,12 +78,10 @@ def test_patches_and_positions_must_fit_smaller_images():
 
 
 def test_pixels_of_crops_are_shares_of_the_image(tmp_path):
-    settings = config.Augment(crop="resized", crop_resize=256, crop_padding=4)
-    found = growing.augment(settings, 112, 224)
-    assert (found.crop_resize, found.crop_padding) == (128, 2)
-    assert (
-        growing.augment(settings, 224, 224) == settings and growing.augment(config.Augment(), 1, 2).crop_resize is None
-    )
+    large = config.override(GROWS, {"optim.image_sizes": (112,), "augment.crop_resize": 256})
+    (first, _), (second, _) = (growing.of_epoch(large, epoch, (224, 224, 3)) for epoch in (0, 1))
+    assert (first.augment.crop_resize, first.augment.crop_padding) == (128, 2) and second == large
+    assert growing.of_epoch(GROWS, 0, (8, 8, 1))[0].augment.crop_resize is None
     recipe = config.override(GROWS, {"augment.crop": "resized", "augment.crop_resize": 8})  # the whole image
     small = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path).training_batches()))[0]
     whole = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path, epoch=1).training_batches()))[0]
