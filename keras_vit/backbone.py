@@ -1,4 +1,4 @@
-"""Finds the Vision Transformer in a model: the model itself, or one nested in it."""
+"""Finds the Vision Transformer in a model: the model itself, or one nested in it; fills a copy of a model."""
 
 import keras
 
@@ -6,6 +6,14 @@ from keras_vit.keras_private import call_of, sublayers
 from keras_vit.layers import TransformerBlock
 
 HEADS = ("head", "head_distilled")  # layers that return logits
+
+
+def fill(copy, model):
+    """Gives a copy of a model the model's weights, and what layers that were adapted to data compute from them."""
+    copy.set_weights(model.get_weights())
+    for layer in sublayers(copy):
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
 
 
 def backbone(model: keras.Model) -> keras.Model:

@@ -8,12 +8,12 @@ import keras
 import numpy as np
 
 from keras_vit import checks, results
+from keras_vit.backbone import HEADS
 from keras_vit.explain import answers
 from keras_vit.tasks import Classify
 from keras_vit.tasks.class_tally import softmax
 from keras_vit.trained import Found, find, predictor
 
-HEADS = ("head", "head_distilled")
 MOST = 20.0  # temperatures are from 1 / MOST to MOST
 
 

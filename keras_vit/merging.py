@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_vit.backbone import backbone
+from keras_vit.backbone import backbone, fill
 from keras_vit.explain import anatomy
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MergingBlock, Unmerge
@@ -52,10 +52,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
         return layer.from_config(layer.get_config())
 
     copy = rebuilt(model)
-    copy.set_weights(model.get_weights())
-    for layer in sublayers(copy):
-        if hasattr(layer, "finalize_state"):  # layers that were adapted to data
-            layer.finalize_state()
+    fill(copy, model)
     copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     return copy
 

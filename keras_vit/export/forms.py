@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.backbone import fill
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MLP, MergingBlock, MultiHeadSelfAttention, TransformerBlock
 
@@ -159,7 +160,7 @@ def _copy(model, dtype="float32"):
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
-        copy.set_weights(model.get_weights())
+        fill(copy, model)
     except (ValueError, TypeError, NotImplementedError) as error:
         policies = _other_policies(model)
         if policies:
@@ -168,9 +169,6 @@ def _copy(model, dtype="float32"):
                 f"{', '.join(sorted(policies))}: {error}"
             ) from None
         return model
-    for layer in sublayers(copy):
-        if hasattr(layer, "finalize_state"):  # layers that were adapted to data
-            layer.finalize_state()
     return copy
 
 

@@ -144,5 +144,5 @@ class Unmerge(keras.layers.Layer):
     def compute_output_shape(self, x_shape, sources_shape):
         return (*sources_shape[:2], x_shape[-1])
 
-    def get_config(self):
+    def get_config(self):  # Keras wants one where a dtype was given
         return {**super().get_config()}
