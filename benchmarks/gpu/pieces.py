@@ -47,5 +47,5 @@ def _speed(peer, variant, image, training, **options):
 
 def tiny(piece):
     """Returns a piece for a rehearsal: the same code, with two small blocks and two images."""
-    small = {"rehearse": True, "images": 2, "image": piece.get("image", 0) // 7, "steps": 2}
+    small = {"rehearse": True, "images": 2, "image": piece.get("image", 0) // 112 * 16, "steps": 2}
     return {**piece, **small} if "variant" in piece else {**piece, "rehearse": True}
