@@ -130,8 +130,8 @@ def latency(variant, rounds):
 
 def accuracy(name):
     recipe, model = keras_vit.load_recipe(name), keras_vit.from_recipe(name, pretrained=True)
-    images, classes = some_images(model, recipe, recipe.data.test, None)
-    calibration, _ = some_images(model, recipe, recipe.data.train, 256)
+    images, classes = (some_images(model, recipe, recipe.data.test, None)[name] for name in ("images", "labels"))
+    calibration = some_images(model, recipe, recipe.data.train, 256)["images"]
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         cases = [(quantize, "cpu") for quantize in FORMATS] + [("int8", "integer"), ("int16x8", "cpu")]
