@@ -93,15 +93,18 @@ def test_shipped_models_on_real_images(name, data, formats, count, tmp_path, vul
     monkeypatch.setattr(gpu, "IMAGES", count)
     images = sources.load(Data(source=f"tfds:{data}"), f"test[:{count}]").images
     model = from_recipe(name, pretrained=True)
+    best = np.sort(model.predict(images, verbose=0), axis=-1)
+    margins = best[:, -1] - best[:, -2]
     for quantize in formats:
         report = export_tflite(model, tmp_path / f"{quantize}.tflite", quantize=quantize, images=images)
         assert report.gpu == "all" and report.gpu_images == count
         bound = 0.03 if quantize == "dynamic" else 1e-5
-        assert report.gpu_max_abs_diff < bound * report.range and report.gpu_agreement == 1
+        near = (margins < 2 * bound * report.range).mean()  # ties, which rounding on the CPU alone may turn
+        assert report.gpu_max_abs_diff < bound * report.range and report.gpu_agreement >= 1 - near
 
 
 def test_other_outputs_fail_and_leave_nothing(tmp_path, vulkan, untimed, monkeypatch):
-    monkeypatch.setattr("keras_vit.export.ranks.align", lambda path: None)
+    monkeypatch.setattr("keras_vit.export.ranks.align", lambda path, delegate: None)
     with pytest.raises(
         RuntimeError,
         match=r"^The outputs of 'm.tflite' on the GPU \(SwiftShader.* do not match .* up to 0\.\d+ of the range",
