@@ -39,6 +39,8 @@ from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import ConvStem as ConvStem
+from keras_vit.layers import CrossAttention as CrossAttention
+from keras_vit.layers import DecoderBlock as DecoderBlock
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder

@@ -121,7 +121,9 @@ TAKES = {
 LAYERS = {
     "AnomalyDetector": dict(model=None, batch_size=32),
     "ConvStem": dict(filters=(8,), strides=None, branches=None),
+    "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
+    "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_first=False, gelu="relu", epsilon=1e-6, dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),

@@ -2,6 +2,8 @@
 
 from keras_vit.layers.attention import MultiHeadSelfAttention
 from keras_vit.layers.conv_stem import ConvStem
+from keras_vit.layers.cross_attention import CrossAttention
+from keras_vit.layers.decoder_block import DecoderBlock
 from keras_vit.layers.dpt_head import DPTHead
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mask_decoder import MaskDecoder
@@ -22,7 +24,9 @@ from keras_vit.layers.transformer_block import TransformerBlock
 __all__ = [
     "MLP",
     "ConvStem",
+    "CrossAttention",
     "DPTHead",
+    "DecoderBlock",
     "LayerScale",
     "MaskDecoder",
     "MergingBlock",

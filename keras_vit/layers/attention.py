@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
+from keras_vit.layers.masks import MASKED, joined_mask
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.relative import RelativePositions
@@ -168,7 +169,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             query, key = self.rotate(query), self.rotate(key)
         if self.relative is not None:
             bias = self.distances.bias() if bias is None else self.distances.bias() + bias
-        mask = _mask(attention_mask, use_causal_mask, tokens)
+        mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
         if return_attention_scores or scores_offset is not None or (training and self.attention_dropout > 0):
             scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
@@ -193,21 +194,9 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
         logits = logits if bias is None else logits + ops.cast(bias, "float32")
         if mask is not None:
-            logits = ops.where(mask, logits, -0.7 * 3.4e38)  # Keras's value: adding two does not overflow
+            logits = ops.where(mask, logits, MASKED)
         scores = ops.softmax(logits, axis=-1)
         return scores if offset is None else scores + ops.cast(offset, "float32")
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, MultiHeadSelfAttention)}
-
-
-def _mask(attention_mask, use_causal_mask, tokens):
-    """Joins both masks into one that broadcasts to (batch, heads, tokens, tokens); `None` without any."""
-    mask = None
-    if attention_mask is not None:
-        mask = ops.cast(attention_mask, "bool")
-        mask = ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
-    if use_causal_mask:
-        causal = ops.tril(ops.ones((1, 1, tokens, tokens), dtype="bool"))
-        mask = causal if mask is None else ops.logical_and(mask, causal)
-    return mask

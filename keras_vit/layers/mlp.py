@@ -9,6 +9,7 @@ from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
 GELUS = ("tanh", "exact", "quick")
+ACTIVATIONS = ("relu", *GELUS)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -18,7 +19,8 @@ class MLP(keras.layers.Layer):
     Args:
         hidden_dim: Channels between the two layers.
         gelu: `"tanh"`, the approximation that Google and big_vision train with; `"exact"` (the error function), as
-            in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP.
+            in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP; or `"relu"` in its place,
+            as in the original Transformer.
         swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
             (arXiv:2002.05202); as in DINOv2's giant.
         use_bias: Whether the dense layers have a bias.
@@ -61,7 +63,7 @@ class MLP(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         checks.positive(hidden_dim=hidden_dim)
-        checks.one_of("gelu", gelu, GELUS)
+        checks.one_of("gelu", gelu, ACTIVATIONS)
         checks.rate(dropout=dropout)
         checks.switch(swiglu=swiglu, use_bias=use_bias, inner_norm=inner_norm, rms_norm=rms_norm)
         checks.above_zero(epsilon=epsilon)
@@ -93,6 +95,8 @@ class MLP(keras.layers.Layer):
         if self.swiglu:
             gate, x = ops.split(x, 2, axis=-1)
             return ops.silu(gate) * x
+        if self.gelu == "relu":
+            return ops.relu(x)
         if self.gelu == "quick":
             return x * ops.sigmoid(1.702 * x)
         return keras.activations.gelu(x, approximate=self.gelu == "tanh")

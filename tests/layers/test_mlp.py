@@ -28,8 +28,8 @@ def test_each_gelu_is_its_formula(gelu):
 
 
 def test_unknown_gelu_is_named():
-    with pytest.raises(ValueError, match="'relu'"):
-        MLP(16, gelu="relu")
+    with pytest.raises(ValueError, match="'swish'"):
+        MLP(16, gelu="swish")
 
 
 def before_activation(layer, x):
