@@ -143,6 +143,8 @@ def _reader(source, size, data, settings=None, raw=False):
         return crops.training_example(items, size, data, settings, numbers)
 
     def fits(name, item):
+        if name == "bounding_boxes":  # in shares of the image
+            return True
         return item.dtype != tf.string and item.shape[1:] == (size if name == "images" else (*size[:2], 1))
 
     def read_examples(keys, numbers=None):
@@ -152,7 +154,7 @@ def _reader(source, size, data, settings=None, raw=False):
             found = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
-            types = {name: tf.float32 if name == "images" else tf.uint8 for name in placed}
+            types = {name: tf.uint8 if name == "segmentation_masks" else tf.float32 for name in placed}
             found = tf.map_fn(lambda pair: bring_to_size(*pair), (placed, numbers), fn_output_signature=types)
         found["images"] = tf.ensure_shape(found["images"], (None, *size))
         return {**items, **found}

@@ -9,18 +9,24 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_vit.data import boxes
 from keras_vit.data.masks import decode
 
 OUTSIDE = 255
 
 
 class Kind(NamedTuple):
-    """The changes of one kind of item. `None` leaves it as it is: a label has no place in the image."""
+    """The changes of one kind of item. `None` leaves it as it is: a label has no place in the image.
 
-    cut: Callable | None = None  # (item, cuts.Cut, (height, width)): one item, at the model's size afterwards
-    flip: Callable | None = None  # (batch, chosen): mirrors the chosen ones, a bool vector
-    shift: Callable | None = None  # (batch, padding, start): pads, then cuts windows of the old size, from `start`
-    warp: Callable | None = None  # (batch, transforms): affine, from output to input pixels; see `geometry`
+    `size` is the image's `(height, width)`, after a cut the model's.
+    """
+
+    cut: Callable | None = None  # (item, cuts.Cut, size): one item, at the model's size afterwards
+    flip: Callable | None = None  # (batch, chosen, size): mirrors the chosen ones, a bool vector
+    shift: Callable | None = (
+        None  # (batch, padding, start, size): pads, then cuts windows of the old size, from `start`
+    )
+    warp: Callable | None = None  # (batch, transforms, size): affine, from output to input pixels; see `geometry`
 
 
 def moved(examples, change, *arguments):
@@ -32,9 +38,11 @@ def moved(examples, change, *arguments):
         *arguments: Its arguments after the item.
     """
 
+    size = tuple(examples["images"].shape[1:3])
+
     def move(name, value):
         function = getattr(KINDS[name], change)
-        return value if function is None else function(value, *arguments)
+        return value if function is None else function(value, *arguments, size)
 
     return {name: move(name, value) for name, value in examples.items()}
 
@@ -68,13 +76,13 @@ def cut_mask(item, cut, size):
     return tf.ensure_shape(mask, (*size, 1))
 
 
-def _flip(images, chosen):
+def _flip(images, chosen, size):
     return change_some(images, chosen, lambda some: tf.reverse(some, [2]))
 
 
 def _shift(outside):
-    def shift(images, padding, start):
-        height, width = images.shape[1:3]
+    def shift(images, padding, start, size):
+        height, width = size
         sides = [[0, 0], [padding, padding], [padding, padding], [0, 0]]
         images = tf.pad(images, sides, constant_values=outside)
         images = tf.gather(images, start[:, :1] + tf.range(height), axis=1, batch_dims=1)
@@ -84,11 +92,11 @@ def _shift(outside):
 
 
 def _warp(interpolation, outside):
-    def warp(images, transforms):
+    def warp(images, transforms, size):
         return tf.raw_ops.ImageProjectiveTransformV3(
             images=images,
             transforms=transforms,
-            output_shape=images.shape[1:3],
+            output_shape=size,
             fill_value=outside,
             interpolation=interpolation,
             fill_mode="CONSTANT",
@@ -100,5 +108,6 @@ def _warp(interpolation, outside):
 KINDS = {
     "images": Kind(None, _flip, _shift(0), _warp("BILINEAR", 0.0)),  # cut in `crops`
     "labels": Kind(),
+    "bounding_boxes": Kind(boxes.cut, boxes.flip, boxes.shift, boxes.warp),
     "segmentation_masks": Kind(cut_mask, _flip, _shift(OUTSIDE), _warp("NEAREST", float(OUTSIDE))),
 }
