@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import inspection, mask_folder
+from keras_vit.data import box_folder, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
 from keras_vit.images import IMAGE_ENDINGS, shown
 
@@ -14,7 +14,8 @@ def read(path, split, data, targets, extras=()):
 
     Args:
         path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
-            with segmentation masks the folders `images` and `masks`; without targets anything: all images are read.
+            with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes;
+            without targets anything: all images are read.
         split: Such as `"all[:80%]"` or `"train"`.
         data: A `keras_vit.config.Data`; `bad_images` is read.
         targets: Names of the targets to read with the images.
@@ -38,7 +39,9 @@ def read(path, split, data, targets, extras=()):
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
     if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
         raise lacks(str(folder), "labels", ["images", "segmentation masks"])
-    if masked:
+    if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
+        whole = _with_boxes(folder, root, data)
+    elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
         whole = _labelled(folder, _class_names(folder), data)
@@ -86,6 +89,22 @@ def _with_masks(folder, data):
     return Source(np.array([path for path, _ in pairs]), masks, (), files=True, digests=digests)
 
 
+def _with_boxes(folder, root, data):
+    if not box_folder.has_boxes(folder):
+        raise ValueError(
+            f"{str(folder)!r} must contain 'annotations.json' (COCO), or the folders 'images' and 'annotations' "
+            f"(Pascal VOC). Received: {', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
+        )
+    class_names, paths, objects = box_folder.read(folder, root)
+    if not paths:
+        raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    digests, readable = _readable(paths, data.bad_images, objects)
+    paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
+    sizes = [inspection.inspect(path).size for path in paths]
+    boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
+    return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
+
+
 def _class_names(folder):
     """Returns the names of the class folders, sorted; hidden folders are no classes."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
@@ -114,22 +133,23 @@ def _image_files(folder, class_names, report=True):
     return files
 
 
-def _readable(paths, on_bad, masks=None):
-    """Decodes every image once. Unreadable ones are an error, or are printed; so are those whose masks are.
+def _readable(paths, on_bad, targets=None):
+    """Decodes every image once. Unreadable ones are an error, or are printed; so are those whose masks or boxes are.
 
     Args:
         paths: Image files.
         on_bad: `Data.bad_images`.
-        masks: A `masks.Mask` for each image, if it has one.
+        targets: A `masks.Mask` or the `box_files.Objects` of each image, if it has one.
 
     Returns:
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
     """
     checked = inspection.inspect_all(paths)
-    if masks is not None:
+    if targets is not None:
+        kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
         checked = [
-            inspection.Inspected(image.fault or (mask.fault and f"its mask: {mask.fault}"), image.digest + mask.digest)
-            for image, mask in zip(checked, masks)
+            inspection.Inspected(image.fault or (of.fault and f"{kind}: {of.fault}"), image.digest + of.digest)
+            for image, of in zip(checked, targets)
         ]
     bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
     if bad:

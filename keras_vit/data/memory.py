@@ -23,8 +23,8 @@ class Source:
     """Images and targets: pixels or encoded files in memory, or file names.
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
-    `"labels"`, int32 (n,), or `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
-    or nothing.
+    `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
+    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; or nothing.
     """
 
     images: np.ndarray
@@ -124,7 +124,7 @@ class Source:
                 continue
             if name != "images":
                 digest.update(name.encode())
-            if column.dtype.kind == "u":
+            if column.dtype.kind in "uf":
                 digest.update(np.ascontiguousarray(column).reshape(-1))
             elif _are_paths(column, self.files):
                 digest.update(repr(column.tolist()).encode())

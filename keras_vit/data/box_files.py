@@ -1,0 +1,108 @@
+"""Files of boxes: Pascal VOC's XML, one for each image, and COCO's JSON, one for all."""
+
+import hashlib
+import json
+import math
+import pathlib
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from keras_vit.data.inspection import DIGEST
+
+VOC = ("ymin", "xmin", "ymax", "xmax")
+
+
+class Objects(NamedTuple):
+    """The objects in one image."""
+
+    fault: str | None  # why they cannot be read
+    names: tuple[str, ...] = ()  # the class of each
+    edges: tuple[tuple[float, ...], ...] = ()  # top, left, bottom, right of each, in pixels
+    size: tuple[int, int] | None = None  # width, height of the image, if the file says it
+    digest: bytes = b""  # hash of what was read
+
+
+def voc(path):
+    """Reads an XML file of Pascal VOC; edges are taken as they are written.
+
+    Args:
+        path: The file.
+
+    Returns:
+        `Objects`.
+    """
+    try:
+        data = pathlib.Path(path).read_bytes()
+        root = ElementTree.fromstring(data)
+        found = [
+            (entry.findtext("name"), [float(entry.findtext(f"bndbox/{e}")) for e in VOC])
+            for entry in root.iter("object")
+        ]
+        size = tuple(int(root.findtext(f"size/{side}") or 0) for side in ("width", "height"))
+    except FileNotFoundError:
+        return Objects("no such file")
+    except (OSError, ElementTree.ParseError, ValueError, TypeError) as error:
+        return Objects(f"no XML of Pascal VOC: {getattr(error, 'strerror', None) or error}")
+    return _objects(found, size if all(size) else None, data)
+
+
+def coco(path):
+    """Reads a JSON file of COCO. Crowds (`iscrowd`) are left out.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The names of the classes by their ids, and a dictionary from each image's `file_name` to its `Objects`.
+
+    Raises:
+        ValueError: If it is no such file.
+    """
+    try:
+        content = json.loads(pathlib.Path(path).read_bytes())
+        names = {entry["id"]: entry["name"] for entry in sorted(content["categories"], key=lambda entry: entry["id"])}
+        images = {entry["id"]: entry for entry in content["images"]}
+        found = {key: [] for key in images}
+        for entry in content["annotations"]:
+            left, top, width, height = map(float, entry["bbox"])
+            if not entry.get("iscrowd"):
+                found[entry["image_id"]].append((names[entry["category_id"]], (top, left, top + height, left + width)))
+        files = {
+            entry["file_name"]: _objects(
+                found[key],
+                (entry["width"], entry["height"]) if entry.get("width") and entry.get("height") else None,
+                repr(found[key]).encode(),
+            )
+            for key, entry in images.items()
+        }
+    except KeyError as error:
+        raise ValueError(f"{str(path)!r} is no JSON of COCO: it has no {error.args[0]!r} where one must be.") from None
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
+    if len(files) < len(images):
+        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(files)} names")
+    return names, files
+
+
+def fault_of(edges, size):
+    """Returns what is wrong with the edges of an object in an image of `(width, height)`, or `None`."""
+    top, left, bottom, right = edges
+    if not all(map(math.isfinite, edges)):
+        return f"its edges are no numbers: {_shown(edges)}"
+    if top >= bottom or left >= right:
+        return f"it has no area, or its edges are in another order: {_shown(edges)}"
+    if bottom <= 0 or right <= 0 or top >= size[1] or left >= size[0]:
+        return f"it is outside the image of {size[0]} x {size[1]}: {_shown(edges)}"
+    return None
+
+
+def _shown(edges):
+    return ", ".join(f"{name} {edge:g}" for name, edge in zip(("top", "left", "bottom", "right"), edges))
+
+
+def _objects(found, size, data):
+    names, edges = zip(*found) if found else ((), ())
+    if not all(names):
+        return Objects("an object has no name")
+    digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
+    return Objects(None, tuple(names), tuple(map(tuple, edges)), size, digest)

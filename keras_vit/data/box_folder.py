@@ -1,0 +1,115 @@
+"""Folders of images with boxes: which belong to which image, and what is wrong with them."""
+
+import numpy as np
+
+from keras_vit.data import box_files
+from keras_vit.data.boxes import EMPTY
+from keras_vit.images import IMAGE_ENDINGS, shown
+
+COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
+
+
+def has_boxes(folder):
+    """Returns whether a folder contains boxes: COCO's JSON, or the folders `images` and `annotations`."""
+    return _coco_file(folder) is not None or all((folder / name).is_dir() for name in ("images", "annotations"))
+
+
+def read(folder, root):
+    """Reads the objects of each image of a folder.
+
+    Args:
+        folder: Contains `annotations.json` (COCO) and the images that it names, directly or in `images`; or `images`,
+            and for `images/NAME.jpg` the file `annotations/NAME.xml` (Pascal VOC).
+        root: The folder of all splits, from which classes of XML files are taken.
+
+    Returns:
+        The names of the classes, the paths of the images, and the `box_files.Objects` of each.
+
+    Raises:
+        ValueError: If there is no such file, or images and boxes do not belong together.
+    """
+    file = _coco_file(folder)
+    if file is not None:
+        return _coco(folder, file)
+    images = [path for path in sorted((folder / "images").rglob("*")) if path.suffix.lower() in IMAGE_ENDINGS]
+    images = [path for path in images if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    files = [folder / "annotations" / path.relative_to(folder / "images").with_suffix(".xml") for path in images]
+    lone = sorted(set((folder / "annotations").rglob("[!.]*.xml")) - set(files))
+    if lone:
+        raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{_more(lone)}")
+    if len(set(files)) < len(files):
+        twice = next(path for i, path in enumerate(images) if files[i] in files[:i])
+        raise ValueError(f"Each image must have a name of its own, since boxes have the same. Received: {str(twice)!r}")
+    everywhere = {name for path in _all_xml(root, folder) for name in box_files.voc(path).names}
+    return tuple(sorted(everywhere)), [str(path) for path in images], [box_files.voc(path) for path in files]
+
+
+def array(objects, sizes, paths, class_names, skip=False):
+    """Returns the boxes of all images, `(images, most, 5)`, as in `boxes`.
+
+    Args:
+        objects: The `box_files.Objects` of each image.
+        sizes: `(width, height)` of each image.
+        paths: Of the images, for errors.
+        class_names: Names of the classes.
+        skip: Whether boxes without area and outside the image are left out, and printed, instead of an error.
+
+    Raises:
+        ValueError: For such boxes, another size of the image, or an unknown class.
+    """
+    bad, rows = [], []
+    for found, size, path in zip(objects, sizes, paths):
+        if found.size not in (None, tuple(size)):
+            raise ValueError(
+                f"Boxes must be of an image of its size. Received: boxes in {found.size[0]} x {found.size[1]} pixels "
+                f"for {shown(path)} of {size[0]} x {size[1]}"
+            )
+        rows.append([])
+        for name, edges in zip(found.names, found.edges):
+            if name not in class_names:
+                raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
+            fault = box_files.fault_of(edges, size)
+            if fault:
+                bad.append(f"{shown(path)}, {name}: {fault}")
+                continue
+            shares = np.clip(np.array(edges) / (size[1], size[0], size[1], size[0]), 0, 1)
+            rows[-1].append([*shares, class_names.index(name)])
+    if bad:
+        listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
+        if not skip:
+            raise ValueError(
+                f"{len(bad)} boxes are wrong. Repair them, or leave them out with data.bad_images=skip:\n  {listed}"
+            )
+        print(f"Left out {len(bad)} boxes, which are wrong:\n  {listed}")
+    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
+    for place, found in zip(held, rows):
+        if found:
+            place[: len(found)] = found
+    return held
+
+
+def _coco(folder, file):
+    names, files = box_files.coco(file)
+    base = folder / "images" if (folder / "images").is_dir() else folder
+    paths = [base / name for name in files]
+    missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
+    if missing:
+        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{_more(missing)}")
+    unknown = sum(path.suffix.lower() in IMAGE_ENDINGS for path in base.rglob("*")) - len(paths)
+    if unknown > 0:
+        print(f"Left out {unknown} images that {file.name} does not name")
+    return tuple(names.values()), list(map(str, paths)), list(files.values())
+
+
+def _coco_file(folder):
+    return next((folder / name for name in COCO if (folder / name).is_file()), None)
+
+
+def _all_xml(root, folder):
+    """Returns the XML files of all splits: all have the classes of all."""
+    splits = [folder] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir()]
+    return [path for split in splits for path in sorted((split / "annotations").rglob("[!.]*.xml"))]
+
+
+def _more(items):
+    return f", and {len(items) - 1} more" if len(items) > 1 else ""

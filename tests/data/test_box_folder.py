@@ -1,0 +1,110 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.config import Data  # noqa: E402
+from keras_vit.data import sources  # noqa: E402
+from tests.data.test_box_files import coco, xml  # noqa: E402
+
+OBJECTS = {"a": [("dog", 4, 3, 20, 27)], "b": [], "c": [("cat", 0, 0, 40, 30), ("dog", 30, 6, 44, 15)]}
+SHARES = {
+    "a": [(0.1, 0.1, 0.9, 0.5, 1)],
+    "b": [],
+    "c": [(0, 0, 1, 1, 0), (0.2, 0.75, 0.5, 1, 1)],
+}
+
+
+def image(path, size=(40, 30)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size).save(path)
+
+
+@pytest.fixture(params=["voc", "coco", "roboflow"])
+def folder(request, tmp_path):
+    for split in ("train", "val"):
+        for name in OBJECTS:
+            image(tmp_path / split / ("" if request.param == "roboflow" else "images") / f"{name}.jpg")
+            if request.param == "voc":
+                xml(tmp_path / split / "annotations" / f"{name}.xml", OBJECTS[name] if split == "train" else [])
+    if request.param != "voc":
+        files = {f"{n}.jpg": [(k, x, y, r - x, b - y) for k, x, y, r, b in o] for n, o in OBJECTS.items()}
+        name = {"coco": "annotations.json", "roboflow": "_annotations.coco.json"}[request.param]
+        coco(tmp_path / "train" / name, files)
+        coco(tmp_path / "val" / name, {key: [] for key in files})
+    return tmp_path
+
+
+def load(folder, split="train", **settings):
+    return sources.load(Data(source=f"folder:{folder}", **settings), split, ("bounding_boxes",))
+
+
+def test_boxes_are_shares_of_their_image_by_class(folder):
+    source = load(folder)
+    assert source.class_names == ("cat", "dog") and len(source) == 3
+    held = source.targets["bounding_boxes"]
+    assert held.shape == (3, 2, 5) and held.dtype == np.float32
+    for path, rows in zip(source.images, held):
+        expected = SHARES[path[-5]]
+        np.testing.assert_allclose(rows[: len(expected)], np.reshape(expected, (-1, 5)), atol=1e-6)
+        assert (rows[len(expected) :, 4] == -1).all()
+    empty = load(folder, "val")
+    assert empty.class_names == source.class_names and empty.targets["bounding_boxes"].shape == (3, 1, 5)
+    assert len({source.fingerprint(), load(folder, "train[:70%]").fingerprint(), empty.fingerprint()}) == 3
+
+
+@pytest.mark.parametrize("folder", ["voc", "coco"], indirect=True)
+def test_wrong_boxes_are_an_error_or_left_out(folder, capsys):
+    if (folder / "train" / "annotations").is_dir():
+        xml(folder / "train" / "annotations" / "a.xml", [("dog", 20, 3, 4, 27)])
+    else:
+        coco(folder / "train" / "annotations.json", {"a.jpg": [("dog", 20, 3, -16, 24)], "b.jpg": [], "c.jpg": []})
+    with pytest.raises(ValueError, match=r"1 boxes are wrong.*skip:\n  .*a.jpg.*, dog: it has no area, or .* right 4"):
+        load(folder)
+    assert (load(folder, bad_images="skip").targets["bounding_boxes"][..., 4] != 1).any()
+    assert "Left out 1 boxes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", ["voc"], indirect=True)
+def test_images_and_xml_files_that_do_not_belong_together(folder):
+    inside = folder / "train" / "annotations"
+    (inside / "a.xml").write_text("<annotation>")
+    with pytest.raises(ValueError, match="1 of 3 images cannot be read.*a.jpg .its boxes: no XML of Pascal VOC"):
+        load(folder)
+    assert len(load(folder, bad_images="skip")) == 2
+    (inside / "a.xml").unlink()
+    with pytest.raises(ValueError, match="a.jpg .its boxes: no such file"):
+        load(folder)
+    xml(inside / "lone.xml", [])
+    with pytest.raises(ValueError, match="Every file of boxes must have an image. Received: '.*lone.xml'"):
+        load(folder)
+
+
+@pytest.mark.parametrize("folder", ["coco"], indirect=True)
+def test_images_and_a_json_file_that_do_not_belong_together(folder, capsys):
+    image(folder / "train" / "images" / "d.jpg")
+    assert len(load(folder)) == 3 and "Left out 1 images that annotations.json does not name" in capsys.readouterr().out
+    (folder / "train" / "images" / "a.jpg").unlink()
+    with pytest.raises(ValueError, match="must name images that exist. Received: '.*a.jpg'"):
+        load(folder)
+    content = json.loads((folder / "val" / "annotations.json").read_text())
+    content["images"][0]["file_name"] = "../../train/images/b.jpg"
+    (folder / "val" / "annotations.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="must name images that exist"):
+        load(folder, "val")
+
+
+@pytest.mark.parametrize("folder", ["voc", "coco"], indirect=True)
+def test_boxes_of_an_image_of_another_size_are_an_error(folder):
+    image(folder / "train" / "images" / "c.jpg", (30, 40))
+    with pytest.raises(ValueError, match="boxes in 40 x 30 pixels for .*c.jpg of 30 x 40"):
+        load(folder)
+
+
+def test_a_folder_without_boxes_says_what_it_needs(tmp_path):
+    image(tmp_path / "train" / "images" / "a.jpg")
+    with pytest.raises(ValueError, match="must contain 'annotations.json' .COCO.* Received: images"):
+        load(tmp_path)
