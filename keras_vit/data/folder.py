@@ -91,9 +91,10 @@ def _with_masks(folder, data):
 
 def _with_boxes(folder, root, data):
     if not box_folder.has_boxes(folder):
+        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
         raise ValueError(
             f"{str(folder)!r} must contain 'annotations.json' (COCO), or the folders 'images' and 'annotations' "
-            f"(Pascal VOC). Received: {', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
+            f"(Pascal VOC). Received: {found}"
         )
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
