@@ -12,8 +12,11 @@ import tensorflow as tf
 
 from keras_vit import checks
 from keras_vit.data import memory, records
+from keras_vit.data.boxes import EMPTY
 from keras_vit.data.decoding import error_reason
 from keras_vit.data.memory import Source
+
+BOXES = "bounding_boxes"
 
 
 def read(name, split, data, targets, extras=()):
@@ -29,24 +32,34 @@ def read(name, split, data, targets, extras=()):
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.
     """
+    import tensorflow_datasets as tfds
+
     builder = _prepared(name)
     features, keys = builder.info.features, feature_keys(builder.info.features, name, targets, extras)
     class_names = tuple(features[keys["labels"]].names) if "labels" in keys else ()
+    if BOXES in keys:
+        class_names = tuple(_parts(features[keys[BOXES]])[tfds.features.ClassLabel][1].names)
     known = sorted(builder.info.splits)
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     pieces = builder.info.splits[split].file_instructions
-    places = [key for item, key in keys.items() if item != "labels"]
+    places = [key for item, key in keys.items() if item not in ("labels", BOXES)]
     fixed_size = all(None not in features[key].shape for key in places)
     count = sum(p.take for p in pieces)
     encoded = sum(tf.io.gfile.stat(p.filename).length * p.take / p.examples_in_shard for p in pieces)
     pixels = sum(math.prod(features[key].shape) for key in places) * count if fixed_size else 0
     if memory.fits(max(encoded, pixels)):
-        columns = _held(builder, split, keys, places if fixed_size else ()).batch(count).get_single_element()
+        held = _held(builder, split, keys, places if fixed_size else ())
+        empty = {item: tf.constant(-1.0) if item == BOXES else None for item in keys}  # 0 for the others
+        columns = held.padded_batch(count, padding_values=empty).get_single_element()
         targets = {name: column.numpy() for name, column in columns.items()}
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
+        if BOXES in targets:
+            targets[BOXES] = np.where(targets[BOXES][..., 4:] < 0, np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
+    if BOXES in keys:
+        raise ValueError(f"A data set with boxes must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
     if builder.info.file_format.value != "tfrecord":
         raise ValueError(
             f"A data set that does not fit into memory must be prepared as TFRecord files. Received: {name!r}, "
@@ -63,7 +76,28 @@ def _held(builder, split, keys, decoded):
     images = [key for key, feature in builder.info.features.items() if isinstance(feature, tfds.features.Image)]
     decoders = {key: tfds.decode.SkipDecoding() for key in images if key not in decoded}
     dataset = builder.as_dataset(split=split, decoders=decoders)
-    return dataset.map(lambda example: {item: example[key] for item, key in keys.items()})
+    boxes = {key: _parts(builder.info.features[key]) for item, key in keys.items() if item == BOXES}
+
+    def chosen(example, key):
+        if key not in boxes:
+            return example[key]
+        edges, classes = (
+            example[key][boxes[key][kind][0]] for kind in (tfds.features.BBoxFeature, tfds.features.ClassLabel)
+        )
+        return tf.concat([edges, tf.cast(classes, "float32")[:, None]], axis=1)  # as in `boxes`
+
+    return dataset.map(lambda example: {item: chosen(example, key) for item, key in keys.items()})
+
+
+def _parts(feature):
+    """Returns, by their types, the names and features inside a sequence, such as a class and a box of each object."""
+    import tensorflow_datasets as tfds
+
+    inside = getattr(feature, "feature", None) if isinstance(feature, tfds.features.Sequence) else None
+    parts = dict(inside) if isinstance(inside, tfds.features.FeaturesDict) else {}
+    kinds = (tfds.features.BBoxFeature, tfds.features.ClassLabel)
+    found = {kind: [(key, part) for key, part in parts.items() if isinstance(part, kind)] for kind in kinds}
+    return {kind: pairs[0] for kind, pairs in found.items()} if all(len(p) == 1 for p in found.values()) else {}
 
 
 def feature_keys(features, name, targets, extras=()):
@@ -98,6 +132,7 @@ def feature_keys(features, name, targets, extras=()):
         "segmentation_masks": _one(masks, "segmentation_mask") or _one([key for key in masks if "mask" in key]),
     }
     found["segmentation_masks"] = found["segmentation_masks"] or _one(masks)
+    found[BOXES] = _one([key for key, feature in features.items() if _parts(feature)], "objects")
     missing = next((target for target in targets if not found.get(target)), None)
     if missing:
         raise memory.lacks(name, missing, features)

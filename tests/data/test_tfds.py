@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data, Optim, Recipe
-from keras_vit.data import memory, pipeline, records, sources, tfds
-from keras_vit.images import mask_pixels
-from keras_vit.task import Task
+from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.data import memory, pipeline, records, sources, tfds  # noqa: E402
+from keras_vit.data.boxes import EMPTY  # noqa: E402
+from keras_vit.images import mask_pixels  # noqa: E402
+from keras_vit.task import Task  # noqa: E402
 
 
 def test_unprepared_data_without_network_fails_at_once(tmp_path, monkeypatch):
@@ -103,6 +104,9 @@ def pets(tmp_path, monkeypatch):
                         "species": features.ClassLabel(num_classes=2),
                         "segmentation_mask": features.Image(shape=(None, None, 1)),
                         "boxes": features.Sequence(features.BBoxFeature()),
+                        "objects": features.Sequence(
+                            {"bbox": features.BBoxFeature(), "label": features.ClassLabel(names=["x", "y"])}
+                        ),
                         "name": features.Text(),
                     }
                 )
@@ -114,8 +118,13 @@ def pets(tmp_path, monkeypatch):
         def _generate_examples(self):
             for i in range(9):
                 shape = (6 + i, 8, 1)
+                objects = [
+                    {"bbox": features.BBox(0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100), "label": k % 2}
+                    for k in range(i % 4)
+                ]
                 yield i, {"image": np.full((*shape[:2], 3), 20 * i, "uint8"), "label": i % 3, "species": i % 2,
-                          "segmentation_mask": np.full(shape, i % 4, "uint8"), "boxes": [], "name": str(i)}  # fmt: skip
+                          "segmentation_mask": np.full(shape, i % 4, "uint8"), "boxes": [], "name": str(i),
+                          "objects": objects}  # fmt: skip
 
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
     TinyPets(data_dir=tmp_path).download_and_prepare()
@@ -155,6 +164,21 @@ def test_masks_are_read_by_the_type_of_their_feature(pets, share, monkeypatch):
     alone, labelled = (sources.load(pets, "train", targets) for targets in ((), ("labels",)))
     assert not alone.targets and sorted(labelled.labels) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert len({s.fingerprint() for s in (source, everything, alone, labelled)}) == 4
+
+
+def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
+    source = sources.load(pets, "train", ("bounding_boxes",))
+    held = source.targets["bounding_boxes"]
+    assert source.class_names == ("x", "y") and held.shape == (9, 3, 5) and held.dtype == np.float32
+    numbers = [int(tf.io.decode_png(image)[0, 0, 0]) // 20 for image in source.images]
+    assert sorted(numbers) == list(range(9))
+    for i, rows in zip(numbers, held):
+        count = i % 4
+        expected = [[0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100, k % 2] for k in range(count)] + [EMPTY] * (3 - count)
+        np.testing.assert_allclose(rows, np.float32(expected), atol=1e-6)
+    monkeypatch.setattr(memory, "SHARE", 0)
+    with pytest.raises(ValueError, match="with boxes must fit into memory. Received: 'tiny_pets'"):
+        sources.load(pets, "train", ("bounding_boxes",))
 
 
 def test_features_are_picked_by_their_type():
