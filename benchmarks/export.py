@@ -130,7 +130,8 @@ def latency(variant, rounds):
 
 def accuracy(name):
     recipe, model = keras_vit.load_recipe(name), keras_vit.from_recipe(name, pretrained=True)
-    images, classes = (some_images(model, recipe, recipe.data.test, None)[name] for name in ("images", "labels"))
+    examples = some_images(model, recipe, recipe.data.test, None)
+    images, classes = examples["images"], examples["labels"]
     calibration = some_images(model, recipe, recipe.data.train, 256)["images"]
     rows = {}
     with tempfile.TemporaryDirectory() as folder:

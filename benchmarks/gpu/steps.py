@@ -42,6 +42,13 @@ def _model(piece):
     return model, keras_vit.count_macs(model)
 
 
+def _macs(piece):
+    """Returns the multiply-adds of an image for a peer, without the memory of our model."""
+    from keras_vit.keras_private import shapes_only
+
+    return shapes_only(lambda: _model(piece)[1])
+
+
 def keras_vit(piece):
     """The compiled step alone, its state given back to it."""
     import jax
@@ -99,9 +106,7 @@ def flax(piece):
     import optax
     from flax_vit import ViT
 
-    from keras_vit.keras_private import shapes_only
-
-    macs = shapes_only(lambda: _model(piece)[1])
+    macs = _macs(piece)
     width, depth, heads, mlp = sizes(piece)
     dtype = jax.numpy.float32 if piece["training"] else jax.numpy.bfloat16
     model = ViT(width, depth, heads, mlp, CLASSES, param_dtype=dtype)
@@ -134,9 +139,7 @@ def timm(piece):
     import torch
     from timm.models import VisionTransformer
 
-    from keras_vit.keras_private import shapes_only
-
-    macs = shapes_only(lambda: _model(piece)[1])
+    macs = _macs(piece)
     width, depth, heads, mlp = sizes(piece)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high")

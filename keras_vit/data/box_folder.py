@@ -4,7 +4,8 @@ import numpy as np
 
 from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
-from keras_vit.images import IMAGE_ENDINGS, shown
+from keras_vit.data.mask_folder import more
+from keras_vit.images import in_folder, shown
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
 
@@ -31,17 +32,17 @@ def read(folder, root):
     file = _coco_file(folder)
     if file is not None:
         return _coco(folder, file)
-    images = [path for path in sorted((folder / "images").rglob("*")) if path.suffix.lower() in IMAGE_ENDINGS]
-    images = [path for path in images if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    images = in_folder(folder / "images")
     files = [folder / "annotations" / path.relative_to(folder / "images").with_suffix(".xml") for path in images]
     lone = sorted(set((folder / "annotations").rglob("[!.]*.xml")) - set(files))
     if lone:
-        raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{_more(lone)}")
+        raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{more(lone)}")
     if len(set(files)) < len(files):
         twice = next(path for i, path in enumerate(images) if files[i] in files[:i])
         raise ValueError(f"Each image must have a name of its own, since boxes have the same. Received: {str(twice)!r}")
-    everywhere = {name for path in _all_xml(root, folder) for name in box_files.voc(path).names}
-    return tuple(sorted(everywhere)), [str(path) for path in images], [box_files.voc(path) for path in files]
+    objects = {path: box_files.voc(path) for path in [*files, *_other_xml(root, folder)]}
+    everywhere = {name for found in objects.values() for name in found.names}
+    return tuple(sorted(everywhere)), [str(path) for path in images], [objects[path] for path in files]
 
 
 def array(objects, sizes, paths, class_names, skip=False):
@@ -94,9 +95,9 @@ def _coco(folder, file):
     paths = [base / name for name in files]
     missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
     if missing:
-        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{_more(missing)}")
-    unknown = sum(path.suffix.lower() in IMAGE_ENDINGS for path in base.rglob("*")) - len(paths)
-    if unknown > 0:
+        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
+    unknown = len(set(in_folder(base)) - set(paths))
+    if unknown:
         print(f"Left out {unknown} images that {file.name} does not name")
     return tuple(names.values()), list(map(str, paths)), list(files.values())
 
@@ -105,11 +106,7 @@ def _coco_file(folder):
     return next((folder / name for name in COCO if (folder / name).is_file()), None)
 
 
-def _all_xml(root, folder):
-    """Returns the XML files of all splits: all have the classes of all."""
-    splits = [folder] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir()]
+def _other_xml(root, folder):
+    """Returns the XML files of the other splits: all splits have the classes of all."""
+    splits = [] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir() and entry != folder]
     return [path for split in splits for path in sorted((split / "annotations").rglob("[!.]*.xml"))]
-
-
-def _more(items):
-    return f", and {len(items) - 1} more" if len(items) > 1 else ""

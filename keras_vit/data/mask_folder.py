@@ -62,7 +62,7 @@ def inspect(paths):
     if wrong:
         raise ValueError(
             "A mask must be a PNG of class indices: grey with 8 bits or fewer, or a palette. "
-            f"Received: {wrong[0]}{_more(wrong)}"
+            f"Received: {wrong[0]}{more(wrong)}"
         )
     return checked
 
@@ -76,7 +76,7 @@ def check_sizes(pairs, checked):
         if image != mask
     ]
     if wrong:
-        raise ValueError(f"A mask must have the size of its image. Received: {wrong[0]}{_more(wrong)}")
+        raise ValueError(f"A mask must have the size of its image. Received: {wrong[0]}{more(wrong)}")
 
 
 def items(paths, checked):
@@ -91,8 +91,9 @@ def items(paths, checked):
 
 def _check_none(rule, paths, lacks):
     if paths:
-        raise ValueError(f"{rule}. Received: {paths[0]!r} without {lacks}{_more(paths)}")
+        raise ValueError(f"{rule}. Received: {paths[0]!r} without {lacks}{more(paths)}")
 
 
-def _more(items):
+def more(items):
+    """Returns how many items there are beside the one that an error names, as words."""
     return f", and {len(items) - 1} more" if len(items) > 1 else ""
