@@ -3,6 +3,7 @@
 import pathlib
 
 from keras_vit import files
+from keras_vit.layers.point_boxes import EDGES, PointBoxes
 
 
 def check_labels(names):
@@ -23,6 +24,11 @@ def read_labels(path):
     """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds."""
     lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+
+
+def num_classes(model):
+    """Returns the number of classes for which a model has outputs: all but the edges of a detector's boxes."""
+    return model.output_shape[-1] - (EDGES if isinstance(model.layers[-1], PointBoxes) else 0)
 
 
 def fitting(names, count):

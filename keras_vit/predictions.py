@@ -1,6 +1,7 @@
 """Applies a trained model to image files."""
 
 import collections
+import json
 import math
 import pathlib
 
@@ -15,7 +16,7 @@ from keras_vit.trained import find, read
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 
 
-def predict(target, files, top=3, to=None):
+def predict(target, files, top=3, to=None, objects=None):
     """Applies a trained model to image files, in batches.
 
     Args:
@@ -23,25 +24,27 @@ def predict(target, files, top=3, to=None):
         files: Paths of images, and of folders, which are searched with all their subfolders.
         top: Number of answers per image, at most.
         to: Folder for masks, for tasks that have them: `STEM.png` of each image, class indices at the image's own size.
+        objects: JSON file for objects, for tasks that have them: a list as COCO's results, with the image's file name
+            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in the file's pixels.
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
 
     Raises:
-        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
-            without masks, or two images with one name.
+        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to` and
+            `objects`, for a task without masks or objects, or two images with one name.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
-        FileExistsError: If a mask exists.
+        FileExistsError: If a mask or the JSON file exists.
     """
     found = []
-    for _, answer, error in predictions(target, image_files(files), top, to):
+    for _, answer, error in predictions(target, image_files(files), top, to, objects):
         if error:
             raise error
         found.append(answer)
     return found
 
 
-def predictions(target, files, top=3, to=None):
+def predictions(target, files, top=3, to=None, objects=None):
     """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
@@ -49,6 +52,7 @@ def predictions(target, files, top=3, to=None):
         files: Paths of images.
         top: As in `predict`.
         to: As in `predict`.
+        objects: As in `predict`; written after the last image.
 
     Yields:
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
@@ -56,7 +60,10 @@ def predictions(target, files, top=3, to=None):
     checks.positive(top=top)
     found = find(target)
     model, task = found.trained.model, found.task
+    if objects is not None:
+        _check_objects(task, files, pathlib.Path(objects))
     masks = {} if to is None else _mask_files(task, files, pathlib.Path(to))
+    rows = []
     run = found.viewer()
     count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
@@ -70,8 +77,34 @@ def predictions(target, files, top=3, to=None):
         for path in files[first : first + count]:
             if path in outputs and masks:
                 _write_mask(task.mask(outputs[path], _size(path)), masks[path])
+            if path in outputs and objects is not None:
+                entries = task.objects(outputs[path], _size(path))
+                rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
             answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
             yield path, answer, errors.get(path)
+    if objects is not None:
+        with replacing(pathlib.Path(objects)) as temporary:
+            temporary.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def _check_objects(task, files, path):
+    """Raises ValueError or FileExistsError unless the objects of files can be written to a path."""
+    if type(task).objects is Task.objects:
+        name = type(task).__name__
+        raise ValueError(f"`objects` is for tasks that find some, such as Detect. Received: {str(path)!r} with {name}")
+    _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
+    if path.suffix != ".json":
+        raise ValueError(f"`objects` must end in .json. Received: {str(path)!r}")
+    if path.exists():
+        raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"The folder of `objects` must exist. Received: {str(path)!r}")
+
+
+def _check_different(names, why):
+    twice = [name for name, count in collections.Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
 def _mask_files(task, files, folder):
@@ -80,9 +113,7 @@ def _mask_files(task, files, folder):
         name = type(task).__name__
         raise ValueError(f"`to` is for tasks with masks, such as Segment. Received: to={str(folder)!r} with {name}")
     masks = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
-    twice = [mask.name for mask, count in collections.Counter(masks.values()).items() if count > 1]
-    if twice:
-        raise ValueError(f"Images must have different names, for masks in one folder. Received: two of {twice[0]!r}")
+    _check_different([mask.name for mask in masks.values()], "for masks in one folder")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
     existing = [mask for mask in masks.values() if mask.exists()]

@@ -10,7 +10,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.images import plain_pixels, read_pixels
 from keras_vit.keras_private import sublayers
-from keras_vit.labels import fitting
+from keras_vit.labels import fitting, num_classes
 from keras_vit.layers import Rescale
 from keras_vit.resampling import resize_matrix
 
@@ -92,7 +92,7 @@ def stated_rule(model):
 
 def stated_labels(model):
     """Returns the class names in a model's metadata as a tuple, or `None`."""
-    names = fitting(_metadata(model).get("labels"), model.output_shape[-1])
+    names = fitting(_metadata(model).get("labels"), num_classes(model))
     return names and tuple(names)
 
 

@@ -49,6 +49,7 @@ from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
+from keras_vit.layers import PointBoxes as PointBoxes
 from keras_vit.layers import RelativePositions as RelativePositions
 from keras_vit.layers import Rescale as Rescale
 from keras_vit.layers import ResNetStem as ResNetStem
@@ -69,6 +70,7 @@ from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
+from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.distillation import Distiller as Distiller

@@ -10,7 +10,7 @@ from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
-from keras_vit.labels import fitting
+from keras_vit.labels import fitting, num_classes
 from keras_vit.task import Task, are_shares
 from keras_vit.trained import Found, find, predictor, read
 from keras_vit.trained import load_run as load_run
@@ -83,7 +83,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     found = find(target)
     (model, _, class_names), recipe = found.trained, found.recipe
     folder = pathlib.Path(folder or found.home)
-    more = {"labels": fitting(class_names, model.output_shape[-1]), "overwrite": overwrite}
+    more = {"labels": fitting(class_names, num_classes(model)), "overwrite": overwrite}
     planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
     if (quantize or onnx) and not overwrite:
         planned = {path: what for path, what in planned.items() if not path.exists()}

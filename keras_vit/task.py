@@ -176,6 +176,15 @@ class Task(Checked):
         """
         raise NotImplementedError(f"{type(self).__name__} has no masks.")
 
+    def objects(self, output: np.ndarray, size: tuple[int, int]) -> list[dict]:
+        """Returns the objects of one image, as entries of COCO's results, if the task has any; see `Detect`.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no objects.")
+
     def caption(self, output: np.ndarray, example: dict) -> str:
         """Returns a line about one image: what the output says, and what is true.
 

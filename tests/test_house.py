@@ -21,10 +21,10 @@ FLOORS = {
     "metrics": 0,
     "resampling": 0,
     "variants": 0,
-    "labels": 1,
     "layers": 1,
     "task": 1,
     "backbone": 2,
+    "labels": 2,
     "models": 2,
     "checkpoints": 3,
     "counting": 3,
@@ -58,12 +58,12 @@ NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",
-    "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
+    "pycocotools", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
-    AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Distiller HYBRIDS LayerScale
+    AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller HYBRIDS LayerScale
     MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim PatchDropout PatchEncoder
-    Patches Pretrain Recipe RelativePositions Rescale ResNetStem RotaryPositions Segment StandardizedConv2D
+    Patches PointBoxes Pretrain Recipe RelativePositions Rescale ResNetStem RotaryPositions Segment StandardizedConv2D
     StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
     datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint

@@ -58,3 +58,10 @@ def test_masks_are_written_into_a_folder(tmp_path):
     picture.write_bytes(b"")
     with pytest.raises(ValueError, match="`to` must be a folder. Received: to='.*a.png'"):
         predictions.predict("nuclei", [picture], to=picture)
+
+
+def test_objects_need_a_task_that_finds_them(run, pictures, tmp_path):
+    said = "`objects` is for tasks that find some, such as Detect. Received: '.*found.json' with Classify"
+    with pytest.raises(ValueError, match=said):
+        predictions.predict(run, pictures, objects=tmp_path / "found.json")
+    assert not (tmp_path / "found.json").exists()

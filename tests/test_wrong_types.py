@@ -145,6 +145,7 @@ LAYERS = {
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
+    "PointBoxes": dict(most=5),
     "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
@@ -173,6 +174,7 @@ RECIPES = {
     "Recipe",
     "Task",
     "Classify",
+    "Detect",
     "Pretrain",
     "Segment",
 }  # typed fields: test_checked

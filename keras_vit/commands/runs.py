@@ -29,13 +29,14 @@ def measure(run: Run, *, split: Text = None) -> None:
         print(f"  {name:<{width}}  {written(name, measured[model.file][name])}")
 
 
-def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -> None:
-    """Apply a trained model to images: name their classes, or draw their masks.
+def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None, json: File = None) -> None:
+    """Apply a trained model to images: name their classes, draw their masks, or find their objects.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
         to: Folder for masks, PNG files of class indices.
+        json: File for objects, as COCO's results, with names of images and classes.
     """
     from keras_vit import predictions, trained
     from keras_vit.images import shown
@@ -43,7 +44,7 @@ def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None) -
 
     model = trained.find(run)
     files, bad = predictions.image_files(images), 0
-    for file, answer, error in predictions.predictions(model, files, top, to):
+    for file, answer, error in predictions.predictions(model, files, top, to, json):
         if error and len(files) == 1:
             raise error
         bad += bool(error)

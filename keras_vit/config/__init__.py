@@ -19,5 +19,6 @@ from keras_vit.config.plain import from_dict as from_dict
 from keras_vit.config.plain import to_dict as to_dict
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
+from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Segment as Segment

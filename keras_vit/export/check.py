@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
+from keras_vit.export.aligned import aligned
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
 from keras_vit.metrics import written
@@ -145,26 +146,28 @@ def compare_with_model(
         raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
     plain = float32(model)
     expected = model_outputs(plain, images)
-    if plain is not model and not _distance(model_outputs(model, images[:8]), expected[:8]) <= MEAN:
+    if plain is not model and not _distance(*aligned(model, model_outputs(model, images[:8]), expected[:8])) <= MEAN:
         raise RuntimeError(f"The outputs of {model.name!r} and of its copy in float32 differ: it cannot be exported.")
     expected = np.asarray(keras.ops.softmax(expected)) if probabilities else expected
     outputs = run(images)
-    span, difference = float(expected.max() - expected.min()), np.abs(expected - outputs)
+    found, wanted = aligned(model, outputs, expected)
+    span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)
     if span == 0:
         warnings.warn(
             "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
         )
     value, allowed = float(difference.max()) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
-    if not (value <= allowed and _distance(outputs, expected) <= MEAN):  # written so that NaN fails too
+    apart = _distance(found, wanted)
+    if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
             f"The exported file {path.name!r} does not match the model: outputs differ by up to {value:.3g} of the "
-            f"range, on average by {_distance(outputs, expected):.3g} of the mean deviation. The file was deleted."
+            f"range, on average by {apart:.3g} of the mean deviation. The file was deleted."
         )
     scores = {}
     if score is not None:
-        found = {"of this file": score(outputs), "of the model": score(expected)}
-        for name in [*found["of the model"]][:1]:  # none without targets
-            scores = {"score": name, "accuracy": {key: float(values[name]) for key, values in found.items()}}
+        measured = {"of this file": score(outputs), "of the model": score(expected)}
+        for name in [*measured["of the model"]][:1]:  # none without targets
+            scores = {"score": name, "accuracy": {key: float(values[name]) for key, values in measured.items()}}
     return Report(
         path=str(path),
         quantize=quantize,
@@ -173,7 +176,7 @@ def compare_with_model(
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),
         range=span,
-        agreement=float((expected.argmax(-1) == outputs.argmax(-1)).mean()),
+        agreement=float((wanted.argmax(-1) == found.argmax(-1)).mean()),
         images=len(images),
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),

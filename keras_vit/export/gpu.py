@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
+from keras_vit.export.aligned import aligned
 from keras_vit.keras_private import tflite_operators
 
 IMAGES = 4
@@ -48,14 +49,16 @@ from ai_edge_litert.options import Options
 options = Options(hardware_accelerators=Hardware.GPU | Hardware.CPU, gpu_options=GpuOptions(enforce_f32=True))
 model = CompiledModel.from_file(path, options=options)
 (pixels,) = model.get_input_tensor_details("serve").values()
-(logits,) = model.get_output_tensor_details("serve").values()
-images, results = np.load(folder + "/images.npy"), []
+details = model.get_output_tensor_details("serve")
+images, results = np.load(folder + "/images.npy"), {name: [] for name in details}
 for i in range(0, len(images), pixels["shape"][0]):
     inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)  # reused buffers repeat outputs
     inputs[0].write(np.resize(images[i : i + pixels["shape"][0]], pixels["shape"]).astype(pixels["dtype"]))
     model.run_by_index(0, inputs, outputs)
-    results.append(np.array(outputs[0].read(int(np.prod(logits["shape"])), np.float32)).reshape(logits["shape"]))
-np.savez(folder + "/outputs.npz", outputs=np.concatenate(results)[: len(images)], whole=model.is_fully_accelerated())
+    for (name, output), buffer in zip(details.items(), outputs):
+        results[name].append(np.array(buffer.read(int(np.prod(output["shape"])), np.float32)).reshape(output["shape"]))
+results = {name: np.concatenate(parts)[: len(images)] for name, parts in results.items()}
+np.savez(folder + "/outputs.npz", whole=model.is_fully_accelerated(), **results)
 os._exit(0)  # skips the clean-up, in which a driver may crash
 """
 
@@ -68,11 +71,12 @@ def drivers():
             if file.is_file()]  # fmt: skip
 
 
-def compare_with_cpu(path, images, run, report, batch_size=1):
+def compare_with_cpu(path, model, images, run, report, batch_size=1):
     """Runs a TFLite file on the GPU accelerator, if there is a Vulkan driver, and compares it with the CPU.
 
     Args:
         path: The file.
+        model: The Keras model.
         images: Pixels; the first few are used.
         run: Function from images to outputs, on the CPU.
         report: The `Report` of the CPU.
@@ -98,7 +102,7 @@ def compare_with_cpu(path, images, run, report, batch_size=1):
         outputs, whole, device = _outputs(path, images, manifests)
     except OSError as error:
         return _not_run(str(error))
-    expected, span = run(images), max(report.range, 1e-3)
+    (outputs, expected), span = aligned(model, outputs, run(images)), max(report.range, 1e-3)
     value = float(np.abs(outputs - expected).max()) / span
     allowed = LARGEST.get(report.quantize, MORE + report.max_abs_diff / span)
     if not value <= allowed:  # written so that NaN fails too
@@ -149,7 +153,8 @@ def _outputs(path, images, manifests):
         if not device:
             raise OSError("LiteRT has no GPU accelerator here")
         with np.load(pathlib.Path(folder) / "outputs.npz") as arrays:
-            return arrays["outputs"], bool(arrays["whole"]), device[1]
+            outputs = {name: arrays[name] for name in arrays if name != "whole"}
+            return runtimes.packed(outputs, images.shape[1:3]), bool(arrays["whole"]), device[1]
 
 
 def _reason(done):

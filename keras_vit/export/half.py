@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from keras_vit.counting import count_macs
+from keras_vit.export.aligned import aligned
 from keras_vit.export.check import model_outputs
 from keras_vit.export.forms import export_copy, float32
 
@@ -34,7 +35,7 @@ def compare_with_float32(model, images):
         return {}
     images = images[:IMAGES]
     with np.errstate(over="ignore", invalid="ignore"):
-        outputs, expected = model_outputs(half, images), model_outputs(float32(model), images)
+        outputs, expected = aligned(model, model_outputs(half, images), model_outputs(float32(model), images))
         difference = float(np.abs(outputs - expected).max())
     span = float(np.ptp(expected))
     if not difference <= LARGEST * max(span, 1e-3):  # written so that NaN warns too

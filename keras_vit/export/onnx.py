@@ -57,6 +57,7 @@ def export_onnx(
     prepare.need(onnx=True)
     prepare.check_model(model)
     prepare.check_labels(model, labels)
+    prepare.check_probabilities(model, probabilities)
     score = check.scorer(model, images, classes, score)
     images = check.sample(model, images)
     prepare.check_free(f"{path}.json", overwrite)
@@ -75,20 +76,22 @@ def export_onnx(
 
 
 def _write(model, path, probabilities):
-    """Writes a model with Keras's exporter, which needs a model that was called, and then names the output."""
+    """Writes a model with Keras's exporter, which needs a model that was called, and then names the outputs."""
     import onnx
 
     pixels = keras.Input(model.input_shape[1:], name="images")
-    last = keras.layers.Activation("softmax" if probabilities else "linear", dtype="float32")
-    outer = keras.Model(pixels, last(model(pixels, training=False)))
+    named = prepare.named_outputs(model, model(pixels, training=False), probabilities)
+    last = keras.layers.Activation("linear", dtype="float32")
+    outer = keras.Model(pixels, [last(output) for output in named.values()])
     outer(keras.ops.zeros((1, *model.input_shape[1:])))
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
         outer.export(str(path), format="onnx", verbose=False)
     written = onnx.load(path)
-    (output,) = written.graph.output
-    before, output.name = output.name, "probabilities" if probabilities else "logits"
+    renamed = {output.name: name for output, name in zip(written.graph.output, named, strict=True)}
+    for output in written.graph.output:
+        output.name = renamed[output.name]
     for node in written.graph.node:
-        node.input[:] = [output.name if name == before else name for name in node.input]
-        node.output[:] = [output.name if name == before else name for name in node.output]
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        node.output[:] = [renamed.get(name, name) for name in node.output]
     onnx.save(written, path)

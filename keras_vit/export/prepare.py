@@ -8,8 +8,11 @@ import pathlib
 import tempfile
 
 import keras
+import numpy as np
 
 from keras_vit import checks, files
+from keras_vit.labels import num_classes
+from keras_vit.layers.point_boxes import EDGES, PointBoxes
 from keras_vit.preprocessing import stated_labels, stated_rule
 
 CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
@@ -53,11 +56,28 @@ def check_model(model, limit=LIMIT):
 def check_labels(model, labels):
     """Raises ValueError unless `labels` is `None` or has one name per class."""
     named = hasattr(labels, "__len__") and not isinstance(labels, str)
-    if labels is not None and (not named or len(labels) != model.output_shape[-1]):
+    if labels is not None and (not named or len(labels) != num_classes(model)):
         raise ValueError(
-            f"`labels` must be a list of {model.output_shape[-1]} class names. Received: "
+            f"`labels` must be a list of {num_classes(model)} class names. Received: "
             f"{len(labels) if named else repr(labels)}"
         )
+
+
+def check_probabilities(model, probabilities):
+    """Raises ValueError if probabilities are asked for of a model that returns boxes with scores."""
+    if probabilities and isinstance(model.layers[-1], PointBoxes):
+        raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
+
+
+def named_outputs(model, output, probabilities):
+    """Returns a file's outputs by name, from the model's: `boxes` in pixels and `scores`, or logits or probabilities.
+
+    `runtimes.packed` is its inverse.
+    """
+    if not isinstance(model.layers[-1], PointBoxes):
+        return {"probabilities": keras.ops.softmax(output)} if probabilities else {"logits": output}
+    pixels = keras.ops.convert_to_tensor(np.tile(model.input_shape[1:3], 2), output.dtype)
+    return {"boxes": output[..., :EDGES] * pixels, "scores": output[..., EDGES:]}
 
 
 def facts(model, labels):

@@ -26,6 +26,13 @@ print((peak() - before) / 1000)
 """
 
 
+def packed(outputs, size):
+    """Returns a file's outputs, a dictionary of arrays by name, as the model's one; `size` is (height, width)."""
+    if "boxes" not in outputs:
+        return next(iter(outputs.values()))
+    return np.concatenate([outputs["boxes"] / np.tile(size, 2).astype("float32"), outputs["scores"]], axis=-1)
+
+
 def saved_model(path):
     """Loads a SavedModel; returns the function from images to outputs, and its operators."""
     import tensorflow as tf
@@ -35,7 +42,8 @@ def saved_model(path):
     functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
 
     def run(images, keep=loaded):  # the signature alone does not keep its variables alive
-        return next(iter(serve(tf.constant(images, "float32")).values())).numpy()
+        outputs = serve(tf.constant(images, "float32"))
+        return packed({name: output.numpy() for name, output in outputs.items()}, images.shape[1:3])
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
 
@@ -47,8 +55,8 @@ def try_bytes(path, image):
     loaded = tf.saved_model.load(str(path))
     if "serve_bytes" in loaded.signatures:
         encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
-        [outputs] = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
-        if not np.isfinite(outputs.numpy()).all():
+        outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
+        if not all(np.isfinite(output.numpy()).all() for output in outputs):
             raise RuntimeError(
                 f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
             )
@@ -60,10 +68,11 @@ def onnx(path):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    [pixels] = session.get_inputs()
+    [pixels], names = session.get_inputs(), [output.name for output in session.get_outputs()]
 
     def run(images):
-        return session.run(None, {pixels.name: images.astype("float32")})[0]
+        outputs = session.run(None, {pixels.name: images.astype("float32")})
+        return packed(dict(zip(names, outputs)), images.shape[1:3])
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
 
@@ -80,7 +89,8 @@ def tflite(path, threads=None):
         padding = np.zeros((-len(images) % batch, *images.shape[1:]))
         padded = np.concatenate([images, padding])
         padded = (np.rint(padded) if details["dtype"] == np.uint8 else padded).astype(details["dtype"])
-        parts = [next(iter(runner(images=padded[i : i + batch]).values())) for i in range(0, len(images), batch)]
+        size = images.shape[1:3]
+        parts = [packed(runner(images=padded[i : i + batch]), size) for i in range(0, len(images), batch)]
         return np.concatenate(parts)[: len(images)]
 
     return run, dict(operators.most_common())

@@ -60,6 +60,7 @@ def export_saved_model(
     prepare.need_tensorflow_backend("A SavedModel")
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
+    prepare.check_probabilities(model, probabilities)
     checks.switch(xla=xla)
     score = check.scorer(model, images, classes, score)
     prepare.check_free(path, overwrite)
@@ -81,13 +82,11 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`."""
     import tensorflow as tf
 
-    name = "probabilities" if probabilities else "logits"
     (height, width, channels), rule = model.input_shape[1:], evaluation_rule(model)
     full = rule["full_size"]
 
     def serve(images):
-        logits = model(tf.cast(images, "float32"), training=False)
-        return {name: tf.nn.softmax(logits) if probabilities else logits}
+        return prepare.named_outputs(model, model(tf.cast(images, "float32"), training=False), probabilities)
 
     serve = tf.function(serve, jit_compile=True) if xla else serve
 

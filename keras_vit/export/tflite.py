@@ -78,6 +78,7 @@ def export_tflite(
     checks.one_of("input_dtype", input_dtype, ("float32", "uint8"))
     prepare.check_model(model)
     prepare.check_labels(model, labels)
+    prepare.check_probabilities(model, probabilities)
     prepare.check_free(path, overwrite)
     prepare.check_free(f"{path}.json", overwrite)
     calibrated = quantize in formats.CALIBRATED
@@ -111,7 +112,7 @@ def export_tflite(
             score=score,
             cost=runtimes.profile(temporary),
         )
-        on_gpu = gpu.compare_with_cpu(temporary, images, run, report, batch_size)
+        on_gpu = gpu.compare_with_cpu(temporary, model, images, run, report, batch_size)
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
         by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
     report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)

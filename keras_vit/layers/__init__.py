@@ -12,6 +12,7 @@ from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_dropout import PatchDropout
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
+from keras_vit.layers.point_boxes import PointBoxes
 from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rescale import Rescale
 from keras_vit.layers.resnet_stem import ResNetStem
@@ -34,6 +35,7 @@ __all__ = [
     "PatchDropout",
     "PatchEncoder",
     "Patches",
+    "PointBoxes",
     "RelativePositions",
     "ResNetStem",
     "Rescale",

@@ -9,6 +9,7 @@ from keras_vit.plots.attention import plot_heads as plot_heads
 from keras_vit.plots.attention import plot_maps as plot_maps
 from keras_vit.plots.attention import plot_patches as plot_patches
 from keras_vit.plots.attention import plot_worst as plot_worst
+from keras_vit.plots.boxes import plot_precision as plot_precision
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
 from keras_vit.plots.embedding import plot_neighbours as plot_neighbours
 from keras_vit.plots.history import plot_history as plot_history

@@ -1,5 +1,6 @@
 """What models are trained for, one file a task."""
 
 from keras_vit.tasks.classify import Classify as Classify
+from keras_vit.tasks.detect import Detect as Detect
 from keras_vit.tasks.pretrain import Pretrain as Pretrain
 from keras_vit.tasks.segment import Segment as Segment

@@ -32,6 +32,11 @@ def generalised_iou(boxes, others):
     return shares - _ratio(around - union, around)
 
 
+def paired_giou(boxes, others):
+    """Returns the generalised intersection over union of each box with the one at its place, `(...)` of `(..., 4)`."""
+    return generalised_iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
+
+
 def _shares(boxes, others):
     both = _pairs(boxes, others, ops.maximum, ops.minimum)
     sides = ops.maximum(both[..., 2:] - both[..., :2], 0)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import keras
 import numpy as np
 
 from keras_vit import checks, plots, variants
@@ -12,6 +11,7 @@ from keras_vit.explain import project
 from keras_vit.pretrained import DEFAULTS, vit
 from keras_vit.task import Task
 from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss, check_encoder, visible_patches
+from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.neighbours import knn_accuracy
 
 KEPT = 5000  # embeddings of which the accuracy of neighbours is computed
@@ -88,7 +88,9 @@ class Pretrain(Task):
         return EmbeddingTally(keep)
 
     def callbacks(self, run):
-        return [NeighboursEvery(run)] if "labels" in run.validation.targets else []
+        if "labels" not in run.validation.targets:
+            return []
+        return [Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)]
 
     def viewer(self, learner):
         return lambda images: np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, height, width, channels)
@@ -109,34 +111,6 @@ class Pretrain(Task):
         """
         shown = [image, *output] if np.ndim(output) == 4 else [image]
         return np.concatenate([super(Pretrain, self).picture(one, output) for one in shown], axis=1)
-
-
-class NeighboursEvery(keras.callbacks.Callback):
-    """Adds the accuracy of the nearest neighbours of validation images to the logs, as `val_knn_accuracy`.
-
-    It is computed every few epochs and after the last; in between the last value is repeated.
-
-    Args:
-        run: A `training.loop.Run`.
-    """
-
-    def __init__(self, run):
-        super().__init__()
-        self.run = run
-
-    def on_epoch_end(self, epoch, logs=None):
-        before = self.run.history[-1]["val_knn_accuracy"] if self.run.history else None
-        if before is None or epoch % EVERY == 0 or epoch + 1 == self.run.recipe.optim.epochs:
-            before = self._measure()
-        logs["val_knn_accuracy"] = before
-
-    def _measure(self):
-        from keras_vit.data import pipeline
-
-        some, tally = self.run.validation.take(slice(MEASURED)), EmbeddingTally()
-        for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
-            tally.add(examples, self.run.outputs(examples["images"]))
-        return tally.result().get("knn_accuracy", math.nan)  # fewer than two labels
 
 
 class EmbeddingTally:

@@ -1,27 +1,19 @@
 """Semantic segmentation: a class for every pixel."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import keras
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.checked import number
-from keras_vit.checkpoints.fetch import fetch
-from keras_vit.checkpoints.read import open_checkpoint
-from keras_vit.explain import anatomy
 from keras_vit.images import mask_pixels
-from keras_vit.layers import DPTHead, MaskDecoder
+from keras_vit.layers import MaskDecoder
 from keras_vit.plots import masks
-from keras_vit.pretrained import location, vit
 from keras_vit.task import Task
-from keras_vit.tasks import pixels
+from keras_vit.tasks import dense, pixels
 from keras_vit.tasks.balance import class_weights
 
-GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its mask
-SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
 MOST = 254  # classes: masks are bytes, and 255 is void
 
 
@@ -67,15 +59,7 @@ class Segment(Task):
             raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
         if recipe is None:
             return
-        options = {name: getattr(recipe.augment, name) for name in GEOMETRIC}
-        wrong = [f"augment.{name}={value!r}" for name, value in options.items() if value]
-        if wrong:
-            raise ValueError(f"MixUp, CutMix and RandAugment do not change masks. Received: {', '.join(wrong)}")
-        if recipe.data.resize is not None:
-            raise ValueError(
-                "Masks are scored whole: data.resize, which crops the centre, must be None. "
-                f"Received: data.resize={recipe.data.resize}"
-            )
+        dense.check_recipe(recipe, "masks")
 
     def on(self, source, arguments=None):
         self.check()
@@ -101,43 +85,14 @@ class Segment(Task):
 
     def model(self, **arguments):
         self.check()
-        fixed = {"num_classes": (0, None, len(self.classes)), "pooling": ("none",)}
-        wrong = [
-            f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]
-        ]
-        if wrong:
-            raise ValueError(f"A segmenter's head is the task's: it has no pooling. Received: {', '.join(wrong)}")
-        weights, wanted = arguments.get("weights"), arguments.get("head")
-        checks.one_of("head", wanted, (None, "require", "new"))
-        if weights is not None:  # a classifier's pooling and what follows are left over
-            arguments = {"representation_size": None, **arguments, "head": "new"}
-        encoder = vit(**{**arguments, "num_classes": 0, "pooling": "none"})
+        encoder = dense.encoder(arguments, len(self.classes), "segmenter")
         logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
         enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
-        model = keras.Model(encoder.input, enlarge(logits), name=encoder.name)  # (batch, height, width, classes)
-        model.dtype_policy = encoder.dtype_policy
-        if weights is not None and wanted != "new" and not self._load_head(model, location(weights)) and wanted:
-            raise ValueError(f"`weights` must be a segmenter with this head and these classes. Received: {weights!r}")
-        return model
-
-    def _load_head(self, model, source):
-        """Loads the head too if the weights are of a segmenter with the same one and the same classes, and says so."""
-        if source is None:  # published: no segmenter
-            return False
-        head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
-        with open_checkpoint(fetch(source)) as checkpoint:
-            segmenter = checkpoint.notes.get("model", {}).get("pooling") == "none"
-            shapes = {path: tuple(of) for path, of in checkpoint.shapes.items() if path.startswith("head/")}
-            fits = shapes == {path: tuple(variable.shape) for path, variable in head.items()}
-            if not (segmenter and fits and tuple(checkpoint.notes.get("labels") or ()) == self.classes):
-                return False
-            for path, variable in head.items():
-                variable.assign(checkpoint.read(path))
-        return True
+        return dense.finished(encoder, enlarge(logits), arguments, self.classes, "segmenter")
 
     def _linear(self, encoder):
         head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")
-        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
 
     def _mask(self, encoder):
         block = encoder.get_layer("block_0")
@@ -153,25 +108,10 @@ class Segment(Task):
             name="head",
             dtype=encoder.dtype_policy,
         )
-        return _map(encoder, head(_patches(encoder, encoder.output)), "map")
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
 
     def _dpt(self, encoder):
-        blocks = anatomy.blocks(encoder)
-        tokens = [blocks[math.ceil(i * len(blocks) / 4) - 1].output for i in (1, 2, 3)] + [encoder.output]
-        maps = [_map(encoder, _patches(encoder, x, f"_{i}"), f"map_{i}") for i, x in enumerate(tokens)]
-        stride, scales = encoder.input_shape[1] // anatomy.grid(encoder)[0], SCALES
-        stem, factors = encoder.get_layer("patches").input, ()
-        if any(layer.name == "stem" for layer in encoder.layers) and stem.shape[1] > anatomy.grid(encoder)[0]:
-            finest = encoder.input_shape[1] // stem.shape[1]
-            maps, factors, scales = [stem, *maps[1:]], (None,), [finest * 2**i for i in (1, 2, 3)]
-        head = DPTHead(
-            len(self.classes),
-            self.head_width or min(256, max(encoder.output.shape[-1] // 2, 1)),
-            factors=(*factors, *(2.0 ** round(math.log2(stride / scale)) for scale in scales)),
-            name="head",
-            dtype=encoder.dtype_policy,
-        )
-        return head(maps)
+        return dense.dpt(encoder, len(self.classes), self.head_width)
 
     def compiled(self, source):
         weights = None
@@ -200,16 +140,3 @@ class Segment(Task):
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
             drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
         return np.concatenate(drawn, axis=1)  # the prediction, then the truth
-
-
-def _patches(encoder, tokens, suffix=""):
-    """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
-    prefix = anatomy.num_prefix(encoder)
-    crop = keras.layers.Cropping1D((prefix, 0), name=f"patch_tokens{suffix}", dtype=tokens.dtype)
-    return crop(tokens) if prefix else tokens
-
-
-def _map(encoder, tokens, name):
-    """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
-    size = *anatomy.grid(encoder), tokens.shape[-1]
-    return keras.layers.Reshape(size, name=name, dtype=tokens.dtype)(tokens)

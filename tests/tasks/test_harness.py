@@ -1,6 +1,8 @@
 """The package's tasks, taken through everything that is done with a task."""
 
+import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 from keras_vit import predictions
-from keras_vit.config import Augment, Classify, Data, Optim, Recipe, Segment
+from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Segment
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
@@ -18,7 +20,8 @@ pytestmark = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow
 
 @pytest.fixture
 def shapes(tmp_path):
-    """A folder of images of several sizes, with a bright rectangle each, and their masks."""
+    """A folder of images of several sizes, with a bright square each, their masks, and COCO's file of their boxes."""
+    coco = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "square"}]}
     rng = np.random.default_rng(0)
     for i in range(12):
         rows, columns = SIZES[i % 3]
@@ -28,6 +31,12 @@ def shapes(tmp_path):
         for folder, pixels in (("images", image), ("masks", mask)):
             (tmp_path / "shapes" / folder).mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(tmp_path / "shapes" / folder / f"{i}.png")
+        coco["images"].append({"id": i, "file_name": f"{i}.png", "height": rows, "width": columns})
+        box = [int(left), int(top), 8, 8]
+        coco["annotations"].append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 64, "iscrowd": 0})
+    (tmp_path / "boxes").mkdir()
+    shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "boxes" / "images")
+    (tmp_path / "boxes" / "annotations.json").write_text(json.dumps(coco))
     return tmp_path / "shapes"
 
 
@@ -62,3 +71,34 @@ def test_segment(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:3], to=tmp_path / "predicted")
     with pytest.raises(ValueError, match="Received: two of '0.png'"):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
+
+
+def test_detect(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="boxes",
+        task=Detect(classes=("square",), most=10, head_width=8),
+        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        data=Data(
+            source=f"folder:{shapes.with_name('boxes')}",
+            train="all[:67%]",
+            validation="all[67%:]",
+            test="all[67%:]",
+            batch_size=4,
+        ),
+        augment=Augment(crop="inception", crop_area=0.5, flip=True, rotation=20.0, jitter=0.2),
+        optim=Optim(ema=0.9),
+    )
+    images = sorted((shapes / "images").iterdir())
+    run = run_task_test(recipe, tmp_path, monkeypatch, images)
+    predictions.predict(run, images[:3], objects=tmp_path / "found.json")
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert all(row.keys() == {"image_id", "category", "bbox", "score"} for row in found)
+    assert {row["image_id"] for row in found} <= {path.name for path in images[:3]}
+    with pytest.raises(FileExistsError, match="found.json' exists. Choose another file"):
+        predictions.predict(run, images[:3], objects=tmp_path / "found.json")
+    with pytest.raises(ValueError, match="Received: two of '0.png'"):
+        predictions.predict(run, [images[0], shapes / "masks" / "0.png"], objects=tmp_path / "twice.json")
+    with pytest.raises(ValueError, match="`objects` must end in .json. Received: 'found.txt'"):
+        predictions.predict(run, images[:1], objects="found.txt")
+    with pytest.raises(ValueError, match="The folder of `objects` must exist. Received: .*nowhere"):
+        predictions.predict(run, images[:1], objects=tmp_path / "nowhere" / "found.json")

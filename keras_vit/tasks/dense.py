@@ -1,0 +1,130 @@
+"""Models with an output at each place of the image: an encoder's tokens as maps, and weights of such models."""
+
+import math
+
+import keras
+
+from keras_vit import checks
+from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.explain import anatomy
+from keras_vit.layers import DPTHead
+from keras_vit.pretrained import location, vit
+
+GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
+SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
+
+
+def check_recipe(recipe, targets):
+    """Raises ValueError if a recipe's options do not keep targets, such as `"masks"`, where their images are."""
+    options = {name: getattr(recipe.augment, name) for name in GEOMETRIC}
+    wrong = [f"augment.{name}={value!r}" for name, value in options.items() if value]
+    if wrong:
+        raise ValueError(f"MixUp, CutMix and RandAugment do not change {targets}. Received: {', '.join(wrong)}")
+    if recipe.data.resize is not None:
+        raise ValueError(
+            f"{targets.capitalize()} are scored whole: data.resize, which crops the centre, must be None. "
+            f"Received: data.resize={recipe.data.resize}"
+        )
+
+
+def encoder(arguments, outputs, what):
+    """Returns the model without a head and without pooling.
+
+    Args:
+        arguments: Of `keras_vit.vit`.
+        outputs: Number of classes that they may name.
+        what: What the model is, for the error, such as `"segmenter"`.
+
+    Raises:
+        ValueError: If they ask for a head or pooling.
+    """
+    fixed = {"num_classes": (0, None, outputs), "pooling": ("none",)}
+    wrong = [f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]]
+    if wrong:
+        raise ValueError(f"A {what}'s head is the task's: it has no pooling. Received: {', '.join(wrong)}")
+    checks.one_of("head", arguments.get("head"), (None, "require", "new"))
+    if arguments.get("weights") is not None:  # a classifier's pooling and what follows are left over
+        arguments = {"representation_size": None, **arguments, "head": "new"}
+    return vit(**{**arguments, "num_classes": 0, "pooling": "none"})
+
+
+def finished(encoder, output, arguments, classes, what):
+    """Returns the model from an encoder's images to an output, with the head of `weights` if it is the same one.
+
+    Args:
+        encoder: Of `encoder`.
+        output: The output tensor.
+        arguments: As in `encoder`.
+        classes: Names of the classes.
+        what: As in `encoder`.
+
+    Raises:
+        ValueError: With `head="require"`, if the weights have another head.
+    """
+    model = keras.Model(encoder.input, output, name=encoder.name)
+    model.dtype_policy = encoder.dtype_policy
+    weights, wanted = arguments.get("weights"), arguments.get("head")
+    if weights is not None and wanted != "new" and not _load_head(model, location(weights), classes) and wanted:
+        raise ValueError(f"`weights` must be a {what} with this head and these classes. Received: {weights!r}")
+    return model
+
+
+def _load_head(model, source, classes):
+    """Loads the head too if the weights are of such a model with the same one and the same classes, and says so."""
+    if source is None:  # published: no model of these tasks
+        return False
+    head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
+    with open_checkpoint(fetch(source)) as checkpoint:
+        dense = checkpoint.notes.get("model", {}).get("pooling") == "none"
+        shapes = {path: tuple(of) for path, of in checkpoint.shapes.items() if path.startswith("head/")}
+        fits = shapes == {path: tuple(variable.shape) for path, variable in head.items()}
+        if not (dense and fits and tuple(checkpoint.notes.get("labels") or ()) == classes):
+            return False
+        for path, variable in head.items():
+            variable.assign(checkpoint.read(path))
+    return True
+
+
+def dpt(encoder, units, width=None, start=None):
+    """Returns the output of a `DPTHead` on four blocks, or on a finer feature map of the stem and three blocks.
+
+    Args:
+        encoder: Of `encoder`.
+        units: Channels of the output.
+        width: Channels of the head; `None` for half of the encoder's, at most 256.
+        start: What each channel is everywhere before training; `None` for random values.
+    """
+    blocks = anatomy.blocks(encoder)
+    tokens = [blocks[math.ceil(i * len(blocks) / 4) - 1].output for i in (1, 2, 3)] + [encoder.output]
+    maps = [feature_map(encoder, patches(encoder, x, f"_{i}"), f"map_{i}") for i, x in enumerate(tokens)]
+    stride, scales = encoder.input_shape[1] // anatomy.grid(encoder)[0], SCALES
+    stem, factors = encoder.get_layer("patches").input, ()
+    if any(layer.name == "stem" for layer in encoder.layers) and stem.shape[1] > anatomy.grid(encoder)[0]:
+        finest = encoder.input_shape[1] // stem.shape[1]
+        maps, factors, scales = [stem, *maps[1:]], (None,), [finest * 2**i for i in (1, 2, 3)]
+    head = DPTHead(
+        units,
+        width or min(256, max(encoder.output.shape[-1] // 2, 1)),
+        factors=(*factors, *(2.0 ** round(math.log2(stride / scale)) for scale in scales)),
+        name="head",
+        dtype=encoder.dtype_policy,
+    )
+    output = head(maps)
+    if start is not None:
+        head.classifier.kernel.assign(keras.ops.zeros_like(head.classifier.kernel))
+        head.classifier.bias.assign(start)
+    return output
+
+
+def patches(encoder, tokens, suffix=""):
+    """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
+    prefix = anatomy.num_prefix(encoder)
+    crop = keras.layers.Cropping1D((prefix, 0), name=f"patch_tokens{suffix}", dtype=tokens.dtype)
+    return crop(tokens) if prefix else tokens
+
+
+def feature_map(encoder, tokens, name):
+    """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
+    size = *anatomy.grid(encoder), tokens.shape[-1]
+    return keras.layers.Reshape(size, name=name, dtype=tokens.dtype)(tokens)

@@ -1,0 +1,135 @@
+"""Object detection: a box and a class for every object."""
+
+import math
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+
+from keras_vit.checked import number
+from keras_vit.layers.point_boxes import PointBoxes
+from keras_vit.plots.boxes import boxed
+from keras_vit.task import Task
+from keras_vit.tasks import dense
+from keras_vit.tasks.box_tally import BoxTally
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.point_loss import PointLoss
+
+PRIOR = 0.1  # a class's score at each position before training, as in "Objects as Points"
+
+
+@dataclass(frozen=True, repr=False)
+class Detect(Task):
+    """A box and a class for every object in an image.
+
+    The model returns `(most, 4 + classes)`: top, left, bottom and right as shares of the image's height and width, then
+    a score for each class, the most likely box first. One box is predicted at each position of a fine map, and those at
+    the peaks are kept: Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The map is that of `DPTHead` on the
+    encoder's blocks, and on a convolutional stem's feature map where that is finer than the patches.
+
+    Args:
+        classes: Names of the classes, in the order of the data.
+        most: Boxes of an image, at most.
+        score: Least score of a box in pictures, answers and files of boxes; average precision counts all.
+        head_width: Channels of the head; `None` for half of the encoder's, at most 256.
+        box_weight: Factor on the loss of the boxes; see `PointLoss`.
+    """
+
+    targets = ("bounding_boxes",)
+    best = ("val_map50", "max")
+    measured = ("score",)
+
+    most: int = number(100, low=1)
+    score: float = number(0.3, most=1)
+    head_width: int | None = number(None, low=1)
+    box_weight: float = number(5.0)
+
+    def check(self, recipe=None):
+        if not self.classes:
+            raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
+        if recipe is not None:
+            dense.check_recipe(recipe, "boxes")
+
+    def on(self, source, arguments=None):
+        self.check()
+        if source.class_names and tuple(source.class_names) != self.classes:
+            raise ValueError(
+                f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
+            )
+        most = (source.targets["bounding_boxes"][..., 4] >= 0).sum(1).max(initial=0)
+        if arguments is not None and most > self.most:
+            raise ValueError(
+                f"Detect.most must be the objects of an image or more. Received: most={self.most}, and an image of "
+                f"{most} objects"
+            )
+        return self
+
+    def fits(self, model):
+        return model.output_shape[1:] == (self.most, 4 + len(self.classes))
+
+    def model(self, **arguments):
+        self.check()
+        encoder = dense.encoder(arguments, len(self.classes), "detector")
+        start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
+        found = dense.dpt(encoder, len(start), self.head_width, start)
+        output = PointBoxes(self.most, name="boxes")(found)
+        return dense.finished(encoder, output, arguments, self.classes, "detector")
+
+    def learner(self, model, teacher=None):
+        return keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
+
+    def compiled(self, source):
+        self.tally()  # which says what is not installed
+        return {"loss": PointLoss(self.box_weight), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["bounding_boxes"]
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, ("map", "map50"))]
+
+    def tally(self, keep=False):
+        return BoxTally(self.classes, self.score)
+
+    def answer(self, output):
+        """Returns the number of objects of each class that was found, with the highest score."""
+        _, classes, scores = self._likely(output)
+        if not len(scores):
+            return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
+        found = {f"{(classes == i).sum()} {self.classes[i]}": float(scores[classes == i].max()) for i in set(classes)}
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    def objects(self, output, size):
+        """Returns the objects of an image, the most likely first.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+
+        Returns:
+            A dictionary for each: `"category"`, the name of its class; `"bbox"`, x, y, width, height in pixels of the
+            image; `"score"`, 0..1. COCO's results, with names.
+        """
+        edges, classes, scores = self._likely(output)
+        edges = edges * np.tile(size, 2)
+        sides = np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
+        rows = zip(classes, sides.round(2).tolist(), scores)
+        return [{"category": self.classes[c], "bbox": box, "score": round(float(s), 4)} for c, box, s in rows]
+
+    def picture(self, image, output, example=None):
+        size = np.tile(np.shape(image)[:2], 2)
+        edges, classes, scores = self._likely(output)
+        drawn = [boxed(image, edges * size, classes, self.classes, scores)]
+        if example is not None and "bounding_boxes" in example:
+            truth = example["bounding_boxes"][example["bounding_boxes"][:, 4] >= 0]
+            truth = boxed(image, truth[:, :4] * size, truth[:, 4].astype(int), self.classes)
+            drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
+        return np.concatenate(drawn, axis=1)  # the prediction, then the truth
+
+    def _likely(self, output):
+        """Returns edges as shares, classes and scores of the boxes from `score` on."""
+        output = np.asarray(output, "float32")
+        output = output[output[:, 4:].max(-1) >= max(self.score, 1e-6)]
+        return output[:, :4], output[:, 4:].argmax(-1), output[:, 4:].max(-1)

@@ -1,0 +1,40 @@
+"""A task's scores on validation images, while a model is trained."""
+
+import math
+
+import keras
+
+
+class Measured(keras.callbacks.Callback):
+    """Adds scores of a tally on validation images to the logs, as `val_NAME`.
+
+    They are computed every few epochs and after the last; in between the last values are repeated.
+
+    Args:
+        run: A `training.loop.Run`.
+        make: Function that returns a new tally.
+        names: Of the scores; NaN where the tally does not give them.
+        every: Epochs between two measurements.
+        most: Images of each measurement; `None` for all.
+    """
+
+    def __init__(self, run, make, names, every=1, most=None):
+        super().__init__()
+        self.run, self.make, self.names, self.every, self.most = run, make, names, every, most
+
+    def on_epoch_end(self, epoch, logs=None):
+        columns = {name: f"val_{name}" for name in self.names}
+        last = epoch + 1 == self.run.recipe.optim.epochs
+        if not self.run.history or epoch % self.every == 0 or last:
+            found = self._measure()
+            logs.update({column: found.get(name, math.nan) for name, column in columns.items()})
+        else:
+            logs.update({column: self.run.history[-1][column] for column in columns.values()})
+
+    def _measure(self):
+        from keras_vit.data import pipeline
+
+        some, tally = self.run.validation.take(slice(self.most)), self.make()
+        for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
+            tally.add(examples, self.run.outputs(examples["images"]))
+        return tally.result()

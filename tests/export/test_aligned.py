@@ -1,0 +1,36 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit.export.aligned import aligned
+from keras_vit.tasks import Detect
+
+MODEL = Detect(classes=("a", "b"), most=5, head_width=4).model(variant="mu/8", image_size=16)
+ROWS = np.array(
+    [[0.1, 0.1, 0.5, 0.5, 0.9, 0.0], [0.1, 0.1, 0.5, 0.6, 0.0, 0.8], [0.6, 0.6, 1.0, 1.0, 0.3, 0.0],
+     [0.2, 0.0, 0.3, 1.0, 0.15, 0.0], [0.3, 0.3, 0.4, 0.4, 0.05, 0.0]],
+    "float32",
+)  # fmt: skip
+
+
+def test_boxes_in_another_order_do_not_differ():
+    ours, theirs = aligned(MODEL, ROWS[None, [2, 0, 1, 4, 3]], ROWS[None])
+    np.testing.assert_array_equal(ours, theirs)
+    assert (theirs.argmax(-1)[0, :3] == [4, 5, 4]).all()  # the classes
+    np.testing.assert_allclose(theirs[0, 0], [0.045, 0.045, 0.225, 0.225, 0.9, 0], rtol=1e-6)
+    np.testing.assert_allclose(theirs[0, 3], ROWS[3] * [0.075, 0.075, 0.075, 0.075, 1, 1] / 2, rtol=1e-5)
+    assert not theirs[0, 4].any()
+
+
+def test_another_box_or_no_number_differs():
+    wrong = ROWS.copy()
+    wrong[1, 3] = 0.7
+    ours, theirs = aligned(MODEL, wrong[None], ROWS[None])
+    assert np.abs(ours - theirs).max() == pytest.approx(0.04, rel=1e-4)
+    wrong[1, 5] = np.nan
+    assert np.isnan(np.abs(np.subtract(*aligned(MODEL, wrong[None], ROWS[None]))).max())
+
+
+def test_other_outputs_stay():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    assert aligned(model, ROWS, ROWS[:1])[0] is ROWS
