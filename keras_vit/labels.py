@@ -4,6 +4,7 @@ import pathlib
 
 from keras_vit import files
 from keras_vit.layers.point_boxes import EDGES, PointBoxes
+from keras_vit.layers.set_boxes import SetBoxes
 
 
 def check_labels(names):
@@ -28,7 +29,12 @@ def read_labels(path):
 
 def num_classes(model):
     """Returns the number of classes for which a model has outputs: all but the edges of a detector's boxes."""
-    return model.output_shape[-1] - (EDGES if isinstance(model.layers[-1], PointBoxes) else 0)
+    return model.output_shape[-1] - (EDGES if returns_boxes(model) else 0)
+
+
+def returns_boxes(model):
+    """Returns whether a model is a detector, whose output is edges of boxes, then scores."""
+    return isinstance(model.layers[-1], (PointBoxes, SetBoxes))
 
 
 def fitting(names, count):

@@ -13,6 +13,7 @@ from keras_vit.checkpoints.load import Assumption, from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.read import RUN, SUFFIXES
 from keras_vit.files import folder
+from keras_vit.layers.stems import patch_size_on
 
 
 def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = None, **arguments) -> keras.Model:
@@ -191,6 +192,8 @@ def _other_sizes(model, variant, arguments):
     patch_size = hybrid.patch_size if hybrid else number
     if patch_size is not None:
         expected["patch_size"] = (patch_size, patch_size)
+    if actual["stem"] is not None and number is not None and not hybrid:  # it counts pixels of the image
+        expected["patch_size"] = patch_size_on(model.get_layer("patches").input.shape, model.input_shape[1:3], number)
     wrong = [f"{k} {actual[k]}" for k, size in expected.items() if k not in arguments and actual[k] != size]
     stages = hybrid.stages if hybrid else None
     if variant is not None and getattr(actual["stem"], "stages", None) != stages:

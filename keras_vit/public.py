@@ -50,10 +50,13 @@ from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import PointBoxes as PointBoxes
+from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import RelativePositions as RelativePositions
 from keras_vit.layers import Rescale as Rescale
 from keras_vit.layers import ResNetStem as ResNetStem
 from keras_vit.layers import RotaryPositions as RotaryPositions
+from keras_vit.layers import SetBoxes as SetBoxes
+from keras_vit.layers import SetHead as SetHead
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
 from keras_vit.layers import TokenPool as TokenPool

@@ -61,15 +61,16 @@ HEAVY = {
     "pycocotools", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
-    AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller HYBRIDS LayerScale
-    MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim PatchDropout PatchEncoder
-    Patches PointBoxes Pretrain Recipe RelativePositions Rescale ResNetStem RotaryPositions Segment StandardizedConv2D
-    StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
+    AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller HYBRIDS
+    LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim PatchDropout
+    PatchEncoder Patches PointBoxes Pretrain QueryDecoder Recipe RelativePositions Rescale ResNetStem
+    RotaryPositions Segment SetBoxes SetHead StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock
+    Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
     datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
     from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run
-    load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history preprocess probe save_checkpoint
-    vit
+    load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history preprocess probe
+    save_checkpoint vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

@@ -132,3 +132,11 @@ def test_a_recipe_from_published_weights_bears_its_own_name(published):
     del change["channels"]
     model = keras_vit.from_recipe(type(recipe)(**{**vars(recipe), "model": change}))
     assert model.get_layer("rescale").std == 0.25  # the published one
+
+
+def test_patches_of_a_variant_count_pixels_before_a_stem_too(tmp_path):
+    arguments = dict(variant="mu/8", stem=((4, 2),), image_size=16, num_classes=2)
+    keras_vit.vit(**arguments).save(tmp_path / "model.keras")
+    assert keras_vit.vit(**arguments, weights=tmp_path / "model.keras").get_layer("patches").patch_size == (4, 4)
+    with pytest.raises(ValueError, match="must belong to mu/4"):
+        keras_vit.vit("mu/4", stem=((4, 2),), image_size=16, weights=tmp_path / "model.keras")

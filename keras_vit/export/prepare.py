@@ -11,8 +11,8 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
-from keras_vit.labels import num_classes
-from keras_vit.layers.point_boxes import EDGES, PointBoxes
+from keras_vit.labels import num_classes, returns_boxes
+from keras_vit.layers.point_boxes import EDGES
 from keras_vit.preprocessing import stated_labels, stated_rule
 
 CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
@@ -65,7 +65,7 @@ def check_labels(model, labels):
 
 def check_probabilities(model, probabilities):
     """Raises ValueError if probabilities are asked for of a model that returns boxes with scores."""
-    if probabilities and isinstance(model.layers[-1], PointBoxes):
+    if probabilities and returns_boxes(model):
         raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
 
 
@@ -74,7 +74,7 @@ def named_outputs(model, output, probabilities):
 
     `runtimes.packed` is its inverse.
     """
-    if not isinstance(model.layers[-1], PointBoxes):
+    if not returns_boxes(model):
         return {"probabilities": keras.ops.softmax(output)} if probabilities else {"logits": output}
     pixels = keras.ops.convert_to_tensor(np.tile(model.input_shape[1:3], 2), output.dtype)
     return {"boxes": output[..., :EDGES] * pixels, "scores": output[..., EDGES:]}

@@ -13,10 +13,12 @@ from keras_vit.layers.patch_dropout import PatchDropout
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
 from keras_vit.layers.point_boxes import PointBoxes
+from keras_vit.layers.query_decoder import QueryDecoder
 from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rescale import Rescale
 from keras_vit.layers.resnet_stem import ResNetStem
 from keras_vit.layers.rotary import RotaryPositions
+from keras_vit.layers.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.standardized_conv import StandardizedConv2D
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.token_pool import TokenPool
@@ -36,10 +38,13 @@ __all__ = [
     "PatchEncoder",
     "Patches",
     "PointBoxes",
+    "QueryDecoder",
     "RelativePositions",
     "ResNetStem",
     "Rescale",
     "RotaryPositions",
+    "SetBoxes",
+    "SetHead",
     "StandardizedConv2D",
     "StochasticDepth",
     "TokenPool",

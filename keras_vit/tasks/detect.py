@@ -2,18 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import keras
 import numpy as np
 
 from keras_vit.checked import number
-from keras_vit.layers.point_boxes import PointBoxes
+from keras_vit.explain import anatomy
+from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.plots.boxes import boxed
 from keras_vit.task import Task
 from keras_vit.tasks import dense
 from keras_vit.tasks.box_tally import BoxTally
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.point_loss import PointLoss
+from keras_vit.tasks.set_loss import SetLoss
 
 PRIOR = 0.1  # a class's score at each position before training, as in "Objects as Points"
 
@@ -23,25 +26,36 @@ class Detect(Task):
     """A box and a class for every object in an image.
 
     The model returns `(most, 4 + classes)`: top, left, bottom and right as shares of the image's height and width, then
-    a score for each class, the most likely box first. One box is predicted at each position of a fine map, and those at
-    the peaks are kept: Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The map is that of `DPTHead` on the
-    encoder's blocks, and on a convolutional stem's feature map where that is finer than the patches.
+    a score for each class. The heads:
+
+    - `"points"`, the most likely box first: one box is predicted at each position of a fine map, and those at the peaks
+      are kept. Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The map is that of `DPTHead` on the encoder's
+      blocks, and on a convolutional stem's feature map where that is finer than the patches;
+    - `"tokens"`: as many more tokens as boxes join the patches. Fang et al. 2021, YOLOS (arXiv:2106.00666);
+    - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872).
+
+    The last two return a set: each object is matched with one box in training, see `SetLoss`, which needs many more
+    images than `"points"`.
 
     Args:
         classes: Names of the classes, in the order of the data.
+        head: See above.
         most: Boxes of an image, at most.
         score: Least score of a box in pictures, answers and files of boxes; average precision counts all.
-        head_width: Channels of the head; `None` for half of the encoder's, at most 256.
-        box_weight: Factor on the loss of the boxes; see `PointLoss`.
+        head_width: Channels of `"points"`; `None` for half of the encoder's, at most 256.
+        head_depth: Blocks of `"decoder"`.
+        box_weight: Factor on the loss of the boxes of `"points"`; see `PointLoss`.
     """
 
     targets = ("bounding_boxes",)
     best = ("val_map50", "max")
     measured = ("score",)
 
+    head: Literal["points", "tokens", "decoder"] = "points"
     most: int = number(100, low=1)
     score: float = number(0.3, most=1)
     head_width: int | None = number(None, low=1)
+    head_depth: int = number(6, low=1)
     box_weight: float = number(5.0)
 
     def check(self, recipe=None):
@@ -71,18 +85,50 @@ class Detect(Task):
 
     def model(self, **arguments):
         self.check()
+        if self.head == "tokens":
+            if arguments.get("registers"):
+                raise ValueError(f"The registers are the task's boxes. Received: registers={arguments['registers']!r}")
+            arguments = {**arguments, "registers": self.most}
         encoder = dense.encoder(arguments, len(self.classes), "detector")
-        start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
-        found = dense.dpt(encoder, len(start), self.head_width, start)
-        output = PointBoxes(self.most, name="boxes")(found)
+        if self.head == "points":
+            start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
+            found = dense.dpt(encoder, len(start), self.head_width, start)
+            output = PointBoxes(self.most, name="boxes")(found)
+        else:
+            found = self._tokens(encoder) if self.head == "tokens" else self._queries(encoder)
+            output = SetBoxes(name="boxes")(found)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
+
+    def _tokens(self, encoder):
+        """Returns what the boxes' own tokens say, `(batch, 1, most, 4 + classes + 1)`."""
+        last, patches, x = anatomy.num_prefix(encoder), math.prod(anatomy.grid(encoder)), encoder.output
+        x = keras.layers.Cropping1D((last - self.most, patches), name="box_tokens", dtype=x.dtype)(x)
+        x = keras.layers.Reshape((1, *x.shape[1:]), name="box_sets", dtype=x.dtype)(x)
+        return SetHead(len(self.classes), 3, name="head", dtype=encoder.dtype_policy)(x)
+
+    def _queries(self, encoder):
+        """Returns what the queries say after each block, `(batch, blocks, most, 4 + classes + 1)`."""
+        block = encoder.get_layer("block_0")
+        decoder = QueryDecoder(
+            len(self.classes),
+            self.most,
+            block.num_heads,
+            block.mlp_dim,
+            depth=self.head_depth,
+            grid=anatomy.grid(encoder),
+            dropout=block.dropout,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
         return keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
         self.tally()  # which says what is not installed
-        return {"loss": PointLoss(self.box_weight), "weighted_metrics": []}
+        loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()
+        return {"loss": loss, "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
         return examples["images"], examples["bounding_boxes"]

@@ -19,6 +19,35 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float
 BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0], [0.5, 0.5, 0.7, 0.9, 0]]], "float32")
 
 
+@pytest.mark.parametrize("head", ["tokens", "decoder"])
+@pytest.mark.parametrize("more", [dict(SMALL, class_token=True), HYBRID])
+def test_sets_learn_on_any_encoder(head, more, tmp_path):
+    pytest.importorskip("pycocotools")
+    task = dataclasses.replace(TASK, head=head, head_depth=2)
+    model = task.model(**more)
+    assert model.output_shape == (None, 6, 6) and model.output.dtype == "float32" and task.fits(model)
+    learner = task.learner(model)
+    assert learner.output_shape == (None, 2 if head == "decoder" else 1, 6, 7)
+    learner.compile(keras.optimizers.Adam(1e-2), **task.compiled(None), run_eagerly=True)
+    x, y = task.batch({"images": IMAGES, "bounding_boxes": BOXES}, None, (0, 0))
+    losses = [learner.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(4)]
+    assert losses[3] < losses[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(np.asarray(loaded(IMAGES)), np.asarray(model(IMAGES)))
+    started = task.model(**more, weights=tmp_path / "model.keras")
+    np.testing.assert_array_equal(started.get_layer("block_0").weights[0], model.get_layer("block_0").weights[0])
+
+
+def test_the_tokens_of_boxes_are_registers():
+    model = dataclasses.replace(TASK, head="tokens").model(**SMALL, class_token=True)
+    encoder = keras.Model(model.input, [model.get_layer("norm").output, model.get_layer("box_sets").output])
+    tokens, rows = encoder(IMAGES)
+    np.testing.assert_array_equal(rows[:, 0], tokens[:, 1:7])
+    with pytest.raises(ValueError, match="The registers are the task's boxes. Received: registers=2"):
+        dataclasses.replace(TASK, head="tokens").model(**SMALL, registers=2)
+
+
 @pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), HYBRID])
 def test_learns_on_any_encoder(more, tmp_path):
     pytest.importorskip("pycocotools")

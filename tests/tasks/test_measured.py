@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.config import Data, Optim, Recipe  # noqa: E402
-from keras_vit.data.memory import Source  # noqa: E402
-from keras_vit.tasks.measured import Measured  # noqa: E402
+from keras_vit.config import Data, Optim, Recipe
+from keras_vit.data.memory import Source
+from keras_vit.tasks.measured import Measured
 
 
 class Mean:
