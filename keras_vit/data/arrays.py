@@ -12,7 +12,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
-            without a last axis of 1, integers from 0 to 255.
+            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -51,4 +51,26 @@ def _masks(values, images, _):
     return values.astype("uint8")
 
 
-OF_ARRAY = {"labels": _labels, "segmentation_masks": _masks}
+def _boxes(values, images, class_names):
+    values = np.asarray(values)
+    fits = values.ndim == 3 and values.shape[::2] == (len(images), 5) and values.shape[1] and values.dtype.kind in "fiu"
+    if not fits:
+        raise ValueError(
+            f"Boxes must be numbers of the shape ({len(images)}, most, 5): top, left, bottom, right as shares of the "
+            f"image, and the class, -1 where empty. Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    values = values.astype("float32")
+    top, left, bottom, right, classes = np.moveaxis(values, -1, 0)
+    known = np.arange(len(class_names) or max(classes.max(), 0) + 1)
+    in_order = (top >= 0) & (top < bottom) & (bottom <= 1) & (left >= 0) & (left < right) & (right <= 1)
+    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(classes, known)))
+    if len(wrong):
+        image, row = wrong[0]
+        raise ValueError(
+            f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(known) - 1}. "
+            f"Received: {values[image, row].tolist()} of image {image}"
+        )
+    return values
+
+
+OF_ARRAY = {"labels": _labels, "segmentation_masks": _masks, "bounding_boxes": _boxes}

@@ -13,9 +13,15 @@ import tensorflow as tf
 
 from keras_vit.keras_private import sublayers, tf_data_generator
 
-MASKS = "segmentation_masks"
+MASKS, BOXES = "segmentation_masks", "bounding_boxes"
 NEED_LABELS = ("MixUp", "CutMix", "FourierMix", "Mosaic")  # of Keras and KerasCV
 # AugMix blends the indices of classes; the others fail on masks.
+STILL = (  # layers of Keras that leave everything in its place
+    "AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "Equalization", "GaussianNoise", "RandomBrightness",
+    "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomErasing", "RandomGaussianBlur",
+    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPosterization", "RandomSaturation", "RandomSharpness",
+    "Solarization",
+)  # fmt: skip
 NO_MASKS = ("AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "RandomGrayscale")
 
 
@@ -33,7 +39,7 @@ def layers_function(layers, seed, names=("images",)):
 
     Raises:
         TypeError: If an item is not a layer.
-        ValueError: If a layer would have to change labels too, or cannot change masks.
+        ValueError: If a layer would have to change labels too, cannot change masks, or moves what boxes are around.
     """
     check_layers(layers, names)
     for layer in layers:
@@ -71,6 +77,12 @@ def check_layers(layers, names=("images",)):
             )
     if MASKS in names:
         _check_masks(_leaves(layers))
+    moving = [layer for layer in _leaves(layers) if type(layer).__name__ not in STILL]
+    if BOXES in names and moving:
+        raise ValueError(
+            "Augment.layers must leave everything in its place where there are boxes; Augment's own crop, flip and "
+            f"rotation move them. Received: {type(moving[0]).__name__} {moving[0].name!r}"
+        )
 
 
 def _check_masks(layers):

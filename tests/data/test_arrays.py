@@ -30,3 +30,23 @@ def test_arrays_are_checked():
     with pytest.raises(ValueError, match="must be images. Received: tuple of 2"):
         made.from_arrays((images, images), (), (4, 4, 1))
     assert sources.from_arrays is made.from_arrays
+
+
+def test_boxes_are_checked():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    boxes = np.array([[[0, 0.25, 0.5, 1, 2], [0, 0, 0, 0, -1]], [[0.5, 0.5, 0.75, 0.75, 0], [0.1, 0.1, 0.2, 0.2, 1]]])
+    read = lambda values, names=tuple("abc"): made.from_arrays((images, values), ("bounding_boxes",), (4, 4, 1), names)  # noqa: E731
+    found = read(boxes).targets["bounding_boxes"]
+    assert found.dtype == np.float32 and np.array_equal(found, boxes.astype("float32"))
+    assert read(boxes, ()).class_names == ()
+    for values, names, message in (
+        (boxes[:1], "abc", r"shape \(2, most, 5\): .* Received: shape=\(1, 2, 5\)"),
+        (boxes[..., :4], "abc", r"Received: shape=\(2, 2, 4\)"),
+        (boxes, "ab", r"a class from 0 to 1. Received: \[0.0, 0.25, 0.5, 1.0, 2.0\] of image 0"),
+        (boxes * [1, 1, 1, 1, 0.5], "abc", "of image 0"),
+        (boxes * [1, 1, 0.5, 1, 1], "abc", r"Received: \[0.5, 0.5, 0.375, 0.75, 0.0\] of image 1"),
+        (boxes * [4, 4, 4, 4, 1], "abc", "0 <= top < bottom <= 1"),
+        (boxes * np.nan, "abc", "of image 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(values, tuple(names))

@@ -154,6 +154,13 @@ def test_layers_that_cannot_change_masks_are_refused():
         with_masks(L.RandomZoom(0.3, fill_mode="constant", fill_value=9))
 
 
+def test_layers_that_move_anything_are_refused_where_there_are_boxes():
+    keras_layers.check_layers([L.RandomContrast(0.2), keras.Sequential([L.RandomGaussianBlur()])], ("bounding_boxes",))
+    for layer in (L.RandomFlip(), keras.Sequential([L.RandomBrightness(0.1), L.RandomZoom(0.1)]), L.AugMix()):
+        with pytest.raises(ValueError, match="where there are boxes; .* Received: (RandomFlip|RandomZoom|AugMix)"):
+            keras_layers.check_layers([layer], ("bounding_boxes",))
+
+
 def test_layers_of_keras_on_jax():
     pytest.importorskip("jax")
     script = (
