@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
-from keras_vit.export.aligned import aligned
+from keras_vit.export.aligned import aligned, largest
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
 from keras_vit.metrics import written
@@ -156,7 +156,7 @@ def compare_with_model(
         warnings.warn(
             "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
         )
-    value, allowed = float(difference.max()) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
+    value, allowed = largest(model, difference) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
     apart = _distance(found, wanted)
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(

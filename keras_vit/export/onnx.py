@@ -94,4 +94,16 @@ def _write(model, path, probabilities):
     for node in written.graph.node:
         node.input[:] = [renamed.get(name, name) for name in node.input]
         node.output[:] = [renamed.get(name, name) for name in node.output]
+    _round_up_scales(written.graph)
     onnx.save(written, path)
+
+
+def _round_up_scales(graph):
+    """Makes fractional scales of `Resize` the next larger number: 5 * 1.8 must not be rounded down to 8 pixels."""
+    from onnx import numpy_helper
+
+    scales = {node.input[2] for node in graph.node if node.op_type == "Resize" and len(node.input) == 3}
+    for tensor in (tensor for tensor in graph.initializer if tensor.name in scales):
+        values = numpy_helper.to_array(tensor)
+        values = np.where(values % 1 == 0, values, np.nextafter(values, np.float32(np.inf)))
+        tensor.CopyFrom(numpy_helper.from_array(values.astype("float32"), tensor.name))

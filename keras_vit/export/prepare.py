@@ -76,7 +76,7 @@ def named_outputs(model, output, probabilities):
     """
     if not returns_boxes(model):
         return {"probabilities": keras.ops.softmax(output)} if probabilities else {"logits": output}
-    pixels = keras.ops.convert_to_tensor(np.tile(model.input_shape[1:3], 2), output.dtype)
+    pixels = np.tile(model.input_shape[1:3], 2).astype("float32")
     return {"boxes": output[..., :EDGES] * pixels, "scores": output[..., EDGES:]}
 
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.export.aligned import aligned
+from keras_vit.export.aligned import aligned, largest
 from keras_vit.tasks import Detect
 
 MODEL = Detect(classes=("a", "b"), most=5, head_width=4).model(variant="mu/8", image_size=16)
@@ -34,3 +34,13 @@ def test_another_box_or_no_number_differs():
 def test_other_outputs_stay():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
     assert aligned(model, ROWS, ROWS[:1])[0] is ROWS
+
+
+def test_one_box_in_five_hundred_may_be_another():
+    difference = np.full((10, 100, 6), 1e-4)
+    difference[3, 4, 5] = difference[5, 6, 0] = 0.5
+    assert largest(MODEL, difference) == 1e-4
+    difference[7, 8, 1] = 0.4
+    assert largest(MODEL, difference) == 0.4
+    other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    assert largest(other, difference) == 0.5

@@ -47,3 +47,26 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"needs tf2onnx, onnx.*pip install tf2onnx onnx onnxruntime\. Nothing was"):
         keras_vit.export_onnx(tiny(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
+    task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
+    model = task.model(variant="mu/8", image_size=(72, 40), stem=((4, 2),))  # maps of 5 rows, enlarged to 9
+    rng = np.random.default_rng(0)
+    for variable in model.get_layer("head").trainable_weights:
+        variable.assign(rng.normal(size=variable.shape) * 0.3)
+    images = rng.integers(0, 256, (3, 72, 40, 3)).astype("float32")
+    report = keras_vit.export_onnx(model, tmp_path / "m.onnx", images=images, labels=["a", "b"])
+    assert report.agreement == 1 and report.range > 0.1
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    boxes, scores = session.run(["boxes", "scores"], {"images": images})
+    expected = np.asarray(model(images))
+    np.testing.assert_allclose(boxes, expected[..., :4] * (72, 40, 72, 40), atol=1e-2)
+    np.testing.assert_allclose(scores, expected[..., 4:], atol=1e-4)
+    with pytest.raises(ValueError, match="A detector returns scores already. Received: probabilities=True"):
+        keras_vit.export_onnx(model, tmp_path / "n.onnx", probabilities=True)
+    with pytest.raises(ValueError, match="`labels` must be a list of 2 class names"):
+        keras_vit.export_onnx(model, tmp_path / "n.onnx", labels=list("abcdef"))
+    assert not (tmp_path / "n.onnx").exists()

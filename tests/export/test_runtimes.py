@@ -3,7 +3,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.export import runtimes
+import keras_vit
+from keras_vit.export import prepare, runtimes
 from keras_vit.keras_private import tflite_operators
 
 
@@ -35,3 +36,21 @@ def test_a_profile_has_time_and_memory(exported):
     assert set(report.ms) == {"1", "2"} and all(ms > 0 for ms in report.ms.values())
     assert report.partitions == 1 and report.outside == {} and report.outside_time == 0
     assert report.memory_mb is None or 0 < report.memory_mb < 50
+
+
+def test_boxes_in_pixels_and_scores_are_the_models_output(tmp_path):
+    task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
+    model = task.model(variant="mu/8", image_size=(32, 24), stem=((4, 2),))
+    rng = np.random.default_rng(0)
+    for variable in model.get_layer("head").trainable_weights:
+        variable.assign(rng.normal(size=variable.shape) * 0.3)
+    images = rng.integers(0, 256, (3, 32, 24, 3)).astype("float32")
+    expected = np.asarray(model(images))
+    named = {name: np.asarray(value) for name, value in prepare.named_outputs(model, expected, False).items()}
+    assert named["boxes"].shape == (3, 7, 4) and named["boxes"][..., 3].max() > 10
+    np.testing.assert_allclose(runtimes.packed(named, (32, 24)), expected, rtol=1e-6)
+    report = keras_vit.export_tflite(model, tmp_path / "m.tflite", images=images)
+    assert report.agreement == 1 and report.range > 0.1
+    np.testing.assert_allclose(runtimes.tflite(tmp_path / "m.tflite")[0](images), expected, atol=1e-4)
+    keras_vit.export_saved_model(model, tmp_path / "saved", images=images)
+    np.testing.assert_allclose(runtimes.saved_model(tmp_path / "saved")[0](images), expected, atol=1e-5)
