@@ -112,7 +112,7 @@ def dpt(encoder, units, width=None, start=None):
     )
     output = head(maps)
     if start is not None:
-        head.classifier.kernel.assign(keras.ops.zeros_like(head.classifier.kernel))
+        head.classifier.kernel.assign(keras.ops.zeros(head.classifier.kernel.shape))
         head.classifier.bias.assign(start)
     return output
 
