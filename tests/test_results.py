@@ -118,6 +118,15 @@ def test_shipped_nuclei_are_as_good_as_they_say(monkeypatch):
     assert found["mean_iou"] == pytest.approx(reached, abs=1e-3)
 
 
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with blood_cells, is not set")
+def test_shipped_blood_cells_are_as_good_as_they_say(monkeypatch):
+    pytest.importorskip("pycocotools")
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    (_, reached), *_ = keras_vit.load_recipe("blood_cells").reached.scores
+    [found] = keras_vit.evaluate("blood_cells").values()
+    assert found["map50"] == pytest.approx(reached, abs=1e-3)
+
+
 @nuclei
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):

@@ -68,6 +68,7 @@ class Detect(Task):
 
     def on(self, source, arguments=None):
         self.check()
+        self.tally()  # which says what is not installed, before any work is done
         if source.class_names and tuple(source.class_names) != self.classes:
             raise ValueError(
                 f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
@@ -126,7 +127,6 @@ class Detect(Task):
         return keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
-        self.tally()  # which says what is not installed
         loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()
         return {"loss": loss, "weighted_metrics": []}
 

@@ -128,6 +128,7 @@ def source(classes=CLASSES, boxes=BOXES):
 
 
 def test_data_must_have_the_classes_and_no_more_objects_than_boxes():
+    pytest.importorskip("pycocotools")
     assert TASK.on(source(), SMALL) == TASK and TASK.on(source(())) == TASK
     with pytest.raises(ValueError, match=r"\('cat', 'dog'\), in this order. Received: \('dog', 'cat'\)"):
         TASK.on(source(("dog", "cat")))
