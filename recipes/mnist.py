@@ -1,22 +1,28 @@
-"""MNIST: 60,000 training and 10,000 test images of handwritten digits.
+"""MNIST: 60,000 training and 10,000 test images of handwritten digits; six convolutions and three blocks on 49 tokens.
 
 python -m keras_vit fit mnist
 
-Reached 99.51 % on the test set, and 99.54 % on the 5,000 training images kept for validation. The test set was used
-once, after the last epoch of a single run. 50 epochs took 50 minutes on two CPU cores that also did other work.
+Reached 99.57 % on the test set, and 99.56 % on the 5,000 training images kept for validation, after the last epoch of
+a single run: 57 minutes on two CPU cores that also did other work. Without blur and changes of brightness, 45 epochs
+had reached 99.68 % on the test set, and 81 % on blurred digits (by a Gaussian of one pixel), where this run reads 99.6.
 """
+
+import keras
 
 from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="mnist",
     task=Classify(label_smoothing=0.1),
-    model=dict(variant=None, patch_size=4, width=96, depth=6, num_heads=4, mlp_dim=192, image_size=28, channels=1,
-               num_classes=10, pooling="gap", stochastic_depth=0.1),
+    model=dict(variant=None, stem=((32, 2, 2), (96, 2, 2)),  # (filters, stride, branch of n convolutions)
+               patch_size=1, width=96, depth=3, num_heads=4, mlp_dim=192,
+               image_size=28, channels=1, num_classes=10, pooling="gap", stochastic_depth=0.1),
     data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128),
-    augment=Augment(rotation=15.0, scale=0.15, shear=0.15, translation=0.08),
-    optim=Optim(epochs=50, learning_rate=1.5e-3, weight_decay=0.05, warmup_epochs=3.0),
-    weights=Weights(file="mnist.keras", sha256="46eff2e61dce85795ce85284b837c3895a74d9682bcd2a5977f15efe7f20d06f"),
-    reached=Reached(test_accuracy=0.9951, minutes=50.0, device="2 CPU cores, x86-64", commit="7ea7314",
+    augment=Augment(rotation=15.0, scale=0.15, shear=0.15, translation=0.08, jitter=0.4, erase=0.25,
+                    layers=(keras.layers.RandomGaussianBlur(1.0, kernel_size=5, sigma=(0.2, 1.5), name="blur"),)),
+    optim=Optim(optimizer="muon", epochs=32, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
+                warmup_epochs=1.0),
+    weights=Weights(file="mnist.keras", sha256="27d2603ce5f5a5892596301432c9be42db566c6305e01ecdbc58f27c2dfab809"),
+    reached=Reached(test_accuracy=0.9957, minutes=57.0, device="2 CPU cores, x86-64", commit="7a748ad",
                     note="the cores were shared with other work"),
 )  # fmt: skip
