@@ -94,7 +94,7 @@ def _check_objects(task, files, path):
         raise ValueError(f"`objects` is for tasks that find some, such as Detect. Received: {str(path)!r} with {name}")
     _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
     if path.suffix != ".json":
-        raise ValueError(f"`objects` must end in .json. Received: {str(path)!r}")
+        raise ValueError(f"The file of objects must end in .json. Received: {str(path)!r}")
     if path.exists():
         raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
     if not path.absolute().parent.is_dir():

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, config, cookbook
-from keras_vit.labels import labels_beside
+from keras_vit.labels import labels_beside, num_classes
 from keras_vit.preprocessing import before_crop, evaluation_rule, preprocess, stated_labels
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -130,7 +130,7 @@ def _of_run(folder, file):
     if class_names and not found.task.fits(model):
         raise ValueError(
             f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
-            f"Received: a model of {model.output_shape[-1]}"
+            f"Received: a model of {num_classes(model)}"
         )
     return found
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.data.boxes import EMPTY
 from keras_vit.data.memory import Source
 
 
@@ -70,7 +71,7 @@ def _boxes(values, images, class_names):
             f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(known) - 1}. "
             f"Received: {values[image, row].tolist()} of image {image}"
         )
-    return values
+    return np.where(classes[..., None] == -1, np.float32(EMPTY), values)
 
 
 OF_ARRAY = {"labels": _labels, "segmentation_masks": _masks, "bounding_boxes": _boxes}

@@ -156,7 +156,7 @@ def compare_with_model(
         warnings.warn(
             "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
         )
-    value, allowed = largest(model, difference) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
+    value, allowed = largest(model, found, wanted) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
     apart = _distance(found, wanted)
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(

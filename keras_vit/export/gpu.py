@@ -103,7 +103,7 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
     except OSError as error:
         return _not_run(str(error))
     (outputs, expected), span = aligned(model, outputs, run(images)), max(report.range, 1e-3)
-    value = largest(model, np.abs(outputs - expected)) / span
+    value = largest(model, outputs, expected) / span
     allowed = LARGEST.get(report.quantize, MORE + report.max_abs_diff / span)
     if not value <= allowed:  # written so that NaN fails too
         raise RuntimeError(

@@ -42,7 +42,7 @@ def plot_attention(
     images = canvas.images(images, titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
-    if titles is None and (names := stated_labels(model)):
+    if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model)):
         titles = [names[i] for i in model.predict(images, verbose=0).argmax(-1)]
     figure = plot_maps(images, maps, titles)
     figure.suptitle(heading, fontsize=10)

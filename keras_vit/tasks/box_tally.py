@@ -14,7 +14,7 @@ HALF = 0.5  # intersection over union from which a box counts as found, in the s
 class BoxTally:
     """Average precision, computed by pycocotools: the mean over IoU of 0.5 to 0.95, at 0.5, and of each class.
 
-    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of an image count. Memory grows by the boxes.
+    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Memory grows by the boxes.
 
     Args:
         class_names: Names of the classes.
@@ -41,7 +41,7 @@ class BoxTally:
             index = np.full((len(boxes), 1), self.images), np.full((len(output), 1), self.images)
             self.truth.append(np.hstack([index[0], _sides(edges), classes[:, None]]))
             self.found.append(np.hstack([index[1], _sides(output), best[:, None], label[:, None]])[best > 0])
-            likely = best >= self.score
+            likely = best >= max(self.score, 1e-6)
             scores.append(f1((edges, classes), (output[likely, :4], label[likely]), best[likely]))
             self.images += 1
         return np.asarray(scores)

@@ -41,7 +41,7 @@ class Detect(Task):
         classes: Names of the classes, in the order of the data.
         head: See above.
         most: Boxes of an image, at most.
-        score: Least score of a box in pictures, answers and files of boxes; average precision counts all.
+        score: Least score of a box in pictures, answers and files of boxes; average precision does without.
         head_width: Channels of `"points"`; `None` for half of the encoder's, at most 256.
         head_depth: Blocks of `"decoder"`.
         box_weight: Factor on the loss of the boxes of `"points"`; see `PointLoss`.
@@ -124,7 +124,9 @@ class Detect(Task):
         return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
-        return keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
+        learner = keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
+        learner.dtype_policy = model.dtype_policy  # `compile` reads it: float16 needs a scaled loss
+        return learner
 
     def compiled(self, source):
         loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()

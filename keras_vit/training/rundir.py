@@ -11,7 +11,7 @@ import filelock
 import keras
 
 from keras_vit import config, files, machine
-from keras_vit.labels import check_labels, read_labels, write_labels
+from keras_vit.labels import check_labels, num_classes, read_labels, write_labels
 from keras_vit.task import UnknownTaskError
 from keras_vit.training import state
 
@@ -185,7 +185,7 @@ def load(folder, file):
     model = read_model(folder / file)
     if file in (MODEL, BEST) and names and not dataclasses.replace(recipe.task, classes=names).fits(model):
         raise ValueError(
-            f"{str(folder / LABELS)!r} is damaged: it must name the {model.output_shape[-1]} classes of the model. "
+            f"{str(folder / LABELS)!r} is damaged: it must name the {num_classes(model)} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."
         )
     return model, recipe, names, data

@@ -98,7 +98,7 @@ def test_detect(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:3], objects=tmp_path / "found.json")
     with pytest.raises(ValueError, match="Received: two of '0.png'"):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], objects=tmp_path / "twice.json")
-    with pytest.raises(ValueError, match="`objects` must end in .json. Received: 'found.txt'"):
+    with pytest.raises(ValueError, match="The file of objects must end in .json. Received: 'found.txt'"):
         predictions.predict(run, images[:1], objects="found.txt")
     with pytest.raises(ValueError, match="The folder of `objects` must exist. Received: .*nowhere"):
         predictions.predict(run, images[:1], objects=tmp_path / "nowhere" / "found.json")
