@@ -1,4 +1,4 @@
-"""Outputs of a detector, box beside box: two files may return the same boxes in another order."""
+"""Compares the outputs of a detector box by box: two files may return the same boxes in different orders."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -6,7 +6,7 @@ from scipy.optimize import linear_sum_assignment
 from keras_vit.labels import returns_boxes
 
 FAINT, CLEAR = 0.1, 0.2  # scores between which boxes begin to count: which of the faint ones are returned is chance
-APART = 500  # boxes, of which one may be another
+APART = 500  # boxes, one of which may differ
 
 
 def aligned(model, outputs, expected):
@@ -18,8 +18,8 @@ def aligned(model, outputs, expected):
         expected: The same of another.
 
     Returns:
-        Both outputs. Of boxes: half the edges times the score, and scores; the rows of `outputs` in the
-        order in which they fit best; and all times a factor from 0 at a score of 0.1 to 1 at 0.2.
+        Both outputs. For boxes, the edges become half of their product with the score, and the rows of `outputs` come
+        in the order that fits `expected` best. Rows are then multiplied by 0 up to a score of 0.1, rising to 1 at 0.2.
     """
     if not returns_boxes(model):
         return outputs, expected
@@ -43,4 +43,6 @@ def largest(model, outputs, expected):
     if not returns_boxes(model):
         return float(np.abs(outputs - expected).max())
     worst = np.abs(outputs - expected).max(-1)[(outputs != 0).any(-1) | (expected != 0).any(-1)]
+    if not np.isfinite(worst).all():
+        return float("nan")
     return float(np.sort(worst)[len(worst) - 1 - len(worst) // APART]) if worst.size else 0.0

@@ -5,8 +5,10 @@ import importlib.util
 import io
 
 import numpy as np
+from keras.ops import convert_to_numpy
 
 from keras_vit import plots
+from keras_vit.tasks.overlap import iou
 
 HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
 
@@ -39,8 +41,8 @@ class BoxTally:
             output[:, :4] *= (height, width, height, width)
             best, label = output[:, 4:].max(-1), output[:, 4:].argmax(-1)
             index = np.full((len(boxes), 1), self.images), np.full((len(output), 1), self.images)
-            self.truth.append(np.hstack([index[0], _sides(edges), classes[:, None]]))
-            self.found.append(np.hstack([index[1], _sides(output), best[:, None], label[:, None]])[best > 0])
+            self.truth.append(np.hstack([index[0], sides(edges), classes[:, None]]))
+            self.found.append(np.hstack([index[1], sides(output), best[:, None], label[:, None]])[best > 0])
             likely = best >= max(self.score, 1e-6)
             scores.append(f1((edges, classes), (output[likely, :4], label[likely]), best[likely]))
             self.images += 1
@@ -97,7 +99,7 @@ def _empty(coco):
     return results
 
 
-def _sides(edges):
+def sides(edges):
     """Returns left, top, width and height of boxes."""
     return np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
 
@@ -117,18 +119,10 @@ def f1(truth, found, scores):
     """
     if not len(truth[1]) and not len(found[1]):
         return 1.0
-    shares = _iou(found[0], truth[0]) * (found[1][:, None] == truth[1][None])
+    shares = convert_to_numpy(iou(found[0], truth[0])) * (found[1][:, None] == truth[1][None])
     right = 0
     for i in np.argsort(-scores, kind="stable"):
         if len(truth[1]) and shares[i].max() >= HALF:
             shares[:, shares[i].argmax()] = 0
             right += 1
     return 2 * right / (len(truth[1]) + len(found[1]))
-
-
-def _iou(boxes, others):
-    boxes, others = boxes[:, None], others[None]
-    sides = np.minimum(boxes[..., 2:], others[..., 2:]) - np.maximum(boxes[..., :2], others[..., :2])
-    common = np.prod(np.maximum(sides, 0), axis=-1)
-    areas = [np.prod(np.maximum(each[..., 2:] - each[..., :2], 0), axis=-1) for each in (boxes, others)]
-    return common / np.maximum(areas[0] + areas[1] - common, 1e-9)

@@ -13,7 +13,7 @@ from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.plots.boxes import boxed
 from keras_vit.task import Task
 from keras_vit.tasks import dense
-from keras_vit.tasks.box_tally import BoxTally
+from keras_vit.tasks.box_tally import BoxTally, sides
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.point_loss import PointLoss
 from keras_vit.tasks.set_loss import SetLoss
@@ -161,9 +161,7 @@ class Detect(Task):
             image; `"score"`, 0..1. COCO's results, with names.
         """
         edges, classes, scores = self._likely(output)
-        edges = edges * np.tile(size, 2)
-        sides = np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
-        rows = zip(classes, sides.round(2).tolist(), scores)
+        rows = zip(classes, sides(edges * np.tile(size, 2)).round(2).tolist(), scores)
         return [{"category": self.classes[c], "bbox": box, "score": round(float(s), 4)} for c, box, s in rows]
 
     def picture(self, image, output, example=None):

@@ -50,3 +50,5 @@ def test_one_box_in_five_hundred_that_count_may_be_another():
     assert largest(MODEL, outputs[:, 60:], expected[:, 60:]) == 0
     other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
     assert largest(other, outputs, expected) == 0.5
+    outputs[7, 8, 4], outputs[3, 4, 4] = 0.5, np.nan  # one of 600, but no number
+    assert np.isnan(largest(MODEL, outputs, expected))

@@ -150,9 +150,9 @@ def test_a_driver_that_fails_does_not_end_the_export(script, note, exported, dri
 
 
 def on_gpu(exported):
-    _, path, report = exported
+    model, path, report = exported
     run, _ = runtimes.tflite(path)
-    return gpu.compare_with_cpu(path, IMAGES, run, report)
+    return gpu.compare_with_cpu(path, model, IMAGES, run, report)
 
 
 @pytest.mark.parametrize(
