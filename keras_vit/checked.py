@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import field
 from typing import Any, get_type_hints
 
+import keras
 import typeguard
 
 
@@ -29,9 +30,18 @@ class Checked:
         """Python code that recreates it, with a line for each option that differs from its default."""
         given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         default = {item.name: item.default for item in dataclasses.fields(self)}
-        shown = {name: _block("{}", value) if isinstance(value, dict) else repr(value) for name, value in given.items()}
+        shown = {name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in given.items()}
         lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
         return type(self).__name__ + _block("()", lines)
+
+
+def _code(value):
+    """Returns Python code of a value, also of a Keras layer or a tuple of them."""
+    if isinstance(value, tuple) and any(isinstance(item, keras.Layer) for item in value):
+        return f"({''.join(f'{_code(item)}, ' for item in value).rstrip(' ')})"
+    if isinstance(value, keras.Layer):
+        return f"keras.saving.deserialize_keras_object({keras.saving.serialize_keras_object(value)!r})"
+    return repr(value)
 
 
 def _block(brackets, lines):

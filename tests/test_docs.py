@@ -94,7 +94,7 @@ def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch):
     shown = re.findall(r"\]\(images/(\w+\.png)\)", text)
     assert sorted(shown) == sorted(path.name for path in tmp_path.glob("*.png")) and len(shown) == 16
     assert {name: tuple(x.shape) for name, x in names["maps"].items()} == {
-        "block_2": (8, 7, 7, 96), "block_5": (8, 7, 7, 96)
+        "block_0": (8, 7, 7, 96), "block_2": (8, 7, 7, 96)
     }  # fmt: skip
 
 

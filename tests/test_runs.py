@@ -37,7 +37,8 @@ def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch):
         images = np.random.default_rng(0).integers(0, 256, (8, *planned.input_shape[1:])).astype("uint8")
         labels = np.arange(8) % max(classes, 1)
         masks = np.broadcast_to(getattr(recipe.task, "first", 0) + labels[:, None, None], images.shape[:3])
-        targets = {"labels": labels, "segmentation_masks": masks}
+        boxes = np.concatenate([np.tile([0.2, 0.3, 0.6, 0.8], (8, 1)), labels[:, None]], axis=1)[:, None]
+        targets = {"labels": labels, "segmentation_masks": masks, "bounding_boxes": boxes}
         arrays = (images, *(targets[name] for name in recipe.task.targets))
         folder = tmp_path / recipe.name
         model, history = keras_vit.fit(recipe, folder, train=arrays, validation=arrays, verbose=0)
