@@ -30,7 +30,9 @@ class Checked:
         """Python code that recreates it, with a line for each option that differs from its default."""
         given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         default = {item.name: item.default for item in dataclasses.fields(self)}
-        shown = {name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in given.items()}
+        shown = {
+            name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in given.items()
+        }
         lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
         return type(self).__name__ + _block("()", lines)
 

@@ -125,8 +125,8 @@ def from_recipe(
 
 def _evaluation(data, side):
     """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
-    share = data.resize and side / data.resize
-    rule = {"resize": "crop" if share else "direct", "crop_pct": share}
+    share = side / data.resize if isinstance(data.resize, int) else None
+    rule = {"resize": "crop" if share else data.resize or "direct", "crop_pct": share}
     return {**rule, "interpolation": data.method, "antialias": data.antialias}
 
 

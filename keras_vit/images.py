@@ -20,6 +20,7 @@ MOST_OBLONG = (
     100  # longer to shorter side: resizing the shorter side to the model's would fill the memory with the longer one
 )
 GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
+GREY_MODES, COLOUR_MODES = ("1", "L", "LA", "I;16"), ("P", "RGB", "RGBA")  # of Pillow
 LOCK = threading.Lock()  # all threads share the filters of warnings
 
 
@@ -111,6 +112,27 @@ def plain_pixels(image, channels):
         return colours
     grey = (colours * np.float32(1 / 255)) @ GREY
     return (grey * np.float32(255.5)).astype("uint8")[..., None]
+
+
+def save_like(original, pixels, path):
+    """Writes pixels as a PNG with the alpha channel, the colour profile and the EXIF data of another image.
+
+    Args:
+        original: A `PIL.Image.Image`, opened and of any size. If it is grey and all pixels are, so is the file. Its
+            colour profile is left out if it is for other channels, such as cyan, magenta, yellow and black.
+        pixels: uint8 array, `(height, width, 1)` or `(height, width, 3)`.
+        path: The file.
+    """
+    from PIL import Image
+
+    grey = np.ptp(pixels, axis=-1).max() == 0 and original.mode in GREY_MODES
+    image = Image.fromarray(pixels[..., 0] if grey or pixels.shape[-1] == 1 else pixels)
+    kept = ["exif"] + ["icc_profile"] * (original.mode in (GREY_MODES if image.mode == "L" else COLOUR_MODES))
+    more = {name: original.info[name] for name in kept if original.info.get(name)}
+    if original.has_transparency_data:
+        alpha = original.convert("RGBA").getchannel("A")
+        image.putalpha(alpha.resize(image.size, Image.Resampling.BICUBIC))
+    image.save(path, "PNG", **more)
 
 
 def mask_pixels(mask):

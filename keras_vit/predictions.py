@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.files import replacing
-from keras_vit.images import encoded, in_folder, opened
+from keras_vit.images import encoded, in_folder, opened, read_pixels, save_like
 from keras_vit.task import Task
 from keras_vit.trained import find, read
 
@@ -23,7 +23,9 @@ def predict(target, files, top=3, to=None, objects=None):
         target: As in `load_run`.
         files: Paths of images, and of folders, which are searched with all their subfolders.
         top: Number of answers per image, at most.
-        to: Folder for masks, for tasks that have them: `STEM.png` of each image, class indices at the image's own size.
+        to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
+            at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
+            the EXIF data of its file.
         objects: JSON file for objects, for tasks that have them: a list as COCO's results, with the image's file name
             as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in the file's pixels.
 
@@ -32,9 +34,9 @@ def predict(target, files, top=3, to=None, objects=None):
 
     Raises:
         ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to` and
-            `objects`, for a task without masks or objects, or two images with one name.
+            `objects`, for a task without images or objects, or two images with one name.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
-        FileExistsError: If a mask or the JSON file exists.
+        FileExistsError: If a file to write exists.
     """
     found = []
     for _, answer, error in predictions(target, image_files(files), top, to, objects):
@@ -62,21 +64,21 @@ def predictions(target, files, top=3, to=None, objects=None):
     model, task = found.trained.model, found.task
     if objects is not None:
         _check_objects(task, files, pathlib.Path(objects))
-    masks = {} if to is None else _mask_files(task, files, pathlib.Path(to))
+    written = {} if to is None else _image_files(task, files, pathlib.Path(to))
     rows = []
     run = found.viewer()
-    count = max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
+    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
         images, errors = {}, {}
         for path in files[first : first + count]:
             try:
-                images[path] = read(found, [path])[0]
+                images[path] = _read_whole(path, model) if task.whole else read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
         outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
         for path in files[first : first + count]:
-            if path in outputs and masks:
-                _write_mask(task.mask(outputs[path], _size(path)), masks[path])
+            if path in outputs and written:
+                _write(task, outputs[path], path, written[path])
             if path in outputs and objects is not None:
                 entries = task.objects(outputs[path], _size(path))
                 rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
@@ -107,20 +109,22 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _mask_files(task, files, folder):
-    """Returns the file of each image's mask, in a folder that is made if necessary; arguments as in `predict`."""
-    if type(task).mask is Task.mask:
+def _image_files(task, files, folder):
+    """Returns the file to write for each image, in a folder that is made if necessary; arguments as in `predict`."""
+    if type(task).mask is Task.mask and type(task).image is Task.image:
         name = type(task).__name__
-        raise ValueError(f"`to` is for tasks with masks, such as Segment. Received: to={str(folder)!r} with {name}")
-    masks = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
-    _check_different([mask.name for mask in masks.values()], "for masks in one folder")
+        raise ValueError(
+            f"`to` is for tasks that make images, such as Segment and Restore. Received: to={str(folder)!r} with {name}"
+        )
+    written = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
+    _check_different([file.name for file in written.values()], "for files in one folder")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [mask for mask in masks.values() if mask.exists()]
+    existing = [file for file in written.values() if file.exists()]
     if existing:
         raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    return masks
+    return written
 
 
 def _size(path):
@@ -128,11 +132,19 @@ def _size(path):
         return image.height, image.width
 
 
-def _write_mask(mask, path):
+def _read_whole(path, model):
+    return read_pixels(path, model.input_shape[-1]).astype("float32")
+
+
+def _write(task, output, source, path):
+    """Writes what a task makes of an image file: an image like it, or a mask."""
     from PIL import Image
 
-    with replacing(path) as temporary:
-        Image.fromarray(mask).save(temporary, "PNG")
+    with opened(encoded(source)) as original, replacing(path) as temporary:
+        if type(task).image is Task.image:
+            Image.fromarray(task.mask(output, (original.height, original.width))).save(temporary, "PNG")
+        else:
+            save_like(original, task.image(output), temporary)
 
 
 def image_files(paths):

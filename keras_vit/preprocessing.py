@@ -23,7 +23,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     The metadata of the model's first layer has the rule as `evaluation`:
 
     - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
-      `size / crop_pct` and takes the centre, as torchvision does.
+      `size / crop_pct` and takes the centre, as torchvision does. `"window"` takes the centre as it is.
     - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
       `"area"` averages areas.
     - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
@@ -75,7 +75,7 @@ def evaluation_rule(model):
     size = list(model.input_shape[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
     rule["full_size"] = (_is_own(model) and rule.get("full_size")) or size
-    checks.one_of("resize", rule["resize"], ("direct", "crop"))
+    checks.one_of("resize", rule["resize"], ("direct", "crop", "window"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
     if rule["resize"] == "crop":
         share = rule["crop_pct"]
@@ -117,6 +117,11 @@ def _prepare(image, size, rule):
     shape = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
+    if rule["resize"] == "window":
+        share = min(1, *(have / want for have, want in zip(shape, size)))  # a smaller image is enlarged
+        box = [round(share * want) for want in size]
+        top, left = ((have - want) // 2 for have, want in zip(shape, box))
+        return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
     target = [before_crop(side, rule) for side in size]
     if target[0] == target[1]:
         larger = [int(target[0] * have / min(shape)) for have in shape]

@@ -38,6 +38,7 @@ from keras_vit.frozen import nearest as nearest
 from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
 from keras_vit.layers import MLP as MLP
+from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
@@ -49,6 +50,7 @@ from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
 from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
+from keras_vit.layers import PixelHead as PixelHead
 from keras_vit.layers import PointBoxes as PointBoxes
 from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import RelativePositions as RelativePositions
@@ -75,6 +77,7 @@ from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.distillation import Distiller as Distiller
 from keras_vit.tasks.masked import MaskedAutoencoder as MaskedAutoencoder

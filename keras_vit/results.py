@@ -163,7 +163,7 @@ def source_of(found, split, arrays):
     from keras_vit.data import sources
 
     (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
-    shape = model.input_shape[1:]
+    shape = task.data_shape(model.input_shape[1:])
     if arrays is not None:
         source = sources.from_arrays(arrays, task.targets, shape, class_names)
     else:

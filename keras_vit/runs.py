@@ -122,7 +122,8 @@ def sources_of(recipe, train=None, validation=None):
     """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
     from keras_vit.data import keras_layers, pipeline, sources
 
-    shape, arguments, task = image_shape(recipe), arguments_of_model(recipe), recipe.task
+    arguments, task = arguments_of_model(recipe), recipe.task
+    shape = task.data_shape(image_shape(recipe))
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
         raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")

@@ -54,6 +54,7 @@ class Task(Checked):
 
     targets: ClassVar[tuple[str, ...]] = ()  # what the data must have besides images; keys of `data.targets.KINDS`
     extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
+    whole: ClassVar[bool] = False  # images are scored and predicted whole, at their own size, by `tiles.tiled`
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
@@ -88,6 +89,14 @@ class Task(Checked):
     def names(self, arguments: dict) -> tuple[str, ...]:
         """Returns the names of the classes for data that have none, such as arrays."""
         return self.classes
+
+    def data_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Returns the shape of the images that the data must bring, if `prepare` makes others of them for the model.
+
+        Args:
+            shape: `(height, width, channels)` of the images that the model takes.
+        """
+        return shape
 
     def model(self, **arguments) -> keras.Model:
         """Builds the model that is kept: images in, one tensor out.
@@ -175,6 +184,14 @@ class Task(Checked):
             size: `(rows, columns)` of the image before it was resized for the model.
         """
         raise NotImplementedError(f"{type(self).__name__} has no masks.")
+
+    def image(self, output: np.ndarray) -> np.ndarray:
+        """Returns the output for one image as an image, uint8 `(rows, columns, channels)`, if the task makes images.
+
+        Args:
+            output: The model's output for it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} makes no images.")
 
     def objects(self, output: np.ndarray, size: tuple[int, int]) -> list[dict]:
         """Returns the objects of one image, as entries of COCO's results, if the task has any; see `Detect`.

@@ -11,6 +11,7 @@ import numpy as np
 from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside, num_classes
 from keras_vit.preprocessing import before_crop, evaluation_rule, preprocess, stated_labels
+from keras_vit.tiles import tiled
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 
@@ -42,7 +43,8 @@ class Found(NamedTuple):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's."""
         path = self.run and self.run / rundir.LEARNER
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        return own or predictor(self.trained.model, eager=True)
+        own = own or predictor(self.trained.model, eager=True)
+        return tiled(own, self.trained.model.input_shape[1:]) if self.task.whole else own
 
     @property
     def alone(self):

@@ -23,6 +23,7 @@ FLOORS = {
     "variants": 0,
     "layers": 1,
     "task": 1,
+    "tiles": 1,
     "backbone": 2,
     "labels": 2,
     "models": 2,
@@ -58,14 +59,14 @@ NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",
-    "pycocotools", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
+    "pycocotools", "skimage", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
 }  # fmt: skip
 PUBLIC = """
-    AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller HYBRIDS
-    LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim PatchDropout
-    PatchEncoder Patches PointBoxes Pretrain QueryDecoder Recipe RelativePositions Rescale ResNetStem
-    RotaryPositions Segment SetBoxes SetHead StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock
-    Unmerge VARIANTS
+    AddToImage AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller
+    HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
+    PatchDropout PatchEncoder Patches PixelHead PointBoxes Pretrain QueryDecoder Recipe RelativePositions Rescale
+    ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D StochasticDepth Task TokenPool
+    TransformerBlock Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
     datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
     from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run

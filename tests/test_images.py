@@ -178,3 +178,40 @@ def test_masks_are_indices_grey_or_of_a_palette(kind):
         found = images.mask_pixels(given)
         assert found.dtype == np.uint8
         np.testing.assert_array_equal(found, mask)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "I;16", "1"])
+def test_what_else_is_in_a_file_is_kept(mode, tmp_path):
+    rng, profile = np.random.default_rng(0), b"a colour profile"
+    image = Image.fromarray(rng.integers(0, 256, (6, 8, 4), "uint8"))
+    image = (
+        Image.new("I;16", (8, 6), 40_000)
+        if mode == "I;16"
+        else image.convert("RGB" if mode == "P" else mode).convert(mode)
+    )
+    exif = Image.Exif()
+    exif[0x0112] = 6  # rotated
+    image.save(tmp_path / "a.png", icc_profile=profile, exif=exif)
+    larger = images.read_pixels(tmp_path / "a.png", 3).repeat(2, 0).repeat(2, 1)
+    with images.opened(images.encoded(tmp_path / "a.png")) as original:
+        images.save_like(original, larger, tmp_path / "b.png")
+    with Image.open(tmp_path / "b.png") as saved:
+        assert saved.size == (16, 12) and saved.info["icc_profile"] == profile and saved.getexif()[0x0112] == 6
+        grey = mode in ("L", "LA", "I;16", "1")
+        assert saved.mode == ("L" if grey else "RGB") + "A" * mode.endswith("A")
+        np.testing.assert_array_equal(np.asarray(saved.convert("RGB")), larger)
+        if mode.endswith("A"):
+            wanted = image.getchannel("A").resize((16, 12), Image.Resampling.BICUBIC)
+            np.testing.assert_array_equal(np.asarray(saved.getchannel("A")), np.asarray(wanted))
+
+
+def test_a_profile_of_other_channels_is_left_out(tmp_path):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), "uint8"))
+    image.convert("CMYK").save(tmp_path / "a.jpg", icc_profile=b"of ink")
+    for file, pixels in (("a.jpg", np.asarray(image)), ("g.png", np.asarray(image))):
+        if file == "g.png":
+            image.convert("L").save(tmp_path / file, icc_profile=b"of grey")
+        with images.opened(images.encoded(tmp_path / file)) as original:
+            images.save_like(original, pixels, tmp_path / "b.png")
+        with Image.open(tmp_path / "b.png") as saved:
+            assert saved.mode == "RGB" and "icc_profile" not in saved.info

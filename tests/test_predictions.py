@@ -46,8 +46,8 @@ def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
         predictions.predict(run, pictures, top=0)
 
 
-def test_masks_need_a_task_with_masks(run, pictures, tmp_path):
-    said = "`to` is for tasks with masks, such as Segment. Received: to='.*masks' with Classify"
+def test_images_need_a_task_that_makes_them(run, pictures, tmp_path):
+    said = "`to` is for tasks that make images, such as Segment and Restore. Received: to='.*masks' with Classify"
     with pytest.raises(ValueError, match=said):
         predictions.predict(run, pictures, to=tmp_path / "masks")
     assert not (tmp_path / "masks").exists()

@@ -44,6 +44,14 @@ def test_crop_is_torchvision_s(shape):
     assert found.dtype == "float32"
 
 
+def test_a_window_is_the_centre_as_it_is():
+    rule = {**DIRECT, "resize": "window"}
+    np.testing.assert_array_equal(preprocess(model(rule), PHOTO)[0], PHOTO[10:26, 17:33])
+    np.testing.assert_array_equal(preprocess(model(rule), PHOTO[:16, :16])[0], PHOTO[:16, :16])
+    smaller = preprocess(model(rule), PHOTO[:10, :10])  # is enlarged
+    np.testing.assert_array_equal(smaller, preprocess(model(DIRECT), PHOTO[:10, :10]))
+
+
 def test_direct_with_pillow():
     found = preprocess(model({**DIRECT, "antialias": True}, size=(12, 16)), PHOTO)
     expected = Image.fromarray(PHOTO).resize((16, 12), Image.Resampling.BILINEAR)

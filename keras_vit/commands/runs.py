@@ -30,12 +30,12 @@ def measure(run: Run, *, split: Text = None) -> None:
 
 
 def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None, json: File = None) -> None:
-    """Apply a trained model to images: name their classes, draw their masks, or find their objects.
+    """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
-        to: Folder for masks, PNG files of class indices.
+        to: Folder for PNG files: masks of class indices, or restored images.
         json: File for objects, as COCO's results, with names of images and classes.
     """
     from keras_vit import predictions, trained

@@ -21,4 +21,5 @@ from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment

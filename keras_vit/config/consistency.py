@@ -23,7 +23,7 @@ def check_recipe(recipe):
         raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
     image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
-        if pixels is not None and pixels < min(image):
+        if isinstance(pixels, int) and pixels < min(image):
             raise ValueError(
                 f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
             )

@@ -25,7 +25,7 @@ class Data(Checked):
     batch_size: int = number(128, low=1)
     limit: int | None = number(None, low=1)  # images of each split, at most
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
-    resize: int | None = number(None, low=1)  # shorter side, in pixels, before evaluation's centre crop; None: no crop
+    resize: int | Literal["window"] | None = number(None, low=1)  # shorter side before the centre crop; see `data.cuts`
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
     antialias: bool = True  # in all resizing, "inception" crops included; Google's own code has it off
 
@@ -34,9 +34,10 @@ class Data(Checked):
 class Augment(Checked):
     """Random augmentation of training images, in the order below. 0 turns an option off."""
 
-    crop: Literal["inception", "resized", "padded"] | None = None  # see `keras_vit.data.cuts`
+    crop: Literal["inception", "resized", "window", "padded"] | None = None  # see `keras_vit.data.cuts`
     crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
     crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
+    crop_shrink: float = number(1.0, low=1)  # largest factor by which a "window" crop is shrunk
     crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop
     rotation: float = number(0.0, below=180)  # largest angle, in degrees
     scale: float = number(0.0, below=1)  # largest relative change of size

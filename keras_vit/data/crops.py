@@ -5,7 +5,7 @@ What is seen is drawn first (`cuts`) and cut out then, so that a mask can be cut
 
 import tensorflow as tf
 
-from keras_vit.data.cuts import centre_cut, draw_cut
+from keras_vit.data.cuts import BOXES, centre_cut, draw_cut
 from keras_vit.data.decoding import decode, opened
 from keras_vit.data.targets import KINDS
 
@@ -25,7 +25,7 @@ def training_example(items, size, data, settings, numbers):
         Dictionary like `items`; the image is float32 of `size`, 0..255.
     """
     item, channels = items["images"], size[2]
-    if settings.crop == "inception":
+    if settings.crop in BOXES:
         shape, box = opened(item, channels)
         cut = draw_cut(shape, size, settings, numbers)
         image = _quick_resize(_flip(box(cut.start, cut.extent), cut.flip), size[:2], data.antialias)
@@ -58,8 +58,10 @@ def _with_image(items, image, cut, size):
 
 
 def _make(image, cut, size, method, antialias):
-    """Resizes a whole image to the grid of a `Cut`, and cuts its window out."""
-    image = resize(image, cut.grid, method, antialias)
+    """Resizes the box of a `Cut` to its grid, and cuts its window out."""
+    top, left = cut.start[0], cut.start[1]
+    box = image[top : top + cut.extent[0], left : left + cut.extent[1]]
+    image = resize(box, cut.grid, method, antialias)
     if cut.window is not None:
         top, left = cut.window
         image = _flip(image[top : top + size[0], left : left + size[1]], cut.flip)

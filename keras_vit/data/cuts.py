@@ -6,16 +6,21 @@
   arXiv:1409.4842), as big_vision's `inception_crop`. Of a JPEG only the box is decoded;
 - `"resized"`: the shorter side is resized to `crop_resize` pixels, then a box of the model's size is cut out, as in
   big_vision's `resmall_crop`;
+- `"window"`: a box of the model's size, or up to `crop_shrink` times as large, which is then shrunk;
 - `"padded"`: a box of the model's size is cut out of the image with a black border, by `targets.moved`.
 
-The first two flip too, while the pixels are few and still bytes.
+The first three flip too, while the pixels are few and still bytes.
+
+For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the centre is cut out;
+`"window"` for the centre of the image as it is; `None` for the whole image, resized to the model's size.
 """
 
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-CUTS = ("inception", "resized")
+CUTS = ("inception", "resized", "window")
+BOXES = ("inception", "window")  # of a JPEG, only the box is decoded
 
 
 class Cut(NamedTuple):
@@ -37,6 +42,10 @@ def draw_cut(shape, size, settings, numbers):
         cut = _whole(shape, _grid(shape, settings.crop_resize, size))
         room = tf.cast(cut.grid - size[:2] + 1, "float32")
         cut = cut._replace(window=tf.unstack(tf.cast(numbers[:2] * room, "int32")))
+    elif settings.crop == "window":
+        most = tf.reduce_min(tf.cast(shape, "float32") / size[:2])  # below 1 of a smaller image, which is enlarged
+        factor = tf.minimum(1 + numbers[2] * (settings.crop_shrink - 1), most)
+        cut = _box(shape, factor, size, numbers[:2])
     else:
         return _whole(shape, size[:2])  # flipped in `augment`
     return cut._replace(flip=numbers[3] < 0.5) if settings.flip else cut
@@ -46,12 +55,21 @@ def centre_cut(shape, size, data):
     """Returns the `Cut` of one image for evaluation: all of it, or its centre."""
     if data.resize is None:
         return _whole(shape, size[:2])
+    if data.resize == "window":
+        return _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.5)
     cut = _whole(shape, _grid(shape, data.resize, size))
     return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
 
 
 def _whole(shape, grid):
     return Cut(shape, (0, 0), shape, grid)
+
+
+def _box(shape, factor, size, place):
+    """Returns the cut of a box `factor` times as large as the model's images, at a share of the room around it."""
+    extent = tf.cast(tf.round(tf.cast(size[:2], "float32") * factor), "int32")
+    start = tf.cast(place * tf.cast(shape - extent + 1, "float32"), "int32")
+    return Cut(shape, start, extent, size[:2])
 
 
 def _grid(shape, pixels, size):

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
-from keras_vit.data import masks
+from keras_vit.data import inspection, masks
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -109,6 +109,14 @@ class Source:
         if paths is None and self.files:  # the masks were read, and some written again
             paths = [f"the mask of {image}" for image in self.images]
         return masks.named_values(self.mask_counts, paths)
+
+    def sizes(self):
+        """Returns the name and the `(height, width)` of each image, where they are known without decoding it again."""
+        if self.images.ndim == 4:
+            return [("images", self.images.shape[1:3])]
+        if not self.files:
+            return []
+        return [(str(path), found.size[::-1]) for path, found in zip(self.images, inspection.inspect_all(self.images))]
 
     @property
     def paths(self):

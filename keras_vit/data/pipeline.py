@@ -26,7 +26,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     Args:
         source: Result of `sources.load`.
         recipe: A `Recipe`; its `task`, `data`, `augment`, `optim.epochs` and `seed` are read.
-        size: `(height, width, channels)` of the images.
+        size: `(height, width, channels)` of the images that the model takes.
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
         first_step: Steps of the first epoch to skip.
@@ -44,7 +44,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
     if batch % share[1]:
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
-    chunk, task = _chunk(part, size), recipe.task.on(source)
+    task, size = recipe.task.on(source), recipe.task.data_shape(size)
+    chunk = _chunk(part, size)
     read = _reader(source, size, recipe.data, settings)
 
     def shuffled_keys(epoch):  # chunks of other processes, and skipped steps, are dropped before any image is read
@@ -92,7 +93,7 @@ def evaluation_arrays(source, recipe, size):
     Args:
         source: Result of `sources.load`.
         recipe: A `Recipe`; its `data` is read.
-        size: `(height, width, channels)` of the images.
+        size: `(height, width, channels)` of the images that the model takes.
 
     Yields:
         Dictionaries of NumPy arrays: `"images"`, float32 `(batch, height, width, channels)`, 0..255; `"labels"`,
@@ -123,6 +124,7 @@ def _in_order(source, recipe, size, batch, finish, raw=False):
     def finished(number, examples):
         return finish(examples, tf.stack([tf.zeros((), "int64"), number]))
 
+    size = recipe.task.data_shape(size)
     keys = source.in_order(_chunk(batch, size))
     batches = _parallel(keys, _reader(source, size, recipe.data, raw=raw)).rebatch(batch)
     batches = batches.enumerate().map(finished, num_parallel_calls=2, deterministic=True)

@@ -111,6 +111,10 @@ class Stream:
                 pieces.append((path, skip + first, last - first))
         return dataclasses.replace(self, pieces=tuple(pieces))
 
+    def sizes(self):
+        """Returns nothing: the sides of the images are not known before they are read."""
+        return []
+
     def check_labels(self):
         """Raises ValueError unless the first labels are indices of classes; `reader` checks the others."""
         checks.class_indices(self._column("labels", next(iter(self.in_order(FIRST)))), len(self.class_names))

@@ -1,5 +1,6 @@
 """The layers of a Vision Transformer, each usable alone in any Keras model."""
 
+from keras_vit.layers.add_to_image import AddToImage
 from keras_vit.layers.attention import MultiHeadSelfAttention
 from keras_vit.layers.conv_stem import ConvStem
 from keras_vit.layers.cross_attention import CrossAttention
@@ -12,6 +13,7 @@ from keras_vit.layers.mlp import MLP
 from keras_vit.layers.patch_dropout import PatchDropout
 from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
+from keras_vit.layers.pixel_head import PixelHead
 from keras_vit.layers.point_boxes import PointBoxes
 from keras_vit.layers.query_decoder import QueryDecoder
 from keras_vit.layers.relative import RelativePositions
@@ -26,6 +28,7 @@ from keras_vit.layers.transformer_block import TransformerBlock
 
 __all__ = [
     "MLP",
+    "AddToImage",
     "ConvStem",
     "CrossAttention",
     "DPTHead",
@@ -37,6 +40,7 @@ __all__ = [
     "PatchDropout",
     "PatchEncoder",
     "Patches",
+    "PixelHead",
     "PointBoxes",
     "QueryDecoder",
     "RelativePositions",

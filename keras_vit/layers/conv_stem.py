@@ -22,6 +22,8 @@ class ConvStem(keras.layers.Layer):
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
         strides: Stride of each convolution; `None` for 2 everywhere.
         branches: Convolutions in the residual branch after each convolution; `None` for no branches.
+        norm: Whether batch normalisation follows each convolution. Without, each has a bias, and the last one of a
+            branch no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
 
     Call arguments:
         images: Tensor of rescaled pixels.
@@ -47,6 +49,7 @@ class ConvStem(keras.layers.Layer):
         filters: Sequence[int],
         strides: Sequence[int] | None = None,
         branches: Sequence[int] | None = None,
+        norm: bool = True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -63,20 +66,23 @@ class ConvStem(keras.layers.Layer):
         for i, count in enumerate(self.branches):
             if count != 0:
                 checks.positive(**{f"branches[{i}]": count})
+        checks.switch(norm=norm)
+        self.norm = norm
 
     def build(self, input_shape):
         dtype, shape = self.dtype_policy, tuple(input_shape)
         self.convs, self.norms = [], []
         for name, filters, stride in self._plan():
             conv = keras.layers.Conv2D(
-                filters, 3, strides=stride, padding="same", use_bias=False, name=f"conv{name}", dtype=dtype
+                filters, 3, strides=stride, padding="same", use_bias=not self.norm, name=f"conv{name}", dtype=dtype
             )
-            norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
             conv.build(shape)
             shape = conv.compute_output_shape(shape)
-            norm.build(shape)
             self.convs.append(conv)
-            self.norms.append(norm)
+            if self.norm:
+                norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
+                norm.build(shape)
+                self.norms.append(norm)
 
     def _plan(self):
         """Yields the name, filters and stride of each convolution, in the order of use."""
@@ -86,12 +92,12 @@ class ConvStem(keras.layers.Layer):
                 yield f"{i}_branch{j}", filters, 1
 
     def call(self, images, training=None):
-        layers, x = iter(zip(self.convs, self.norms)), images
+        layers, x = zip(self.convs, self.norms or [None] * len(self.convs)), images
         for count in self.branches:
             x = _next(layers, x, training)
             branch = x
-            for _ in range(count):
-                branch = _next(layers, branch, training)
+            for i in range(count):
+                branch = _next(layers, branch, training, relu=self.norm or i + 1 < count)
             x = x + branch if count else x
         return x  # (batch, height / s, width / s, filters[-1])
 
@@ -105,6 +111,7 @@ class ConvStem(keras.layers.Layer):
         return {**super().get_config(), **own_config(self, ConvStem)}
 
 
-def _next(layers, x, training):
+def _next(layers, x, training, relu=True):
     conv, norm = next(layers)
-    return ops.relu(norm(conv(x), training=training))
+    x = conv(x) if norm is None else norm(conv(x), training=training)
+    return ops.relu(x) if relu else x

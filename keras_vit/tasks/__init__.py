@@ -3,4 +3,5 @@
 from keras_vit.tasks.classify import Classify as Classify
 from keras_vit.tasks.detect import Detect as Detect
 from keras_vit.tasks.pretrain import Pretrain as Pretrain
+from keras_vit.tasks.restore import Restore as Restore
 from keras_vit.tasks.segment import Segment as Segment

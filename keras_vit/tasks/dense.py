@@ -17,15 +17,20 @@ SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fus
 
 def check_recipe(recipe, targets):
     """Raises ValueError if a recipe's options do not keep targets, such as `"masks"`, where their images are."""
+    check_geometric(recipe, targets)
+    if recipe.data.resize is not None:
+        raise ValueError(
+            f"{targets.capitalize()} are scored whole: data.resize, which crops the centre, must be None. "
+            f"Received: data.resize={recipe.data.resize!r}"
+        )
+
+
+def check_geometric(recipe, targets):
+    """Raises ValueError if a recipe's augmentation changes images and not their targets."""
     options = {name: getattr(recipe.augment, name) for name in GEOMETRIC}
     wrong = [f"augment.{name}={value!r}" for name, value in options.items() if value]
     if wrong:
         raise ValueError(f"MixUp, CutMix and RandAugment do not change {targets}. Received: {', '.join(wrong)}")
-    if recipe.data.resize is not None:
-        raise ValueError(
-            f"{targets.capitalize()} are scored whole: data.resize, which crops the centre, must be None. "
-            f"Received: data.resize={recipe.data.resize}"
-        )
 
 
 def encoder(arguments, outputs, what):

@@ -1,6 +1,8 @@
 """A model's scores on a source, batch by batch."""
 
 from keras_vit.data import pipeline
+from keras_vit.data.whole import whole_arrays
+from keras_vit.tiles import tiled
 from keras_vit.training.progress import counted
 
 
@@ -12,14 +14,16 @@ def tally_of(function, task, recipe, source, size, keep=False):
         task: The recipe's task, with its classes.
         recipe: A `Recipe`; its `data` is read.
         source: The images and targets.
-        size: `(height, width, channels)` of the images.
+        size: `(height, width, channels)` of the images that the function takes.
         keep: As in `Task.tally`.
 
     Returns:
         The task's `Tally`, and a list of the scores of each batch's images, `None` where the task has no such scores.
     """
-    tally, scores = task.tally(keep), []
-    for examples in counted(pipeline.evaluation_arrays(source, recipe, size), len(source), "evaluating"):
+    tally, scores, arrays = task.tally(keep), [], pipeline.evaluation_arrays
+    if task.whole:
+        function, arrays = tiled(function, size), whole_arrays
+    for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):
         score = tally.add(examples, function(examples["images"]))
         if keep:
             scores.append(score)

@@ -57,3 +57,23 @@ def test_half_of_the_cuts_are_flipped_if_asked(crop):
     flipped = drawn(crop, crop_resize=90, flip=True)["flip"]
     assert abs(flipped.sum() - 200) < 5 * 10
     assert "flip" not in drawn(crop, crop_resize=90)
+
+
+def test_windows_are_as_large_as_the_model_or_larger_by_a_factor_and_lie_everywhere():
+    cut = drawn("window", size=(30, 40, 3))
+    assert (cut["extent"] == (30, 40)).all() and (cut["grid"] == (30, 40)).all()
+    top, left = cut["start"].T
+    assert set(top) == set(range(61)) and left.min() == 0 and left.max() == 80
+    cut = drawn("window", size=(30, 40, 3), crop_shrink=5.0)
+    height, width = cut["extent"].T
+    assert height.min() == 30 and height.max() == 90 and width.max() == 120  # no larger than the image
+    assert ((cut["start"] >= 0) & (cut["start"] + cut["extent"] <= SHAPE)).all()
+    smaller = drawn("window", size=(180, 180, 3))
+    assert (smaller["extent"] == 90).all() and (smaller["start"][:, 0] == 0).all()
+
+
+def test_evaluation_sees_the_centre_as_it_is():
+    cut = cuts.centre_cut(tf.constant(SHAPE), (31, 40, 3), Data(resize="window"))
+    assert [np.asarray(part).tolist() for part in cut[1:4]] == [[30, 40], [31, 40], [31, 40]]
+    cut = cuts.centre_cut(tf.constant(SHAPE), (180, 180, 3), Data(resize="window"))
+    assert np.asarray(cut.extent).tolist() == [90, 90]

@@ -33,6 +33,20 @@ def test_a_branch_adds_to_its_input():
     np.testing.assert_allclose(added, np.broadcast_to([1.0, 2.0, 0.0, 4.0], added.shape), atol=1e-5)
 
 
+def test_without_norm_convolutions_have_biases_and_branches_end_without_relu(tmp_path):
+    make = lambda dtype: ConvStem((4, 8), (1, 2), (2, 0), norm=False, dtype=dtype)  # noqa: E731
+    run_layer_test(make, IMAGES.shape, (2, 5, 4, 8), ["conv0", "conv0_branch0", "conv1"], tmp_path)
+    stem = ConvStem((4,), (1,), (2,), norm=False)
+    stem(IMAGES)
+    assert [v.path for v in stem.weights if "norm" in v.path] == [] and len(stem.weights) == 6
+    plain = ConvStem((4,), (1,), norm=False)
+    plain(IMAGES)
+    plain.convs[0].set_weights(stem.convs[0].get_weights())
+    stem.convs[2].set_weights([np.zeros((3, 3, 4, 4)), np.array([1.0, 2.0, -3.0, 4.0])])
+    added = np.asarray(stem(IMAGES)) - np.asarray(plain(IMAGES))
+    np.testing.assert_allclose(added, np.broadcast_to([1.0, 2.0, -3.0, 4.0], added.shape), atol=1e-5)
+
+
 def test_halves_the_image_with_each_convolution():
     assert ConvStem((4, 8, 16)).compute_output_shape((None, 32, 48, 3)) == (None, 4, 6, 16)
 

@@ -11,7 +11,7 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 from keras_vit import predictions
-from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Segment
+from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Restore, Segment
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
@@ -102,3 +102,29 @@ def test_detect(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:1], objects="found.txt")
     with pytest.raises(ValueError, match="The folder of `objects` must exist. Received: .*nowhere"):
         predictions.predict(run, images[:1], objects=tmp_path / "nowhere" / "found.json")
+
+
+def test_restore(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="larger",
+        task=Restore(scale=2, noise=2.0, luma=True, head_depth=1),
+        model=dict(variant="mu/4", stem=[[8, 1], [8, 1]], patch_size=4, image_size=8, depth=2, dropout=0.1),
+        data=Data(
+            source=f"folder:{shapes}",
+            train="all[:67%]",
+            validation="all[67%:]",
+            test="all[67%:]",
+            batch_size=4,
+            resize="window",
+        ),
+        augment=Augment(crop="window", crop_shrink=1.5, flip=True),
+        optim=Optim(ema=0.9),
+    )
+    images = sorted((shapes / "images").iterdir())
+    run = run_task_test(recipe, tmp_path, monkeypatch, images)
+    predictions.predict(run, images[:3], to=tmp_path / "larger")
+    for path in images[:3]:
+        with Image.open(tmp_path / "larger" / path.name) as found, Image.open(path) as image:
+            assert found.size == (2 * image.width, 2 * image.height) and found.mode == "RGB"
+            enlarged = image.resize(found.size, Image.Resampling.BICUBIC)
+            assert np.abs(np.asarray(found, "float32") - np.asarray(enlarged)).mean() < 20

@@ -1,0 +1,70 @@
+"""What spoils images, for a model that learns to undo it, on batches of any size."""
+
+import tensorflow as tf
+
+REACH = 2  # pixels of the result on either side, of cubic convolution
+CELLS = 8  # squares of a side, each of which `masked` may cover
+
+
+def degraded(images, task, seed):
+    """Returns images as a `keras_vit.config.Restore` says, pixels as an image file has them.
+
+    Args:
+        images: float32 tensor, `(batch, height, width, channels)`, 0..255, sides multiples of the scale.
+        task: The `Restore`.
+        seed: Integer tensor, `(2,)`, from which all randomness comes.
+    """
+    if task.scale > 1:
+        images = _rounded(shrunk(images, task.scale))
+    if task.grey:
+        images = _rounded(tf.image.rgb_to_grayscale(images))
+    shape = images.shape  # as far as it is known
+    if task.noise:
+        images = _rounded(noisy(images, task.noise, tf.random.fold_in(seed, 1)))
+    if task.jpeg:
+        images = compressed(images, task.jpeg)
+    if task.mask:
+        images = masked(images, task.mask, tf.random.fold_in(seed, 2))
+    return tf.ensure_shape(images, shape)
+
+
+def shrunk(images, scale):
+    """Shrinks images by Keys' cubic convolution, widened against aliasing, as MATLAB's `imresize` does.
+
+    Pixels beyond an edge are the mirrored ones.
+
+    Args:
+        images: float32 tensor, `(batch, height, width, channels)`, sides multiples of the scale.
+        scale: Factor on both sides, an integer.
+    """
+    height, width = ((images.shape[i] or tf.shape(images)[i]) // scale for i in (1, 2))  # numbers, where they are known
+    around = [REACH * scale] * 2
+    images = tf.pad(images, [[0, 0], around, around, [0, 0]], "SYMMETRIC")
+    small = tf.image.resize(images, (height + 2 * REACH, width + 2 * REACH), "bicubic", antialias=True)
+    return small[:, REACH : REACH + height, REACH : REACH + width]
+
+
+def noisy(images, deviation, seed):
+    """Adds normal noise of a standard deviation on the scale of pixels."""
+    return images + deviation * tf.random.stateless_normal(tf.shape(images), seed)
+
+
+def compressed(images, quality):
+    """Compresses images as JPEG files of a quality from 1 to 100, and reads them again."""
+    pixels = tf.cast(_rounded(images), "uint8")
+    if pixels.shape[-1] == 1:
+        pixels = tf.image.grayscale_to_rgb(pixels)
+    found = tf.map_fn(lambda image: tf.image.adjust_jpeg_quality(image, quality), pixels)
+    return tf.cast(found[..., : images.shape[-1]], "float32")
+
+
+def masked(images, share, seed):
+    """Makes a share of the squares of each image black: of 8 x 8 squares, those with the lowest random numbers."""
+    count, (height, width) = tf.shape(images)[0], tf.unstack(tf.shape(images)[1:3])
+    seen = tf.cast(tf.random.stateless_uniform((count, CELLS, CELLS), seed) >= share, "float32")
+    seen = tf.gather(seen, tf.range(height) * CELLS // height, axis=1)
+    return images * tf.gather(seen, tf.range(width) * CELLS // width, axis=2)[..., None]
+
+
+def _rounded(images):
+    return tf.clip_by_value(tf.round(images), 0.0, 255.0)

@@ -1,0 +1,33 @@
+"""Images at their own size, one by one, for a task that scores them whole."""
+
+import tensorflow as tf
+
+from keras_vit.data import inspection
+from keras_vit.data.decoding import decode
+
+
+def whole_arrays(source, recipe, size):
+    """Yields every image once, in order, as `pipeline.evaluation_arrays` does, but alone and at its own size.
+
+    Its sides are cut to multiples of those that `Task.data_shape` says of one pixel.
+
+    Args:
+        source: Result of `sources.load`.
+        recipe: A `Recipe`; its `task` is read.
+        size: `(height, width, channels)` of the images that the model takes; the channels are read.
+    """
+    look_up = source.reader()
+    *steps, channels = recipe.task.data_shape((1, 1, size[2]))
+
+    def read(keys):
+        items = look_up(keys)
+        image = decode(items["images"][0], channels)
+        height, width = (tf.shape(image)[i] // steps[i] * steps[i] for i in (0, 1))
+        return {**items, "images": tf.cast(image[None, :height, :width], "float32")}
+
+    def prepare(number, examples):
+        return recipe.task.prepare(examples, tf.stack([tf.zeros((), "int64"), number]))
+
+    examples = source.in_order(1).map(read).enumerate().map(prepare).prefetch(2)
+    with inspection.named(source):
+        yield from examples.as_numpy_iterator()
