@@ -3,6 +3,7 @@
 import pathlib
 
 from keras_vit import files
+from keras_vit.layers.add_to_image import AddToImage
 from keras_vit.layers.point_boxes import EDGES, PointBoxes
 from keras_vit.layers.set_boxes import SetBoxes
 
@@ -35,6 +36,11 @@ def num_classes(model):
 def returns_boxes(model):
     """Returns whether a model is a detector, whose output is edges of boxes, then scores."""
     return isinstance(model.layers[-1], (PointBoxes, SetBoxes))
+
+
+def returns_images(model):
+    """Returns whether a model's output is an image, of pixels from 0 to 255."""
+    return isinstance(model.layers[-1], AddToImage)
 
 
 def fitting(names, count):

@@ -59,8 +59,7 @@ def _with_image(items, image, cut, size):
 
 def _make(image, cut, size, method, antialias):
     """Resizes the box of a `Cut` to its grid, and cuts its window out."""
-    top, left = cut.start[0], cut.start[1]
-    box = image[top : top + cut.extent[0], left : left + cut.extent[1]]
+    box = image[cut.start[0] : cut.start[0] + cut.extent[0], cut.start[1] : cut.start[1] + cut.extent[1]]
     image = resize(box, cut.grid, method, antialias)
     if cut.window is not None:
         top, left = cut.window

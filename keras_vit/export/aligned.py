@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from keras_vit.labels import returns_boxes
+from keras_vit.labels import returns_boxes, returns_images
 
 FAINT, CLEAR = 0.1, 0.2  # scores between which boxes begin to count: which of the faint ones are returned is chance
 APART = 500  # boxes, one of which may differ
@@ -13,14 +13,16 @@ def aligned(model, outputs, expected):
     """Returns two outputs of a model so that their difference, and their largest channel, say how alike they are.
 
     Args:
-        model: The Keras model. Unless it returns boxes, both outputs are returned as they are.
+        model: The Keras model. If it returns neither boxes nor images, both outputs are returned as they are.
         outputs: Array of the outputs of one file.
         expected: The same of another.
 
     Returns:
-        Both outputs. For boxes, the edges become half of their product with the score, and the rows of `outputs` come
-        in the order that fits `expected` best. Rows are then multiplied by 0 up to a score of 0.1, rising to 1 at 0.2.
+        Both outputs. Of images, all pixels are one vector. For boxes, the edges become half of their product with the
+        score, and the rows of `outputs` come in the order that fits `expected` best. Rows are then multiplied by 0 up to a score of 0.1, rising to 1 at 0.2.
     """
+    if returns_images(model):
+        return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
     if not returns_boxes(model):
         return outputs, expected
     both = []
@@ -46,3 +48,9 @@ def largest(model, outputs, expected):
     if not np.isfinite(worst).all():
         return float("nan")
     return float(np.sort(worst)[len(worst) - 1 - len(worst) // APART]) if worst.size else 0.0
+
+
+def agreement(model, outputs, expected):
+    """Returns the share of aligned outputs with the same top-1 class; of images, of the same pixel values."""
+    same = np.rint if returns_images(model) else lambda found: found.argmax(-1)
+    return float((same(outputs) == same(expected)).mean())

@@ -9,9 +9,10 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
-from keras_vit.export.aligned import aligned, largest
+from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
+from keras_vit.labels import returns_images
 from keras_vit.metrics import written
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
@@ -29,9 +30,10 @@ class Report:
     max_abs_diff: float  # from the Keras model, in logits (or probabilities)
     mean_abs_diff: float
     range: float  # of the Keras model's logits: the scale for the differences
-    agreement: float  # share of images with the same top-1 class
+    agreement: float  # share of images with the same top-1 class, or of what `same` says
     images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
+    same: str = "top-1 class"  # or "pixel values", after rounding, of a model that returns images
     accuracy: dict[str, float] | None = None  # of the file and of the model, if classes or a score were passed
     score: str = "top-1"  # what `accuracy` is, such as "mean_iou"
     partitions: int | None = None  # parts that XNNPACK cuts the graph into; 1 is best
@@ -42,12 +44,12 @@ class Report:
     npu_refused: dict[str, dict[str, int]] | None = None  # the same of LiteRT's compilers for NPUs, by manufacturer
     half_images: int | None = None  # number of images computed in float16
     half_max_abs_diff: float | None = None  # of float16 from the Keras model in float32, in logits
-    half_agreement: float | None = None  # share of these images with the same top-1 class
+    half_agreement: float | None = None  # like `agreement`
     gpu: str | None = None  # how much LiteRT's GPU accelerator computes: "all", "part" or "not run"
     gpu_note: str | None = None  # the name of the GPU, or why the file was not run on one
     gpu_images: int | None = None
     gpu_max_abs_diff: float | None = None  # from this file on the CPU, in logits (or probabilities)
-    gpu_agreement: float | None = None  # share of these images with the same top-1 class
+    gpu_agreement: float | None = None  # like `agreement`
 
     def __str__(self):
         kinds = [f"{name} {count}" for name, count in self.operators.items()]
@@ -58,7 +60,7 @@ class Report:
         lines = [
             f"{self.path}: {self.quantize or 'float32'}, {self.bytes / 1e6:.2f} MB; {threads}",
             f"  from Keras, on {self.images} images: largest difference {self.max_abs_diff:.1e}, mean "
-            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same top-1 class {self.agreement:.2%}",
+            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same {self.same} {self.agreement:.2%}",
             f"  {sum(self.operators.values())} operators: {most}",
         ]
         if self.accuracy:
@@ -83,14 +85,14 @@ class Report:
         if self.half_images:
             lines.append(
                 f"  in float16, as a phone's GPU computes, on {self.half_images} images: largest difference "
-                f"{self.half_max_abs_diff:.1e}; same top-1 class {self.half_agreement:.2%}"
+                f"{self.half_max_abs_diff:.1e}; same {self.same} {self.half_agreement:.2%}"
             )
         if self.gpu == "not run":
             lines.append(f"  GPU: not run, {self.gpu_note}")
         elif self.gpu:
             lines.append(
                 f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} images: "
-                f"largest difference {self.gpu_max_abs_diff:.1e}; same top-1 class {self.gpu_agreement:.2%}"
+                f"largest difference {self.gpu_max_abs_diff:.1e}; same {self.same} {self.gpu_agreement:.2%}"
             )
         return "\n".join(lines)
 
@@ -176,7 +178,8 @@ def compare_with_model(
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),
         range=span,
-        agreement=float((wanted.argmax(-1) == found.argmax(-1)).mean()),
+        agreement=agreement(model, found, wanted),
+        same="pixel values" if returns_images(model) else "top-1 class",
         images=len(images),
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
-from keras_vit.labels import num_classes, returns_boxes
+from keras_vit.labels import num_classes, returns_boxes, returns_images
 from keras_vit.layers.point_boxes import EDGES
 from keras_vit.preprocessing import stated_labels, stated_rule
 
@@ -64,16 +64,22 @@ def check_labels(model, labels):
 
 
 def check_probabilities(model, probabilities):
-    """Raises ValueError if probabilities are asked for of a model that returns boxes with scores."""
+    """Raises ValueError if probabilities are asked for of a model that returns boxes with scores, or images."""
     if probabilities and returns_boxes(model):
         raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
+    if probabilities and returns_images(model):
+        raise ValueError(f"An image has no probabilities. Received: probabilities=True with {model.name!r}")
 
 
 def named_outputs(model, output, probabilities):
-    """Returns a file's outputs by name, from the model's: `boxes` in pixels and `scores`, or logits or probabilities.
+    """Returns a file's outputs by name, from the model's.
+
+    They are `boxes` in pixels and `scores`, `pixels` of an image, `logits` or `probabilities`.
 
     `runtimes.packed` is its inverse.
     """
+    if returns_images(model):
+        return {"pixels": output}
     if not returns_boxes(model):
         return {"probabilities": keras.ops.softmax(output)} if probabilities else {"logits": output}
     pixels = np.tile(model.input_shape[1:3], 2).astype("float32")

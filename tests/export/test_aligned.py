@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.export.aligned import aligned, largest
-from keras_vit.tasks import Detect
+from keras_vit.export.aligned import agreement, aligned, largest
+from keras_vit.tasks import Detect, Restore
 
 MODEL = Detect(classes=("a", "b"), most=5, head_width=4).model(variant="mu/8", image_size=16)
 ROWS = np.array(
@@ -52,3 +52,15 @@ def test_one_box_in_five_hundred_that_count_may_be_another():
     assert largest(other, outputs, expected) == 0.5
     outputs[7, 8, 4], outputs[3, 4, 4] = 0.5, np.nan  # one of 600, but no number
     assert np.isnan(largest(MODEL, outputs, expected))
+
+
+def test_of_images_all_pixels_are_one_vector_and_equal_values_count():
+    model = Restore(noise=1.0).model(variant="mu/4", stem=((4, 1),), patch_size=4, image_size=8)
+    expected = np.random.default_rng(0).uniform(0, 255, (2, 8, 8, 3))
+    outputs = expected.copy()
+    outputs[0, :4] += 1
+    ours, theirs = aligned(model, outputs, expected)
+    assert ours.shape == (2, 192) and largest(model, ours, theirs) == pytest.approx(1)
+    assert agreement(model, ours, theirs) == 0.75
+    classifier = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    assert agreement(classifier, np.eye(2), np.array([[1, 0], [1, 0]])) == 0.5
