@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit import checks, variants
-from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
+from keras_vit.layers import PatchEncoder, Patches, Positions, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.norms import norm
 from keras_vit.layers.patch_dropout import dropout_of
 from keras_vit.layers.rotary import rotary_options
@@ -30,6 +30,7 @@ def vit(
     registers: int = 0,
     position: str | None = "learned",
     class_position: bool = True,
+    block_positions: bool = False,
     rotary: str | dict | None = None,
     patch_norm: bool = False,
     pre_norm: bool = False,
@@ -80,10 +81,9 @@ def vit(
     checks.positive(channels=channels)
     if num_classes not in (0, None):
         checks.positive(num_classes=num_classes)
-    checks.switch(distilled=distilled, pre_norm=pre_norm)
+    checks.switch(distilled=distilled, pre_norm=pre_norm, block_positions=block_positions)
     checks.rate(stochastic_depth=stochastic_depth, patch_dropout=patch_dropout)
-    if layer_scale is not None:
-        checks.above_zero(layer_scale=layer_scale)
+    checks.above_zero(layer_scale=1.0 if layer_scale is None else layer_scale)
     checks.one_of("final_norm", final_norm, ("before", "after", None))
     checks.options("attention_pool", attention_pool or {}, OWN_OPTIONS)
     if pooling in OF_CLASS_TOKEN and not class_token:
@@ -118,14 +118,15 @@ def vit(
     )
     x = encoder(patches(x))  # (batch, tokens, width)
     if patch_dropout:
-        x = dropout_of(patch_dropout, encoder, rotary=rotary, position=position, pooling=pooling)(x)
+        given = {"rotary": rotary, "position": position, "block_positions": block_positions, "pooling": pooling}
+        x = dropout_of(patch_dropout, encoder, **given)(x)
     if rotary is not None:
         rotary = {**rotary_options(rotary), "grid": encoder.grid, "num_prefix": encoder.num_prefix}
     relative = {"grid": encoder.grid, "num_prefix": encoder.num_prefix} if position == "relative" else None
-    if pre_norm:
-        x = norm("norm_pre", **norms)(x)
+    x = norm("norm_pre", **norms)(x) if pre_norm else x
 
     for i in range(plan.depth):
+        x = Positions(name=f"position_{i}", dtype=dtype)(x) if block_positions and i else x
         x = TransformerBlock(
             plan.num_heads,
             plan.mlp_dim,
@@ -147,8 +148,7 @@ def vit(
             **norms,
         )(x)  # (batch, tokens, width)
 
-    if final_norm == "before":
-        x = norm("norm", **norms)(x)
+    x = norm("norm", **norms)(x) if final_norm == "before" else x
     pool = {"num_heads": plan.num_heads, "mlp_dim": plan.mlp_dim, "gelu": gelu, **(attention_pool or {})}
     pool |= {"epsilon": epsilon, "dtype": dtype, "name": "pool"}
     pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, **pool)(x)  # (batch, width)

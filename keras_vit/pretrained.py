@@ -56,6 +56,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         position: Positions: `"learned"`, `"sincos1d"`, `"sincos2d"` or `None`, see `PatchEncoder`; or `"relative"`, as
             in BEiT, see `RelativePositions`. Defaults to `"learned"`.
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
+        block_positions: Whether learned positions are added before each later block too, as in YOLOS; see `Positions`.
+            Defaults to `False`.
         rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, `"rope-vit-mixed"`,
             or a dictionary with options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
         patch_norm: Whether to normalise projected patches before positions are added, as AIMv2 does. Defaults to

@@ -52,6 +52,7 @@ from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import PixelHead as PixelHead
 from keras_vit.layers import PointBoxes as PointBoxes
+from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import RelativePositions as RelativePositions
 from keras_vit.layers import Rescale as Rescale

@@ -116,11 +116,13 @@ TAKES = {
         dropout=0.0, stochastic_depth=0.0, gelu="tanh", epsilon=1e-6, mean=0.5, std=0.5, stem=None, width=32, depth=1,
         num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None, key_bias=True,
         rotary=None, attention_pool=None, rms_norm=False, patch_norm=False, proj_bias=True,
+        block_positions=False,
     ),
 }  # fmt: skip
 LAYERS = {
+    "AddToImage": dict(scale=2, keep_brightness=False),
     "AnomalyDetector": dict(model=None, batch_size=32),
-    "ConvStem": dict(filters=(8,), strides=None, branches=None),
+    "ConvStem": dict(filters=(8,), strides=None, branches=None, norm=True),
     "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_first=False, gelu="relu", epsilon=1e-6, dropout=0.0),
@@ -145,7 +147,9 @@ LAYERS = {
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
+    "PixelHead": dict(channels=3, scale=2, depth=1),
     "PointBoxes": dict(most=5),
+    "Positions": dict(),
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
     "SetBoxes": dict(),
     "SetHead": dict(units=2, class_layers=1),
@@ -179,6 +183,7 @@ RECIPES = {
     "Classify",
     "Detect",
     "Pretrain",
+    "Restore",
     "Segment",
 }  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments

@@ -47,6 +47,7 @@ def arguments_of(model):
         "registers": encoder.registers,
         "position": encoder.position if block.relative is None else "relative",
         "class_position": encoder.class_position,
+        "block_positions": "position_1" in layers,
         "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
         "layer_scale": block.layer_scale,
         "rotary": rotary_argument(block.rotary),

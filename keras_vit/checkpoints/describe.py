@@ -12,6 +12,7 @@ from keras_vit.checkpoints import (
     huggingface_dinov2,
     huggingface_dinov3,
     huggingface_naflex,
+    huggingface_yolos,
     own,
     timm,
     timm_naflex,
@@ -34,6 +35,7 @@ FORMATS = (
     huggingface_dinov2.WITH_REGISTERS,
     huggingface_naflex.FORMAT,
     huggingface_clip.FORMAT,
+    huggingface_yolos.FORMAT,
     huggingface.FORMAT,
     own.FORMAT,
 )

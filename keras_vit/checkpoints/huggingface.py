@@ -68,7 +68,7 @@ ALIASES = (
 # The model types that `vit` computes, and what transformers assumes where their files say nothing.
 BARE = {"hidden_act": "gelu", "layer_norm_eps": 1e-12}
 STATED = {**BARE, "num_attention_heads": 12}
-DEFAULTS = dict.fromkeys(("vit", "deit", "vit_mae", "dpt", "flava_image_model", "ijepa"), STATED)
+DEFAULTS = dict.fromkeys(("vit", "deit", "vit_mae", "dpt", "flava_image_model", "ijepa", "yolos"), STATED)
 DEFAULTS |= {None: BARE, "vit_msn": {**STATED, "layer_norm_eps": 1e-6}}
 
 

@@ -1,6 +1,7 @@
 """Fits weights to a model's image size, patch size and channels: the first kernel, the patches', the positions."""
 
 import math
+import re
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from keras_vit.resampling import resize_distances, resize_patches
 TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
 POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
 DISTANCES = "/distances/table"  # the end of the paths of relative positions
+IN_BLOCKS = re.compile(r"position_\d+/table")  # paths of positions between blocks
 
 
 def stem_kernel_path(arguments):
@@ -26,9 +28,9 @@ def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid,
         shape = next(tuple(v.shape) for v in model.weights if v.path == root)
         steps[root] = _stem_kernel(steps[root], shape, checkpoint)
     steps[PROJECTION] = _projection(steps[PROJECTION], model, arguments, checkpoint, form, options)
-    if POSITION in steps:
-        method, source_grid = options.resample or form.resample, options.grid or source_grid
-        _position(steps, model, arguments, checkpoint, method, source_grid, class_position)
+    for path in [path for path in steps if path == POSITION or IN_BLOCKS.fullmatch(path)]:
+        method, source = options.resample or form.resample, options.grid or source_grid
+        _position(path, steps, model, arguments, checkpoint, method, source, class_position)
     for path in [path for path in steps if path.endswith(DISTANCES)]:
         method, source = options.resample or form.resample_distances, options.grid or source_grid
         steps[path] = _distances(steps[path], model, arguments, checkpoint, method, source)
@@ -90,12 +92,12 @@ def _projection(step, model, arguments, checkpoint, form, options):
     return step._replace(read=read)
 
 
-def _position(steps, model, arguments, checkpoint, method, source_grid, class_position):
+def _position(path, steps, model, arguments, checkpoint, method, source_grid, class_position):
     """Resamples positions to the model's grid.
 
     Positions of prefix tokens stay in the table if the model's table covers them, else are added to the tokens.
     """
-    step, encoder = steps[POSITION], model.get_layer("encoder")
+    step, encoder = steps[path], model.get_layer("encoder")
     shape = read_shape(step.form, checkpoint.shape(step.places[0]))
     prefix, target = encoder.num_prefix, grid(arguments)
     if len(shape) != 3 or shape[0] != 1 or shape[2] != encoder.width:
@@ -107,8 +109,8 @@ def _position(steps, model, arguments, checkpoint, method, source_grid, class_po
     def parts():
         return adapt.table(step.read()[0], prefix, cover, source, target, method)
 
-    if encoder.class_position:
-        steps[POSITION] = step._replace(read=lambda: [np.concatenate(parts(), axis=1)])
+    if encoder.class_position or path != POSITION:
+        steps[path] = step._replace(read=lambda: [np.concatenate(parts(), axis=1)])
         return
     steps[POSITION] = step._replace(read=lambda: [parts()[1]])
     start = 0

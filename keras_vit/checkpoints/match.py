@@ -8,7 +8,15 @@ from keras_vit import checks
 from keras_vit.backbone import HEADS
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import LIBRARIES
-from keras_vit.checkpoints.inputs import DISTANCES, POSITION, PROJECTION, adapt_steps, dummy, stem_kernel_path
+from keras_vit.checkpoints.inputs import (
+    DISTANCES,
+    IN_BLOCKS,
+    POSITION,
+    PROJECTION,
+    adapt_steps,
+    dummy,
+    stem_kernel_path,
+)
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
 from keras_vit.resampling import METHODS
 
@@ -88,7 +96,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
         filled |= set(row.ours)
         used |= set(row.theirs)
         places, num_heads = tuple(names[name] for name in row.theirs), heads_of(path, arguments)
-        if path not in depend_on_input and not path.endswith(DISTANCES):
+        if path not in depend_on_input and not path.endswith(DISTANCES) and not IN_BLOCKS.fullmatch(path):
             shapes = [checkpoint.shape(place) for place in places]
             wrong += _differences(row, shapes, [variables[p].shape for p in row.ours], num_heads)
         steps[path] = Step(row.ours, places, row.form, _reader(row, checkpoint, places, num_heads))

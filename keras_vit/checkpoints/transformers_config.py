@@ -17,6 +17,7 @@ PROCESSORS = {  # without preprocessor_config.json: that of the published models
     "ViT": _processor(HALF, resample=2),
     "DeiT": _processor(IMAGENET, resample=3, edge=256),
     "BEiT": _processor(HALF, resample=3),
+    "YOLOS": _processor(IMAGENET, resample=2),
     "DINOv2": _processor(IMAGENET, resample=3, edge=256),
     "DINOv3": _processor(IMAGENET, resample=2),
     "CLIP": _processor(CLIP, resample=3, edge=224),

@@ -19,7 +19,8 @@ def aligned(model, outputs, expected):
 
     Returns:
         Both outputs. Of images, all pixels are one vector. For boxes, the edges become half of their product with the
-        score, and the rows of `outputs` come in the order that fits `expected` best. Rows are then multiplied by 0 up to a score of 0.1, rising to 1 at 0.2.
+        score, and the rows of `outputs` come in the order that fits `expected` best. Rows are then multiplied by 0 up
+        to a score of 0.1, rising to 1 at 0.2.
     """
     if returns_images(model):
         return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)

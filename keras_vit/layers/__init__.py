@@ -15,6 +15,7 @@ from keras_vit.layers.patch_encoder import PatchEncoder
 from keras_vit.layers.patches import Patches
 from keras_vit.layers.pixel_head import PixelHead
 from keras_vit.layers.point_boxes import PointBoxes
+from keras_vit.layers.positions import Positions
 from keras_vit.layers.query_decoder import QueryDecoder
 from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rescale import Rescale
@@ -42,6 +43,7 @@ __all__ = [
     "Patches",
     "PixelHead",
     "PointBoxes",
+    "Positions",
     "QueryDecoder",
     "RelativePositions",
     "ResNetStem",

@@ -68,9 +68,9 @@ def dropout_of(rate, encoder, **others):
     Args:
         rate: As in `PatchDropout`.
         encoder: The `PatchEncoder`.
-        others: `rotary`, `position` and `pooling` of the model.
+        others: `rotary`, `position`, `block_positions` and `pooling` of the model.
     """
-    placed = others["rotary"] is not None or others["position"] == "relative"
+    placed = others["rotary"] is not None or others["position"] == "relative" or others["block_positions"]
     if placed or others["pooling"] in ("first", "last", "none"):
         raise ValueError(
             "Patch dropout needs positions that are added to tokens, and a pooling of any patches. "

@@ -1,11 +1,15 @@
 """Models with an output at each place of the image: an encoder's tokens as maps, and weights of such models."""
 
 import math
+import re
 
 import keras
 
 from keras_vit import checks
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.describe import class_names, describe, recognise
 from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.match import matching
 from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.layers import DPTHead
@@ -77,18 +81,32 @@ def finished(encoder, output, arguments, classes, what):
 
 def _load_head(model, source, classes):
     """Loads the head too if the weights are of such a model with the same one and the same classes, and says so."""
-    if source is None:  # published: no model of these tasks
+    if source is None:  # published by name: no model of these tasks
         return False
     head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
     with open_checkpoint(fetch(source)) as checkpoint:
-        dense = checkpoint.notes.get("model", {}).get("pooling") == "none"
-        shapes = {path: tuple(of) for path, of in checkpoint.shapes.items() if path.startswith("head/")}
-        fits = shapes == {path: tuple(variable.shape) for path, variable in head.items()}
-        if not (dense and fits and tuple(checkpoint.notes.get("labels") or ()) == classes):
+        form, names = recognise(checkpoint)
+        known, encoder = names_of(checkpoint, len(classes)), describe(checkpoint).arguments
+        if encoder.get("pooling") != "none" or known not in ((), classes):
             return False
-        for path, variable in head.items():
-            variable.assign(checkpoint.read(path))
+        placeholders, found = form.placeholders(arguments_of(model)), {}
+        for path in head:
+            row = next(matching(form, path, placeholders), None)
+            if row is None or not set(row.theirs) <= set(names):
+                return False
+            [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
+        if len(theirs) != len(head) or any(found[path].shape != tuple(head[path].shape) for path in head):
+            return False
+    for path, array in found.items():
+        head[path].assign(array)
     return True
+
+
+def names_of(checkpoint, count):
+    """Returns the names of a checkpoint's classes, made different where two are the same, as COCO's `"N/A"`."""
+    names = class_names(checkpoint, count).get("labels", ())
+    return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
 
 
 def dpt(encoder, units, width=None, start=None):

@@ -1,6 +1,7 @@
 """Object detection: a box and a class for every object."""
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +9,10 @@ import keras
 import numpy as np
 
 from keras_vit.checked import number
+from keras_vit.checkpoints import huggingface_yolos
+from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.plots.boxes import boxed
@@ -57,6 +62,36 @@ class Detect(Task):
     head_width: int | None = number(None, low=1)
     head_depth: int = number(6, low=1)
     box_weight: float = number(5.0)
+
+    @classmethod
+    def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:
+        """Returns the task and the model of published YOLOS weights.
+
+        Args:
+            source: The directory of Hugging Face's `YolosForObjectDetection`, or its `"hf://owner/name"`, such as
+                `"hf://hustvl/yolos-tiny"`.
+            **arguments: Of `keras_vit.vit`, such as `image_size`: positions are resampled to it, bicubically as in
+                transformers' code.
+
+        Returns:
+            The task, with the names of the classes, and the model: its outputs are the boxes and scores of the class
+            docstring. `task.learner(model)` returns the logits, the last of which is that of no object.
+
+        Raises:
+            ValueError: For weights of another kind of model.
+            FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
+        """
+        with open_checkpoint(fetch(source)) as checkpoint:
+            form, names = recognise(checkpoint)
+            if form is not huggingface_yolos.FORMAT:
+                raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
+            bias, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
+            count, most = bias[0] - 1, tokens[1]
+            classes = dense.names_of(checkpoint, count) or tuple(map(str, range(count)))
+        task = cls(classes=classes, head="tokens", most=most)
+        model = task.model(variant=None, weights=source, head="require", **arguments)
+        model.get_layer("rescale").metadata["labels"] = list(classes)
+        return task, model
 
     def check(self, recipe=None):
         if not self.classes:

@@ -291,10 +291,10 @@ def check_encoder(arguments):
         "final_norm": (("before",), "the final norm before pooling"),
         "rotary": ((None,), "no rotary positions, which need all patches"),
         "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
+        "block_positions": ((False,), "no positions in every block, which need all patches"),
         "position": (POSITIONS, "no relative positions, which need all patches"),
         "pooling": (POOLINGS, "a pooling without weights"),
     }
     for name, (fitting, words) in wanted.items():
-        value = arguments.get(name, fitting[0])  # of a built model, dropout is not known
-        if value not in fitting:
+        if (value := arguments.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
             raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={value!r}")

@@ -13,7 +13,7 @@ ODD = dict(
     layer_scale=0.1, qkv_bias=False, key_bias=True, qk_norm=True, gelu="quick", swiglu=True, epsilon=1e-3,
     pre_norm=True, final_norm="before", mean=0.1, std=0.2, stem=None, width=16, depth=3, mlp_dim=20, num_heads=4,
     patch_size=(4, 2), sub_norm=None, branch_norm=False, rms_norm=False, patch_norm=False,
-    proj_bias=True,
+    proj_bias=True, block_positions=False,
 )  # fmt: skip
 
 
@@ -24,7 +24,7 @@ ODD = dict(
         dict(qkv_bias=True, key_bias=False, rotary={"base": 7.0, "offset": 2.0, "centred": False}),
         dict(position="relative", sub_norm="both"),
         dict(branch_norm=True, sub_norm="mlp"),
-        dict(rms_norm=True, patch_norm=True, proj_bias=False),
+        dict(rms_norm=True, patch_norm=True, proj_bias=False, block_positions=True),
         dict(rotary="rope-vit", distilled=False, pooling="map", attention_pool={"num_heads": 2, "over_prefix": True}),
         dict(distilled=False, pooling="gap", class_token=False, final_norm="after", position="sincos2d", num_classes=0),
     ],

@@ -35,6 +35,7 @@ KINDS = {
     "AIMv2": dict(rms_norm=True, patch_norm=True, proj_bias=False, qkv_bias=False, swiglu=True, pooling="gap"),
     "norms of branches": dict(branch_norm=True, sub_norm="mlp"),
     "BEiT": dict(position="relative", layer_scale=0.1),
+    "YOLOS": dict(block_positions=True, registers=3, depth=2),
     "convolutions": dict(stem=((6, 1), (8, 2)), patch_size=4),
     "ResNet": dict(stem=keras_vit.ResNetStem((1,), width=32), patch_size=1),
     "network": dict(stem=network, patch_size=4),

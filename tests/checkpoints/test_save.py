@@ -222,6 +222,7 @@ def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
         dict(rms_norm=True),
         dict(proj_bias=False),
         dict(patch_norm=True),
+        dict(block_positions=True),
     ],
 )
 @pytest.mark.parametrize("format, suffix", [("google", ".npz"), ("huggingface", ""), ("timm", ".safetensors")])

@@ -1,0 +1,44 @@
+"""Learned positions between blocks."""
+
+import keras
+
+from keras_vit.layers.own_config import own_config
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Positions(keras.layers.Layer):
+    """Adds a learned vector to each token, as YOLOS does before each block after the first.
+
+    Fang et al. 2021 (arXiv:2106.00666), table 3, "Type-II".
+
+    Input shape:
+        `(batch, tokens, width)`, of known sizes; always as many tokens.
+
+    Output shape:
+        The same.
+
+    Raises:
+        ValueError: For another number of tokens than at first.
+
+    Example:
+
+    >>> Positions()(keras.ops.zeros((2, 50, 64))).shape
+    (2, 50, 64)
+    """
+
+    def build(self, input_shape):
+        normal = keras.initializers.RandomNormal(stddev=0.02)
+        self.table = self.add_weight(name="table", shape=(1, *input_shape[1:]), initializer=normal)
+
+    def call(self, x):
+        if x.shape[1] != self.table.shape[1]:
+            raise ValueError(
+                f"The positions of {self.name!r} are for {self.table.shape[1]} tokens. Received: {x.shape[1]} tokens"
+            )
+        return x + keras.ops.cast(self.table, x.dtype)  # (batch, tokens, width)
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape)
+
+    def get_config(self):
+        return {**super().get_config(), **own_config(self, Positions)}
