@@ -8,6 +8,7 @@ from keras_vit.explain.attention import attention_distance as attention_distance
 from keras_vit.explain.attention import attention_from as attention_from
 from keras_vit.explain.attention import attention_maps as attention_maps
 from keras_vit.explain.attention import attention_rollout as attention_rollout
+from keras_vit.explain.boxes import attention_of_boxes as attention_of_boxes
 from keras_vit.explain.embedding import embed as embed
 from keras_vit.explain.embedding import nearest as nearest
 from keras_vit.explain.embedding import project as project

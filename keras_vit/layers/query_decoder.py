@@ -32,6 +32,8 @@ class QueryDecoder(keras.layers.Layer):
 
     Call arguments:
         tokens: Tensor of the image's tokens, without prefix tokens.
+        return_attention_scores: Whether to return, after the output, the scores of the last block's attention to the
+            tokens, float32 `(batch, heads, queries, rows * columns)`.
         training: Whether dropout is on.
 
     Input shape:
@@ -90,20 +92,30 @@ class QueryDecoder(keras.layers.Layer):
         self.head = SetHead(self.units, name="head", dtype=dtype)
         self.head.build(shape)
 
-    def call(self, tokens, training=None):
+    def call(self, tokens, return_attention_scores=False, training=None):
         query = ops.expand_dims(ops.cast(self.query, self.compute_dtype), 0)
         places = ops.convert_to_tensor(self.positions, self.compute_dtype)
         x = ops.zeros((ops.shape(tokens)[0], self.queries, tokens.shape[-1]), self.compute_dtype)
         found = []
         for block in self.blocks:
-            x = block(x, tokens, positions=query, context_positions=places, training=training)
+            last = return_attention_scores and block is self.blocks[-1]
+            x = block(
+                x,
+                tokens,
+                positions=query,
+                context_positions=places,
+                return_attention_scores=last,
+                training=training,
+            )
+            x, *scores = x if last else (x,)
             found.append(tokenwise(self.norm, x))
-        return self.head(ops.stack(found, axis=1))
+        found = self.head(ops.stack(found, axis=1))
+        return (found, *scores) if return_attention_scores else found
 
     def compute_output_shape(self, tokens_shape):
         return tokens_shape[0], self.depth, self.queries, 4 + self.units + 1
 
-    def compute_output_spec(self, tokens, training=None):
+    def compute_output_spec(self, tokens, return_attention_scores=False, training=None):
         return keras.KerasTensor(self.compute_output_shape(tokens.shape), "float32")
 
     def get_config(self):

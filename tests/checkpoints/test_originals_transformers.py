@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit import from_checkpoint, save_checkpoint
 from tests.checkpoints.helpers import benchmark, filled, logits
 
@@ -175,3 +176,25 @@ def _output(model, x, call):
     with torch.no_grad():
         found = model(torch.tensor(x.transpose(0, 3, 1, 2)), **call)
     return next(found[name] for name in ("logits", "image_embeds", "pooler_output") if name in found).numpy()
+
+
+@pytest.mark.parametrize("middle", [True, False])
+@pytest.mark.parametrize("size", [(32, 48), (56, 40)])
+def test_yolos_of_transformers(middle, size, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    more = dict(intermediate_size=80, num_detection_tokens=9, num_labels=4, use_mid_position_embeddings=middle)
+    config = transformers.YolosConfig(**{**SIZES, "image_size": [32, 48], "num_hidden_layers": 3, **more})
+    theirs = transformers.YolosForObjectDetection(config).eval()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    theirs.save_pretrained(tmp_path)
+    images = np.random.default_rng(0).normal(size=(2, *size, 3)).astype("float32")
+    with torch.no_grad():
+        expected = theirs(torch.tensor(images.transpose(0, 3, 1, 2)))
+    task, model = keras_vit.Detect.from_checkpoint(tmp_path, image_size=size)
+    learner = task.learner(model)
+    found = np.asarray(keras.Model(model.get_layer("rescale").output, learner.output)(images))[:, 0]
+    np.testing.assert_allclose(found[..., 4:], expected.logits.numpy(), atol=1e-4)
+    boxes = expected.pred_boxes.numpy()
+    np.testing.assert_allclose((found[..., :2] + found[..., 2:4]) / 2, boxes[..., 1::-1], atol=1e-4)
+    np.testing.assert_allclose(found[..., 2:4] - found[..., :2], boxes[..., 3:1:-1], atol=1e-4)

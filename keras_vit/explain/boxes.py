@@ -1,0 +1,41 @@
+"""What the boxes of a detector attend to."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.explain import anatomy
+from keras_vit.layers import QueryDecoder, SetHead
+
+
+def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
+    """Returns where each box of a detector looks: its attention to the patches in the last block, averaged over heads.
+
+    Of a query of DETR's decoder, its cross-attention (Carion et al. 2020, arXiv:2005.12872, figure 6); of a box's own
+    token, the attention of the encoder's last block (Fang et al. 2021, arXiv:2106.00666, section 4.5).
+
+    Args:
+        model: A model of `keras_vit.Detect` with `head="decoder"` or `"tokens"`.
+        images: Array, `(batch, height, width, channels)`, 0..255.
+
+    Returns:
+        float32 array, `(batch, boxes, rows, columns)`, in the order of the model's boxes. A map of `"decoder"` sums to
+        one; of `"tokens"` to at most one, since tokens attend to each other too.
+
+    Raises:
+        ValueError: If the model's boxes have no queries or tokens, or the images do not fit it.
+    """
+    decoder = next((layer for layer in model.layers if isinstance(layer, QueryDecoder)), None)
+    if decoder is None and not any(isinstance(layer, SetHead) for layer in model.layers):
+        raise ValueError(
+            f"The model must be a detector with queries or tokens of boxes. Received: {model.name!r}, which has neither"
+        )
+    prefix, most, grid = anatomy.num_prefix(model), model.output_shape[1], anatomy.grid(model)
+
+    def attended(model, images):
+        if decoder is None:
+            return anatomy.scores(model, images)[-1][:, :, prefix - most : prefix, prefix:].mean(1)
+        [tokens] = anatomy.run(model, [decoder.input], images)
+        return ops.convert_to_numpy(decoder(tokens, return_attention_scores=True)[1]).mean(1)
+
+    return anatomy.in_parts(attended, model, images).reshape(-1, most, *grid)

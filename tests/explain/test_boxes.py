@@ -1,0 +1,61 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_vit.explain import attention_maps, attention_of_boxes
+from keras_vit.layers import QueryDecoder
+from keras_vit.tasks import Detect
+
+pytestmark = pytest.mark.backend
+
+TASK = Detect(classes=("a", "b"), most=6, head="decoder", head_depth=2)
+SMALL = dict(variant="mu/8", image_size=(32, 48), class_token=True, depth=2)
+IMAGES = np.random.default_rng(0).integers(0, 256, (3, 32, 48, 3)).astype("float32")
+
+
+def shaken(model):
+    rng = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        variable.assign(np.asarray(variable) + 0.3 * rng.normal(size=variable.shape))
+    return model
+
+
+def test_queries_look_where_the_last_block_does():
+    model = shaken(TASK.model(**SMALL))
+    maps = attention_of_boxes(model, IMAGES)
+    assert maps.shape == (3, 6, 4, 6) and maps.dtype == np.float32
+    np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-5)
+    assert np.ptp(maps, axis=1).max() > 0.01  # each looks elsewhere
+    decoder = next(layer for layer in model.layers if isinstance(layer, QueryDecoder))
+    tokens = np.random.default_rng(2).normal(size=(2, 24, 32)).astype("float32")
+    found, scores = decoder(tokens, return_attention_scores=True)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(decoder(tokens)), atol=1e-5)
+    assert scores.shape == (2, model.get_layer("block_0").num_heads, 6, 24)
+
+
+def test_the_scores_are_those_of_queries_and_keys_by_hand():
+    decoder = QueryDecoder(2, 3, 1, 8, depth=1, grid=(2, 2))
+    tokens = np.random.default_rng(2).normal(size=(1, 4, 8)).astype("float32")
+    _, scores = decoder(tokens, return_attention_scores=True)
+    block = decoder.blocks[0]
+    x = ops.zeros((1, 3, 8))
+    y = block.norm1(x + block.attention(x, x, positions=decoder.query[None], context_positions=decoder.query[None]))
+    query = np.asarray(block.cross.query(y + decoder.query[None]))[0]
+    key = np.asarray(block.cross.key(tokens + decoder.positions))[0]
+    logits = query @ key.T / np.sqrt(8)
+    wanted = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(scores)[0, 0], wanted, atol=1e-5)
+
+
+def test_tokens_look_where_the_encoder_does():
+    model = shaken(dataclasses.replace(TASK, head="tokens").model(**SMALL))
+    maps = attention_of_boxes(model, IMAGES)
+    wanted = attention_maps(model, IMAGES)[-1].mean(1)[:, 1:7, 7:]
+    np.testing.assert_allclose(maps.reshape(3, 6, 24), wanted, atol=1e-6)
+
+
+def test_points_have_no_queries():
+    with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes. Received: 'vit_mu_8'"):
+        attention_of_boxes(dataclasses.replace(TASK, head="points", head_width=8).model(**SMALL), IMAGES)
