@@ -1,0 +1,19 @@
+"""Colours for grey images: CIFAR-10, 32 x 32 pixels, without labels.
+
+python -m keras_vit fit colourise_cifar10
+"""
+
+from keras_vit.config import Augment, Data, Optim, Recipe, Restore
+
+recipe = Recipe(
+    name="colourise_cifar10",
+    task=Restore(grey=True, head_depth=1),
+    model=dict(variant=None, stem=((32, 2, 2),),  # (filters, stride, branch of n)
+               channels=1, patch_size=2, width=96, depth=4, num_heads=4, mlp_dim=192, image_size=32,
+               position="sincos2d", pooling="none"),
+    data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=64,
+              resize="window"),
+    augment=Augment(crop="window", flip=True),
+    optim=Optim(epochs=8, optimizer="muon", learning_rate=3e-3, weight_decay=0.0, schedule="linear",
+                warmup_epochs=0.5, xla=False),
+)  # fmt: skip
