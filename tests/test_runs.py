@@ -34,7 +34,8 @@ def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch):
     assert len(small_ones) >= 4
     for recipe in recipes if "KERAS_VIT_SLOW" in os.environ else small_ones:
         planned, classes = cookbook.plan(recipe), len(recipe.task.names(recipe.model))
-        images = np.random.default_rng(0).integers(0, 256, (8, *planned.input_shape[1:])).astype("uint8")
+        shape = recipe.task.data_shape(planned.input_shape[1:])
+        images = np.random.default_rng(0).integers(0, 256, (8, *shape)).astype("uint8")
         labels = np.arange(8) % max(classes, 1)
         masks = np.broadcast_to(getattr(recipe.task, "first", 0) + labels[:, None, None], images.shape[:3])
         boxes = np.concatenate([np.tile([0.2, 0.3, 0.6, 0.8], (8, 1)), labels[:, None]], axis=1)[:, None]
