@@ -125,6 +125,7 @@ def save_like(original, pixels, path):
     """
     from PIL import Image
 
+    original.load()  # EXIF data may be behind the pixels
     grey = np.ptp(pixels, axis=-1).max() == 0 and original.mode in GREY_MODES
     image = Image.fromarray(pixels[..., 0] if grey or pixels.shape[-1] == 1 else pixels)
     kept = ["exif"] + ["icc_profile"] * (original.mode in (GREY_MODES if image.mode == "L" else COLOUR_MODES))
@@ -159,6 +160,12 @@ def opened(data):
 
     with LOCK, warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
         return Image.open(io.BytesIO(data), formats=FORMATS)
+
+
+def image_size(data):
+    """Returns the `(height, width)` of an encoded image, by its header."""
+    with opened(data) as image:
+        return image.height, image.width
 
 
 def _fault(data):

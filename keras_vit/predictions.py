@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.files import replacing
-from keras_vit.images import encoded, in_folder, opened, read_pixels, save_like
+from keras_vit.images import encoded, image_size, in_folder, opened, read_pixels, save_like
 from keras_vit.task import Task
 from keras_vit.trained import find, read
 
@@ -80,7 +80,7 @@ def predictions(target, files, top=3, to=None, objects=None):
             if path in outputs and written:
                 _write(task, outputs[path], path, written[path])
             if path in outputs and objects is not None:
-                entries = task.objects(outputs[path], _size(path))
+                entries = task.objects(outputs[path], image_size(encoded(path)))
                 rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
             answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
             yield path, answer, errors.get(path)
@@ -125,11 +125,6 @@ def _image_files(task, files, folder):
         raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     return written
-
-
-def _size(path):
-    with opened(encoded(path)) as image:
-        return image.height, image.width
 
 
 def _read_whole(path, model):

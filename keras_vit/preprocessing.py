@@ -107,6 +107,11 @@ def _metadata(model):
     return {name: value for name, value in (first.metadata if first else {}).items() if value}
 
 
+def shorter_side(size, rule):
+    """Returns `resize` of a `keras_vit.config.Data` that follows an evaluation rule, for images of a size."""
+    return before_crop(min(size), rule) if rule["resize"] == "crop" else {"window": "window"}.get(rule["resize"])
+
+
 def before_crop(side, rule):
     """Returns the length in pixels from which a side of the model's images is cropped."""
     return math.floor(side / rule["crop_pct"] + 1e-6)

@@ -165,7 +165,8 @@ def source_of(found, split, arrays):
     (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
     shape = task.data_shape(model.input_shape[1:])
     if arrays is not None:
-        source = sources.from_arrays(arrays, task.targets, shape, class_names)
+        wanted = (None, None, shape[2]) if task.whole else shape
+        source = sources.from_arrays(arrays, task.targets, wanted, class_names)
     else:
         _need_data(found, "`arrays`, (images, labels)")
         source = sources.load(recipe.data, split or recipe.data.test, task.targets, task.extras)

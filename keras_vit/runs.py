@@ -132,8 +132,8 @@ def sources_of(recipe, train=None, validation=None):
         found = [sources.load(recipe.data, split, task.targets, task.extras) for split in splits]
         sources.same_classes(*(task.on(source).classes for source in found))
     else:
-        names = task.names(arguments)
-        found = [sources.from_arrays(arrays, task.targets, shape, names) for arrays in (train, validation)]
+        names, wanted = task.names(arguments), (None, None, shape[2]) if task.whole else shape
+        found = [sources.from_arrays(arrays, task.targets, wanted, names) for arrays in (train, validation)]
     for source in found:
         sources.check_channels(source, shape)
         task.on(source, arguments)

@@ -231,4 +231,4 @@ def are_shares(values):
 def words(answer):
     """Returns the pairs of an answer, `(name, value)`, as a line."""
     form = ".1%" if are_shares(value for _, value in answer) else ".4g"
-    return ", ".join(f"{name} {value:{form}}" for name, value in answer)
+    return ", ".join(f"{name} {value if isinstance(value, int) else format(value, form)}" for name, value in answer)

@@ -13,7 +13,8 @@ def tiled(function, size, overlap=OVERLAP):
     """Returns the function for images of any size. Its outputs are images too, at the same size or larger by a factor.
 
     Images smaller than a tile are continued by their last pixels. Where tiles overlap, the weight of each falls
-    linearly to its edge, so that there is no seam. Besides an image and its output, memory holds a few tiles.
+    linearly to its edge, so that there is no seam. Besides an image, its output and their weights, memory holds a few
+    tiles.
 
     Args:
         function: From images, float32 `(batch, height, width, channels)`, to outputs, an array of
@@ -31,7 +32,10 @@ def tiled(function, size, overlap=OVERLAP):
         total = None
         for first in range(0, len(corners), at_once):
             some = corners[first : first + at_once]
-            outputs = function(np.stack([image[y : y + size[0], x : x + size[1]] for y, x in some]))
+            tiles = np.stack([image[y : y + size[0], x : x + size[1]] for y, x in some])
+            if len(some) < at_once < len(corners):  # as many each time, since another number may compile again
+                tiles = np.concatenate([tiles, tiles[:1].repeat(at_once - len(some), 0)])
+            outputs = function(tiles)[: len(some)]
             if total is None:
                 scale = outputs.shape[1] // size[0]
                 total = np.zeros((*(scale * side for side in image.shape[:2]), outputs.shape[-1]), "float32")
@@ -42,7 +46,8 @@ def tiled(function, size, overlap=OVERLAP):
                 place = np.s_[scale * y : scale * y + len(output), scale * x : scale * x + output.shape[1]]
                 total[place] += ramp * output
                 weights[place] += ramp
-        return (total / weights)[: scale * sides[0], : scale * sides[1]]
+        total /= weights
+        return total[: scale * sides[0], : scale * sides[1]]
 
     def of_any_size(images):
         fits = tuple(images.shape[1:3]) == tuple(size[:2])

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside, num_classes
-from keras_vit.preprocessing import before_crop, evaluation_rule, preprocess, stated_labels
+from keras_vit.preprocessing import evaluation_rule, preprocess, shorter_side, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -143,8 +143,9 @@ def _alone(path):
     names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
     rule = evaluation_rule(model)
-    shorter = before_crop(min(size), rule) if rule["resize"] == "crop" else None
-    data = config.Data(source="", resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
+    data = config.Data(
+        source="", resize=shorter_side(size, rule), method=rule["interpolation"], antialias=rule["antialias"]
+    )
     stand_in = config.Recipe(name=path.stem, model={}, data=data)
     return Found(trained, stand_in, str(path), path.with_suffix(""))
 

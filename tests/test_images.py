@@ -215,3 +215,18 @@ def test_a_profile_of_other_channels_is_left_out(tmp_path):
             images.save_like(original, pixels, tmp_path / "b.png")
         with Image.open(tmp_path / "b.png") as saved:
             assert saved.mode == "RGB" and "icc_profile" not in saved.info
+
+
+def test_rotation_behind_the_pixels_is_kept(tmp_path):
+    image, exif = Image.fromarray(np.zeros((4, 6, 3), "uint8")), Image.Exif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "a.png", exif=exif)
+    data = (tmp_path / "a.png").read_bytes()
+    at = data.index(b"eXIf") - 4
+    size = 12 + int.from_bytes(data[at : at + 4], "big")
+    end = data.index(b"IEND") - 4
+    (tmp_path / "a.png").write_bytes(data[:at] + data[at + size : end] + data[at : at + size] + data[end:])
+    with images.opened(images.encoded(tmp_path / "a.png")) as original:
+        images.save_like(original, np.asarray(image), tmp_path / "b.png")
+    with Image.open(tmp_path / "b.png") as saved:
+        assert saved.getexif()[0x0112] == 6

@@ -48,6 +48,7 @@ def test_a_window_is_the_centre_as_it_is():
     rule = {**DIRECT, "resize": "window"}
     np.testing.assert_array_equal(preprocess(model(rule), PHOTO)[0], PHOTO[10:26, 17:33])
     np.testing.assert_array_equal(preprocess(model(rule), PHOTO[:16, :16])[0], PHOTO[:16, :16])
+    np.testing.assert_array_equal(preprocess(model(rule), PHOTO[:, :49])[0], PHOTO[10:26, 16:32])
     smaller = preprocess(model(rule), PHOTO[:10, :10])  # is enlarged
     np.testing.assert_array_equal(smaller, preprocess(model(DIRECT), PHOTO[:10, :10]))
 

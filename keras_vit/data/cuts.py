@@ -56,7 +56,8 @@ def centre_cut(shape, size, data):
     if data.resize is None:
         return _whole(shape, size[:2])
     if data.resize == "window":
-        return _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.5)
+        cut = _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.0)
+        return cut._replace(start=(shape - cut.extent) // 2)
     cut = _whole(shape, _grid(shape, data.resize, size))
     return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 REACH = 2  # pixels of the result on either side, of cubic convolution
-CELLS = 8  # squares of a side, each of which `masked` may cover
+SQUARE = 8  # pixels of a side of what `masked` covers
 
 
 def degraded(images, task, seed):
@@ -59,11 +59,12 @@ def compressed(images, quality):
 
 
 def masked(images, share, seed):
-    """Makes a share of the squares of each image black: of 8 x 8 squares, those with the lowest random numbers."""
+    """Makes squares of 8 x 8 pixels black, each with a probability."""
     count, (height, width) = tf.shape(images)[0], tf.unstack(tf.shape(images)[1:3])
-    seen = tf.cast(tf.random.stateless_uniform((count, CELLS, CELLS), seed) >= share, "float32")
-    seen = tf.gather(seen, tf.range(height) * CELLS // height, axis=1)
-    return images * tf.gather(seen, tf.range(width) * CELLS // width, axis=2)[..., None]
+    shape = (count, -(-height // SQUARE), -(-width // SQUARE))
+    seen = tf.cast(tf.random.stateless_uniform(shape, seed) >= share, "float32")
+    seen = tf.gather(seen, tf.range(height) // SQUARE, axis=1)
+    return images * tf.gather(seen, tf.range(width) // SQUARE, axis=2)[..., None]
 
 
 def _rounded(images):

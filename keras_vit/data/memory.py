@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from keras_vit import checks
 from keras_vit.data import inspection, masks
+from keras_vit.images import image_size
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -111,11 +112,11 @@ class Source:
         return masks.named_values(self.mask_counts, paths)
 
     def sizes(self):
-        """Returns the name and the `(height, width)` of each image, where they are known without decoding it again."""
+        """Returns the name and the `(height, width)` of each image, without decoding it again."""
         if self.images.ndim == 4:
             return [("images", self.images.shape[1:3])]
         if not self.files:
-            return []
+            return [(f"image {i}", image_size(item)) for i, item in enumerate(self.images)]
         return [(str(path), found.size[::-1]) for path, found in zip(self.images, inspection.inspect_all(self.images))]
 
     @property

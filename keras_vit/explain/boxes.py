@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit.explain import anatomy
-from keras_vit.layers import QueryDecoder, SetHead
+from keras_vit.layers import QueryDecoder, SetBoxes
 
 
 def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
@@ -26,11 +26,12 @@ def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
         ValueError: If the model's boxes have no queries or tokens, or the images do not fit it.
     """
     decoder = next((layer for layer in model.layers if isinstance(layer, QueryDecoder)), None)
-    if decoder is None and not any(isinstance(layer, SetHead) for layer in model.layers):
+    boxes = next((layer for layer in model.layers if isinstance(layer, SetBoxes)), None)
+    if boxes is None:
         raise ValueError(
             f"The model must be a detector with queries or tokens of boxes. Received: {model.name!r}, which has neither"
         )
-    prefix, most, grid = anatomy.num_prefix(model), model.output_shape[1], anatomy.grid(model)
+    prefix, most, grid = anatomy.num_prefix(model), boxes.output.shape[1], anatomy.grid(model)
 
     def attended(model, images):
         if decoder is None:

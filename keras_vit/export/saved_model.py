@@ -11,7 +11,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
-from keras_vit.preprocessing import before_crop, evaluation_rule
+from keras_vit.preprocessing import evaluation_rule, shorter_side
 
 
 def export_saved_model(
@@ -93,7 +93,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image
 
-        shorter = before_crop(min(full), rule) if rule["resize"] == "crop" else None
+        shorter = shorter_side(full, rule)
         data = SimpleNamespace(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
         image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
         return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))

@@ -33,7 +33,7 @@ class AddToImage(keras.layers.Layer):
         `(batch, scale * height, scale * width, channels)`, pixels, which may leave the range of 0 to 255.
 
     Raises:
-        ValueError: For a scale below 1.
+        ValueError: For a scale below 1, or changes that do not fit the images.
 
     Example:
 
@@ -50,7 +50,14 @@ class AddToImage(keras.layers.Layer):
         self.keep_brightness = keep_brightness
 
     def build(self, input_shape):
-        sides = input_shape[0][1:3]
+        images, changes = (tuple(shape) for shape in input_shape)
+        sides = images[1:3]
+        wanted = tuple(None if side is None else self.scale * side for side in sides)
+        if None in sides or changes[1:3] != wanted or not (images[3] == 1 or changes[3] in (1, images[3])):
+            raise ValueError(
+                f"The changes must be (batch, {wanted[0]}, {wanted[1]}, 1 or {images[3]}), {self.scale} times as large "
+                f"as the images. Received: images {images}, changes {changes}"
+            )
         self.matrices = [resize_matrix(s, s * self.scale, "bicubic-antialias").T.astype("float32") for s in sides]
 
     def call(self, inputs):

@@ -8,13 +8,14 @@ from keras_vit.layers.conv_stem import ConvStem
 from keras_vit.layers.resnet_stem import ResNetStem
 
 
-def stem_for(stem, plan, dtype):
+def stem_for(stem, plan, dtype, norm=True):
     """Returns the layer called "stem" that `vit`'s argument describes.
 
     Args:
         stem: As in `vit`; `None` for the variant's own.
         plan: The model's `variants.Plan`.
         dtype: Precision policy of a stem that is built here.
+        norm: Whether `(filters, stride)` pairs become convolutions with batch normalisation.
 
     Returns:
         A Keras layer or model, or `None`: patches are then cut out of the image.
@@ -32,7 +33,7 @@ def stem_for(stem, plan, dtype):
                 "A stem of convolutions must be (filters, stride) pairs, or with the convolutions of a residual branch "
                 f"as a third number. Received: stem={stem!r}"
             )
-        return ConvStem(*zip(*((*one, 0)[:3] for one in stem)), name="stem", dtype=dtype)
+        return ConvStem(*zip(*((*one, 0)[:3] for one in stem)), norm=norm, name="stem", dtype=dtype)
     if isinstance(stem, keras.Model):
         if len(stem.inputs) != 1 or len(stem.outputs) != 1:
             raise ValueError(f"A stem must have one input and one output. Received: {stem.name!r}")

@@ -73,7 +73,7 @@ def gather(target, arrays=None, most=10_000):
     source = results.source_of(found, None, arrays)
     some, size, run = source.take(slice(most)), model.input_shape[1:], trained.predictor(model)
     tally, scores = evaluation.tally_of(run, task, recipe, some, size, keep=True)
-    best, worst = _extremes(scores)
+    best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
     view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})

@@ -6,6 +6,7 @@ import re
 import keras
 
 from keras_vit import checks
+from keras_vit.checkpoints import huggingface_yolos
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import class_names, describe, recognise
 from keras_vit.checkpoints.fetch import fetch
@@ -87,7 +88,8 @@ def _load_head(model, source, classes):
     with open_checkpoint(fetch(source)) as checkpoint:
         form, names = recognise(checkpoint)
         known, encoder = names_of(checkpoint, len(classes)), describe(checkpoint).arguments
-        if encoder.get("pooling") != "none" or known not in ((), classes):
+        unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
+        if encoder.get("pooling") != "none" or not (unnamed or known == classes):
             return False
         placeholders, found = form.placeholders(arguments_of(model)), {}
         for path in head:

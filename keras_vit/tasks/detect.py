@@ -81,10 +81,16 @@ class Detect(Task):
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
+        fixed = sorted({"variant", "weights", "head", "registers"} & set(arguments))
+        if fixed:
+            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={arguments[fixed[0]]!r}")
         with open_checkpoint(fetch(source)) as checkpoint:
             form, names = recognise(checkpoint)
             if form is not huggingface_yolos.FORMAT:
                 raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
+            missing = [name for name in huggingface_yolos.SIZES if name not in names]
+            if missing:
+                raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
             bias, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
             count, most = bias[0] - 1, tokens[1]
             classes = dense.names_of(checkpoint, count) or tuple(map(str, range(count)))

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+import keras
 import numpy as np
 
 from keras_vit import checks
 from keras_vit.checked import number
-from keras_vit.layers import AddToImage, ConvStem, PixelHead
+from keras_vit.layers import AddToImage, PixelHead
+from keras_vit.layers.stems import stem_for
 from keras_vit.pretrained import DEFAULTS
 from keras_vit.resampling import resize_matrix
 from keras_vit.task import Task
@@ -34,9 +36,9 @@ class Restore(Task):
         grey: Whether to learn colours for grey images: the model takes one channel and keeps their brightness.
         noise: Standard deviation of normal noise, on the scale of 0 to 255.
         jpeg: Quality of JPEG compression, 1 to 100; `None` for none.
-        mask: Share of the image that is covered with black, in squares of an eighth of its sides.
-        luma: Whether brightness alone is learned and compared, as is usual for enlarging: colours are enlarged by cubic
-            convolution.
+        mask: Share of the image that is covered with black squares of 8 x 8 pixels, on average.
+        luma: Whether brightness alone is learned: colours are enlarged by cubic convolution. It is compared alone then,
+            and wherever `scale` is above 1, as is usual for enlarged images.
         head_depth: Residual branches after tokens and feature map are added; see `PixelHead`.
     """
 
@@ -96,9 +98,9 @@ class Restore(Task):
         self.check()
         channels = arguments.get("channels", DEFAULTS["channels"])
         self._check_channels(channels)
-        stem = arguments.get("stem")
-        if isinstance(stem, (tuple, list)) and all(isinstance(one, (tuple, list)) for one in stem):
-            arguments["stem"] = ConvStem(*zip(*((*one, 0)[:3] for one in stem)), norm=False, name="stem")
+        if isinstance(arguments.get("stem"), (tuple, list)):
+            dtype = keras.dtype_policies.get(arguments.get("dtype"))
+            arguments["stem"] = stem_for(arguments["stem"], None, dtype, norm=False)
         encoder = dense.encoder(arguments, 0, "restorer")
         features = encoder.get_layer("patches").input  # (batch, rows, columns, filters)
         if not any(layer.name == "stem" for layer in encoder.layers):
@@ -128,7 +130,7 @@ class Restore(Task):
         return examples["images"], examples["originals"]
 
     def tally(self, keep=False):
-        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=not self.grey)
+        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=self.luma or (self.scale > 1 and not self.grey))
 
     def answer(self, output):
         """Returns the sides of the image in pixels."""

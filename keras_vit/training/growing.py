@@ -6,6 +6,7 @@ import dataclasses
 import keras
 
 from keras_vit.explain import anatomy
+from keras_vit.layers import Positions
 
 
 def of_epoch(recipe, epoch, shape):
@@ -67,6 +68,8 @@ def check(recipe, model, teacher=None):
             attention = [block.attention for block in anatomy.blocks(model)]
             if any(part.rotary is not None or part.relative is not None for part in attention):
                 raise ValueError("its rotary or relative positions are those of one grid of patches.")
+            if any(isinstance(layer, Positions) for layer in model.layers):
+                raise ValueError("its positions in blocks are those of one grid of patches.")
             with any_size(model, optim):
                 model.compute_output_spec(keras.KerasTensor((1, size, size, channels)), training=True)
         except ValueError as error:

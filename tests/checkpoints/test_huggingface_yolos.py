@@ -89,6 +89,15 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "yolos" / "config.json").write_text(json.dumps({**config, "image_size": [64, 64]}))
     with pytest.raises(ValueError, match="make no grid of 8 x 8"):
         Detect.from_checkpoint(tmp_path / "yolos")
+    with pytest.raises(ValueError, match="The weights determine head. Received: head='new'"):
+        Detect.from_checkpoint(GOLDEN, head="new")
+    import safetensors.numpy
+
+    arrays = safetensors.numpy.load_file(GOLDEN / "model.safetensors")
+    body = {name.removeprefix("vit."): array for name, array in arrays.items() if name.startswith("vit.")}
+    safetensors.numpy.save_file(body, tmp_path / "yolos" / "model.safetensors")
+    with pytest.raises(ValueError, match="must have YOLOS's heads. Received: a file without class_labels_classifier"):
+        Detect.from_checkpoint(tmp_path / "yolos")
 
 
 def test_other_formats_have_no_positions_in_blocks(tmp_path):

@@ -70,8 +70,10 @@ def test_squares_are_covered():
     ones = np.ones((50, 24, 40, 3), "float32")
     got = degradation.degraded(ones, Restore(mask=0.25), SEED).numpy()
     assert set(np.unique(got)) == {0, 1} and 0.7 < got.mean() < 0.8
-    squares = got.reshape(50, 8, 3, 8, 5, 3)
+    squares = got.reshape(50, 3, 8, 5, 8, 3)
     assert (squares.min((2, 4, 5)) == squares.max((2, 4, 5))).all()
+    odd = degradation.degraded(ones[:, :9, :20], Restore(mask=0.5), SEED).numpy()
+    assert odd.shape == (50, 9, 20, 3) and (odd[:, :, :8] == odd[:, :, :1]).all()
 
 
 def test_sizes_that_are_known_stay_so():

@@ -156,3 +156,15 @@ def test_names_may_be_no_utf_8(share, paths, monkeypatch):
     source = Source(np.array([*paths[:3], other, *paths[4:]]), LABELS, NAMES, files=True)
     np.testing.assert_array_equal(images(source), PIXELS)
     assert source.fingerprint() != Source(np.array(paths), LABELS, NAMES, files=True).fingerprint()
+
+
+def test_sizes_of_pixels_of_encoded_images_and_of_files(tmp_path):
+    rng = np.random.default_rng(0)
+    for i, sides in enumerate([(3, 5), (7, 2)]):
+        Image.fromarray(rng.integers(0, 256, (*sides, 3), "uint8")).save(tmp_path / f"{i}.png")
+    files = sorted(map(str, tmp_path.iterdir()))
+    sizes = [(3, 5), (7, 2)]
+    assert Source(np.array(files), {}, files=True).sizes() == [*zip(files, sizes)]
+    encoded = np.array([pathlib.Path(file).read_bytes() for file in files], object)
+    assert Source(encoded, {}).sizes() == [*zip(["image 0", "image 1"], sizes)]
+    assert Source(np.zeros((4, 6, 9, 3), "uint8"), {}).sizes() == [("images", (6, 9))]

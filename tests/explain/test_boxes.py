@@ -59,3 +59,5 @@ def test_tokens_look_where_the_encoder_does():
 def test_points_have_no_queries():
     with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes. Received: 'vit_mu_8'"):
         attention_of_boxes(dataclasses.replace(TASK, head="points", head_width=8).model(**SMALL), IMAGES)
+    with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes"):
+        attention_of_boxes(TASK.learner(TASK.model(**SMALL)), IMAGES)

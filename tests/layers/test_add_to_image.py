@@ -47,3 +47,9 @@ def test_keeps_the_brightness_of_grey_images():
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="`scale` must be a positive integer. Received: scale=0"):
         AddToImage(scale=0)
+    with pytest.raises(
+        ValueError, match=r"\(batch, 16, 20, 1 or 3\), 2 times as large as the images. Received: images"
+    ):
+        AddToImage(scale=2)([IMAGES, changes()])
+    with pytest.raises(ValueError, match="Received: images .* changes"):
+        AddToImage()([IMAGES, changes(channels=2)])

@@ -68,6 +68,29 @@ def test_small_images_are_named():
         TASK.on(source((16, 24), (15, 90)), arguments)
 
 
+def test_what_is_scored():
+    pytest.importorskip("skimage")
+    made = [Restore(scale=2), Restore(noise=1.0), Restore(noise=1.0, luma=True), Restore(grey=True), TASK]
+    assert [(one.tally().of_luma, one.tally().border) for one in made] == [
+        (True, 2), (False, 0), (True, 0), (False, 0), (True, 2)
+    ]  # fmt: skip
+
+
+def test_arrays_may_be_larger_than_the_windows(tmp_path):
+    pytest.importorskip("tensorflow")
+    from keras_vit import runs
+
+    small = recipe(data=Data(resize="window", batch_size=2), optim=Optim(epochs=1, xla=False))
+    images = RNG.integers(0, 256, (2, 21, 40, 3), "uint8")
+    train, validation = runs.datasets(small, train=(images,), validation=(images,))
+    for data in (train, validation):
+        x, y = next(iter(data))
+        assert x.shape == (2, 8, 12, 3) and y.shape == (2, 16, 24, 3)
+    np.testing.assert_array_equal(y, images[:, 2:18, 8:32])
+    with pytest.raises(ValueError, match="Received: 1 smaller ones, such as 'images' of 15 x 40"):
+        runs.datasets(small, train=(images[:, :15],), validation=(images,))
+
+
 def test_answers_and_pictures():
     pytest.importorskip("skimage")
     output = TASK._enlarged(IMAGES[0])
@@ -112,4 +135,10 @@ def test_the_model_needs_a_stem():
         TASK.model(**{**SMALL, "stem": None})
     with pytest.raises(ValueError, match="has no pooling. Received: num_classes=3"):
         TASK.model(**SMALL, num_classes=3)
+    with pytest.raises(ValueError, match=r"\(filters, stride\) pairs, .* Received: stem=\(\)"):
+        TASK.model(**{**SMALL, "stem": ()})
+    with pytest.raises(ValueError, match="times as large as the images"):  # strides that do not divide the image
+        Restore(noise=1.0).model(**{**SMALL, "stem": ((8, 2),), "image_size": (9, 9), "patch_size": 1})
+    half = TASK.model(**SMALL, dtype="mixed_bfloat16")
+    assert half.get_layer("stem").dtype_policy.name == "mixed_bfloat16" and half.output.dtype == "float32"
     assert not dataclasses.replace(TASK).classes and not Classify.whole and Restore.whole
