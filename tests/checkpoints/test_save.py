@@ -220,8 +220,7 @@ def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
         dict(sub_norm="mlp"),
         dict(branch_norm=True),
         dict(rms_norm=True),
-        dict(proj_bias=False),
-        dict(patch_norm=True),
+        dict(proj_bias=False, patch_norm=True),
         dict(block_positions=True),
     ],
 )
