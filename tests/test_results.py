@@ -127,6 +127,16 @@ def test_shipped_blood_cells_are_as_good_as_they_say(monkeypatch):
     assert found["map50"] == pytest.approx(reached, abs=1e-3)
 
 
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with Set5, is not set")
+def test_shipped_superres_is_as_good_as_it_says(tmp_path, monkeypatch):
+    pytest.importorskip("skimage")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "superres").symlink_to(pathlib.Path(os.environ["KERAS_VIT_DATA"], "superresolution"))
+    (_, reached), *_ = keras_vit.load_recipe("superres_x2").reached.scores
+    [found] = keras_vit.evaluate("superres_x2").values()
+    assert found["psnr"] == pytest.approx(reached, abs=1e-2)
+
+
 @nuclei
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):

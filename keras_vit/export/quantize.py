@@ -28,6 +28,7 @@ from keras_vit.export.prepare import need
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
 CALIBRATED = ("int8", "int16x8")
+LEAST = 1e-3  # range of a tensor, at least
 FEW, MANY = 32, 256  # images of calibration: fewer than FEW warn; of a dataset the first MANY are taken
 
 
@@ -109,5 +110,8 @@ def products_in_int8(path, calibration):
         warnings.simplefilter("ignore")
         ranges = calibrator.Calibrator(str(path), num_threads=1, qsv_update_func=qsv_utils.min_max_update)
         ranges.calibrate({"serve": [{"images": image[None]} for image in calibration]}, recipe)
-        result = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(ranges.get_model_qsvs())
+        found = ranges.get_model_qsvs()
+        for tensor in found.values():  # the runtime aborts at the scale of an output that is always zero
+            tensor["max"] = np.maximum(tensor["max"], tensor["min"] + LEAST)
+        result = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(found)
     path.write_bytes(result.quantized_model)

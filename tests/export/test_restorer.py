@@ -36,6 +36,15 @@ def test_smaller_files_return_nearly_the_same_of_grey_images_too(quantize, model
     assert report.mean_abs_diff < 0.02 * report.range and not (quantize == "float16" and report.refused)
 
 
+@slow
+def test_int8_of_a_branch_that_is_always_zero(tmp_path):
+    small = dict(variant="mu/4", stem=((8, 1, 2),), patch_size=4, image_size=(8, 12), depth=1)
+    model = shaken(Restore(scale=2).model(**small))
+    model.get_layer("stem").convs[1].bias.assign(np.full(8, -1e3))
+    report = export_tflite(model, tmp_path / "model.tflite", quantize="int8", images=GREY, calibration=GREY)
+    assert report.mean_abs_diff < 0.02 * report.range
+
+
 def test_saved_model_and_onnx_return_pixels(model, tmp_path):
     import tensorflow as tf
 
