@@ -1,9 +1,15 @@
 """Colours for grey images: CIFAR-10, 32 x 32 pixels, without labels.
 
 python -m keras_vit fit colourise_cifar10
+
+The mean absolute error finds the colours of sky, water, grass and sand, and leaves brown what may have any colour. Zhang
+et al. 2016 (arXiv:1603.08511) classify colours instead.
+
+Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the grey images themselves have 25.64 dB. It took
+16 minutes on two CPU cores that also did other work. Images are those of a JPEG copy of CIFAR-10, slightly lossy.
 """
 
-from keras_vit.config import Augment, Data, Optim, Recipe, Restore
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore
 
 recipe = Recipe(
     name="colourise_cifar10",
@@ -16,4 +22,6 @@ recipe = Recipe(
     augment=Augment(crop="window", flip=True),
     optim=Optim(epochs=8, optimizer="muon", learning_rate=3e-3, weight_decay=0.0, schedule="linear",
                 warmup_epochs=0.5, xla=False),
+    reached=Reached(scores=(("PSNR on test", 26.3855),), minutes=16.0, device="2 CPU cores, x86-64", commit="eae1ef9",
+                    note="the JPEG copy of CIFAR-10; the cores were shared with other work"),
 )  # fmt: skip
