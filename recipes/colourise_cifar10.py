@@ -2,8 +2,8 @@
 
 python -m keras_vit fit colourise_cifar10
 
-The mean absolute error finds the colours of sky, water, grass and sand, and leaves brown what may have any colour. Zhang
-et al. 2016 (arXiv:1603.08511) classify colours instead.
+The mean absolute error finds the colours of sky, water, grass and sand, and leaves brown what may have any colour.
+Zhang et al. 2016 (arXiv:1603.08511) classify colours instead.
 
 Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the grey images themselves have 25.64 dB. It took
 16 minutes on two CPU cores that also did other work. Images are those of a JPEG copy of CIFAR-10, slightly lossy.
