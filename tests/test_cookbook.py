@@ -34,7 +34,7 @@ def test_shipped_weights_load_and_are_small():
     for recipe in shipped:
         path = cookbook.weights_path(recipe)
         assert path.stat().st_size < 5e6
-        assert len(labels_beside(path) or ()) == (len(recipe.task.classes) or recipe.model["num_classes"])
+        assert len(labels_beside(path) or ()) == (len(recipe.task.classes) or recipe.model.get("num_classes", 0))
         trained, fresh = keras_vit.from_recipe(recipe, pretrained=True), keras_vit.from_recipe(recipe)
         images = np.random.default_rng(0).integers(0, 256, (2, *trained.input_shape[1:])).astype("uint8")
         logits = keras.ops.convert_to_numpy(trained(images))
