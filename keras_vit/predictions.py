@@ -64,7 +64,7 @@ def predictions(target, files, top=3, to=None, objects=None):
     model, task = found.trained.model, found.task
     if objects is not None:
         _check_objects(task, files, pathlib.Path(objects))
-    written = {} if to is None else _image_files(task, files, pathlib.Path(to))
+    written = {} if to is None else _files_to_write(task, files, pathlib.Path(to))
     rows = []
     run = found.viewer()
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
@@ -109,7 +109,7 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _image_files(task, files, folder):
+def _files_to_write(task, files, folder):
     """Returns the file to write for each image, in a folder that is made if necessary; arguments as in `predict`."""
     if type(task).mask is Task.mask and type(task).image is Task.image:
         name = type(task).__name__

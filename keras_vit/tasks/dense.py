@@ -8,7 +8,7 @@ import keras
 from keras_vit import checks
 from keras_vit.checkpoints import huggingface_yolos
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import class_names, describe, recognise
+from keras_vit.checkpoints.describe import class_names, describe
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import matching
 from keras_vit.checkpoints.read import open_checkpoint
@@ -86,8 +86,8 @@ def _load_head(model, source, classes):
         return False
     head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
     with open_checkpoint(fetch(source)) as checkpoint:
-        form, names = recognise(checkpoint)
-        known, encoder = names_of(checkpoint, len(classes)), describe(checkpoint).arguments
+        form, names, encoder, *_ = describe(checkpoint)
+        known = names_of(checkpoint, len(classes))
         unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
         if encoder.get("pooling") != "none" or not (unnamed or known == classes):
             return False

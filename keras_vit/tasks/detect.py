@@ -75,7 +75,7 @@ class Detect(Task):
 
         Returns:
             The task, with the names of the classes, and the model: its outputs are the boxes and scores of the class
-            docstring. `task.learner(model)` returns the logits, the last of which is that of no object.
+            docstring. `task.learner(model)` returns the logits; the last one is that of no object.
 
         Raises:
             ValueError: For weights of another kind of model.

@@ -8,7 +8,7 @@ from keras_vit.tasks.luma import BLACK, WEIGHTS
 
 # Wang et al. 2004, section III.C: a Gaussian window of 11 pixels.
 SSIM = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
-SMALLEST = 11  # pixels of a side, of which SSIM is defined
+SMALLEST = 11  # pixels of a side: SSIM is not defined for smaller images
 
 
 class ImageTally:
