@@ -5,7 +5,7 @@ python -m keras_vit fit camvid data.source=folder:camvid model.weights=runs/camv
     "model.image_size=(360, 480)" optim.epochs=12 optim.learning_rate=5e-4 optim.warmup_epochs=1 \
     model.stochastic_depth=0.2 augment.crop_area=0.25 --workdir runs/camvid_large
 
-The second command goes on at the full size, from the encoder and the head of the first.
+The second command continues at the full size, with the encoder and the head of the first.
 
 The set is that of Brostow et al. 2009 with SegNet's 11 classes and its split (Badrinarayanan et al. 2017,
 arXiv:1511.00561, which reports a test mean IoU of 0.60). Put the images into `camvid/train/images`, `camvid/val/images`

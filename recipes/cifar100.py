@@ -2,7 +2,7 @@
 
 python -m keras_vit fit cifar100
 
-The architecture of `cifar10_hybrid`, but wider and trained longer. A class has few images, so MixUp and CutMix are on.
+Five convolutions and six blocks of width 256. A class has few images, so MixUp and CutMix are on.
 """
 
 from keras_vit.config import Augment, Classify, Data, Optim, Recipe
