@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import sys
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -28,24 +29,42 @@ class _NoTensorFlow:
 if os.environ.get("KERAS_VIT_HIDE_TENSORFLOW"):
     sys.meta_path.insert(0, _NoTensorFlow())
 
+import filelock  # noqa: E402
 import keras  # noqa: E402
 import pytest  # noqa: E402
 
+LONGEST = (
+    "tests/test_merging.py", "tasks/test_detect.py", "tests/test_jax.py", "tests/test_runs.py", "tests/test_results.py",
+    "tasks/test_harness.py", "training/test_loop.py", "training/test_devices.py", "export/test_gpu.py",
+    "tests/test_notebooks.py", "tests/test_kills.py", "training/test_optimizers.py",
+)  # fmt: skip
+
 
 def pytest_collection_modifyitems(items):
-    """Starts the longest first, lest one worker wait for it at the end."""
-    items.sort(key=lambda item: item.path.name not in ("test_jax.py", "test_distribution.py"))
+    """Starts the longest files first, lest one worker wait for them at the end."""
+    place = {name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The directory of a finished run of the smallest recipe."""
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A finished run of the smallest recipe, which all processes of a session share."""
     from keras_vit import runs
     from tests.small import small
 
-    workdir = tmp_path_factory.mktemp("runs") / "small"
-    runs.fit(small(), workdir, verbose=0)
-    return workdir
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with filelock.FileLock(base / "small.lock"):
+        if not (base / "small" / "model.keras").exists():
+            keras.utils.set_random_seed(0)
+            runs.fit(small(), base / "small", verbose=0)
+    return base / "small"
+
+
+@pytest.fixture(scope="module")
+def run(trained, tmp_path_factory):
+    """The directory of a finished run of the smallest recipe, for the tests of a file."""
+    return shutil.copytree(trained, tmp_path_factory.mktemp("runs") / "small")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import pytest
 
 import keras_vit
 from keras_vit import counting, explain, merge_tokens
+from tests.marks import once
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("uint8")
@@ -107,7 +108,7 @@ def test_attention_is_that_of_the_patches():
     assert explain.token_norms(merged, IMAGES).shape == (4, 3, 17)
 
 
-@pytest.mark.parametrize("pooling", ["token", "gap", "map"])
+@pytest.mark.parametrize("pooling", ["token", *(pytest.param(name, marks=once) for name in ("gap", "map"))])
 def test_everything_explained_is_equal_without_merging(pooling):
     model = random_vit(pooling=pooling)
     same = merge_tokens(model, 0)
@@ -132,12 +133,14 @@ def test_bfloat16():
     assert np.isfinite(merged.predict(IMAGES, verbose=0)).all()
 
 
+@once
 @pytest.mark.parametrize("r", [-1, 1.5, True, "3", None, [1, 2, 3, 4], [1, -1], [[1]]], ids=str)
 def test_a_wrong_number_is_named(r):
     with pytest.raises(ValueError, match="`r` must be a number of tokens"):
         merge_tokens(random_vit(), r)
 
 
+@once
 def test_models_that_cannot_merge_are_refused():
     with pytest.raises(ValueError, match="which merges tokens"):
         merge_tokens(merge_tokens(random_vit(), 1), 1)

@@ -141,6 +141,8 @@ def test_shipped_superres_is_as_good_as_it_says(tmp_path, monkeypatch):
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
     monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    some = results.some_images
+    monkeypatch.setattr(results, "some_images", lambda *what: some(*what[:-1], min(what[-1], 32)))
     reports = results.export("nuclei", tmp_path, quantize=("dynamic", "int8"), onnx=True)
     assert len(reports) == 5
     for report in reports[1:]:  # calibrated formats are exported last, and compared on the same images

@@ -11,6 +11,7 @@ SMALL = [
     "model.width=16",
     "model.depth=1",
     "model.mlp_dim=32",
+    "optim.xla=False",
 ]
 
 

@@ -55,7 +55,7 @@ def images():
 @pytest.mark.parametrize("magnitude", [0.0, 0.7, 1.5, 1.97])
 def test_an_operation_is_pillows(name, magnitude):
     for pixels in images():
-        for sign in (-1.0, 1.0):
+        for sign in (-1.0, 1.0) if name in MOVES else (1.0,):  # the others have none
             ours = OPERATIONS[name](tf.constant(pixels), magnitude, tf.constant(sign), tf.zeros(2)).numpy()
             theirs = np.asarray(PILLOW[name](Image.fromarray(pixels), magnitude, sign))
             assert ours.dtype == np.uint8 and ours.shape == theirs.shape

@@ -8,7 +8,7 @@ from tests.test_merging import IMAGES, random_vit
 
 
 @pytest.mark.parametrize("quantize", [None, "float16", "dynamic"])
-def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path):
+def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path, untimed):
     merged = keras_vit.merge_tokens(random_vit(), 3)
     report = keras_vit.export_tflite(merged, tmp_path / "merged.tflite", quantize=quantize, images=IMAGES)
     limit = {None: 1e-5, "float16": 0.01, "dynamic": 0.1}[quantize]
@@ -16,7 +16,7 @@ def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path):
     assert not {"GATHER", "GATHER_ND", "TOPK_V2", "BROADCAST_TO", "SCATTER_ND"} & set(report.operators)
 
 
-def test_onnx_and_saved_model(tmp_path):
+def test_onnx_and_saved_model(tmp_path, untimed):
     pytest.importorskip("tf2onnx")
     merged = keras_vit.merge_tokens(random_vit(pooling="gap"), 3)
     for report in (

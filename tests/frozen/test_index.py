@@ -4,8 +4,6 @@ import pytest
 import keras_vit
 from keras_vit.frozen import index as module
 
-pytestmark = pytest.mark.backend
-
 
 def write(path, **changes):
     arrays = {

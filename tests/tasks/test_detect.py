@@ -8,6 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks import Detect, Segment
+from tests.marks import once
 
 pytestmark = pytest.mark.backend
 
@@ -19,8 +20,15 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float
 BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0], [0.5, 0.5, 0.7, 0.9, 0]]], "float32")
 
 
-@pytest.mark.parametrize("head", ["tokens", "decoder"])
-@pytest.mark.parametrize("more", [dict(SMALL, class_token=True), HYBRID])
+@pytest.mark.parametrize(
+    "head, more",
+    [
+        ("tokens", dict(SMALL, class_token=True)),
+        ("decoder", HYBRID),
+        pytest.param("tokens", HYBRID, marks=once),
+        pytest.param("decoder", dict(SMALL, class_token=True), marks=once),
+    ],
+)
 def test_sets_learn_on_any_encoder(head, more, tmp_path):
     pytest.importorskip("pycocotools")
     task = dataclasses.replace(TASK, head=head, head_depth=2)
@@ -48,7 +56,7 @@ def test_the_tokens_of_boxes_are_registers():
         dataclasses.replace(TASK, head="tokens").model(**SMALL, registers=2)
 
 
-@pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), HYBRID])
+@pytest.mark.parametrize("more", [pytest.param(dict(SMALL, class_token=True, registers=2), marks=once), HYBRID])
 def test_learns_on_any_encoder(more, tmp_path):
     pytest.importorskip("pycocotools")
     model = TASK.model(**more)

@@ -8,6 +8,7 @@ from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment
+from tests.marks import once
 
 pytestmark = pytest.mark.backend
 
@@ -29,9 +30,9 @@ def source(**values):
 @pytest.mark.parametrize(
     "head, more",
     [
-        ("linear", dict(SMALL, class_token=True, registers=2)),
+        pytest.param("linear", dict(SMALL, class_token=True, registers=2), marks=once),
         ("mask", dict(SMALL, final_norm="after")),
-        ("dpt", dict(SMALL, class_token=True)),
+        pytest.param("dpt", dict(SMALL, class_token=True), marks=once),
         ("dpt", HYBRID),
     ],
 )

@@ -52,9 +52,15 @@ def test_batches_have_the_size_of_their_part(tmp_path):
     assert run.validation_batches().element_spec[0].shape[1:] == (8, 8, 1)
 
 
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A run that grows and is left alone: its model and history."""
+    return fit(tmp_path_factory.mktemp("grown") / "one", GROWS, save_steps=1)
+
+
 @pytest.mark.parametrize("after", [2, 5, 7])
-def test_a_run_that_grows_resumes_bit_for_bit(tmp_path, after):
-    model, history = fit(tmp_path / "one", GROWS, save_steps=1)
+def test_a_run_that_grows_resumes_bit_for_bit(tmp_path, grown, after):
+    model, history = grown
     with pytest.raises(SystemError):
         fit(tmp_path / "two", GROWS, save_steps=1, extra=[Break(after)])
     again, found = fit(tmp_path / "two", GROWS)

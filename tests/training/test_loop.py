@@ -1,3 +1,5 @@
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -66,24 +68,24 @@ def test_what_is_returned_is_the_moving_average(whole):
     assert not np.array_equal(raw["block_0/mlp/fc1/kernel"], model.get_layer("block_0").mlp.fc1.kernel.numpy())
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path):
-    recipe = config.override(RECIPE, {"optim.epochs": 1})
-    model, _ = fit(tmp_path, recipe)
-    before = sorted(p.name for p in tmp_path.iterdir())
-    again, _ = fit(tmp_path, recipe)
-    assert sorted(p.name for p in tmp_path.iterdir()) == before
+def test_a_finished_run_is_not_trained_again(tmp_path, whole):
+    model, _, folder = whole
+    run = shutil.copytree(folder, tmp_path / "run")
+    again, _ = fit(run)
+    assert sorted(p.name for p in run.iterdir()) == sorted(p.name for p in folder.iterdir())
     for a, b in zip(again.get_weights(), model.get_weights()):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_damaged_state_is_passed_over(tmp_path):
-    model, history = fit(tmp_path)
-    newest = state.newest(tmp_path)[2]
+def test_a_damaged_state_is_passed_over(tmp_path, whole):
+    model, history, folder = whole
+    run = shutil.copytree(folder, tmp_path / "run")
+    newest = state.newest(run)[2]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)
     with pytest.warns(UserWarning, match=r"state-0000000015-\w+.safetensors' is damaged.*SHA-256"):
-        again, found = fit(tmp_path)
+        again, found = fit(run)
     assert what_counts(found) == what_counts(history)
     for a, b in zip(again.get_weights(), model.get_weights()):
         np.testing.assert_array_equal(a, b)

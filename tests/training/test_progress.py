@@ -9,8 +9,6 @@ import pytest
 from keras_vit import config
 from keras_vit.training import progress
 
-pytestmark = pytest.mark.backend
-
 
 def run_of(epochs, steps, images):
     """Returns what is read of a run."""

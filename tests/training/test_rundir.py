@@ -9,8 +9,6 @@ import pytest
 from keras_vit import config, vit
 from keras_vit.training import rundir, state
 
-pytestmark = pytest.mark.backend
-
 RECIPE = config.Recipe(name="x", model={"width": 8, "image_size": (4, 4)})
 DATA = {"arrays": False, "train": "1", "validation": "2"}
 
