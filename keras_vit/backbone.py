@@ -8,12 +8,13 @@ from keras_vit.layers import TransformerBlock
 HEADS = ("head", "head_distilled")  # layers that return logits
 
 
-def fill(copy, model):
-    """Gives a copy of a model the model's weights, and what layers that were adapted to data compute from them."""
-    copy.set_weights(model.get_weights())
+def fill(copy, values):
+    """Gives a copy of a model these weights, and what layers that were adapted to data compute from them; returns it."""
+    copy.set_weights(values)
     for layer in sublayers(copy):
         if hasattr(layer, "finalize_state"):
             layer.finalize_state()
+    return copy
 
 
 def backbone(model: keras.Model) -> keras.Model:

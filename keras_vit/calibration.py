@@ -11,7 +11,6 @@ from keras_vit import checks, results
 from keras_vit.backbone import HEADS
 from keras_vit.explain import answers
 from keras_vit.tasks import Classify
-from keras_vit.tasks.class_tally import softmax
 from keras_vit.trained import Found, find, predictor
 
 MOST = 20.0  # temperatures are from 1 / MOST to MOST
@@ -54,13 +53,15 @@ def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple 
         model, (logits, labels) = target, _of_arrays(target, arrays)
     else:
         model, (logits, labels) = _of_run(find(target), arrays)
+    from scipy.special import softmax
+
     temperature = _fitted(logits, labels)
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])
     metadata = model.get_layer("rescale").metadata
     metadata["temperature"] = temperature * metadata.get("temperature", 1.0)
     both = logits, logits / temperature
-    errors = (answers.calibration(labels, softmax(x)).error for x in both)
+    errors = (answers.calibration(labels, softmax(x, -1)).error for x in both)
     return Calibrated(model, temperature, tuple(errors), tuple(_loss(x, labels) for x in both))
 
 

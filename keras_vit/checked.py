@@ -4,7 +4,7 @@ import dataclasses
 import math
 import textwrap
 from dataclasses import field
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import keras
 import typeguard
@@ -58,7 +58,7 @@ ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS
 
 def _fits(value, hint):
     if isinstance(value, bool):  # to Python an int too
-        return hint in (bool, Any)
+        return bool in (hint, *get_args(hint)) or hint is Any
     try:
         typeguard.check_type(value, hint, collection_check_strategy=ALL)
     except typeguard.TypeCheckError:

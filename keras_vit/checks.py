@@ -50,6 +50,13 @@ def positive(**values):
             raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
 
 
+def whole(**values):
+    """Raises unless every value is an integer of at least 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise ValueError(f"`{name}` must be an integer, 0 or more. Received: {name}={value!r}")
+
+
 def rate(**values):
     """Raises unless every value is a number in [0, 1)."""
     for name, value in values.items():
@@ -76,12 +83,6 @@ def switch(**values):
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
-
-
-def seed(value):
-    """Raises unless a random seed is an integer from 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ValueError(f"`seed` must be an integer, 0 or more. Received: seed={value!r}")
 
 
 def sequence(name, value):

@@ -8,7 +8,7 @@ import keras
 
 from keras_vit import checks
 from keras_vit.keras_private import shapes_only, sublayers
-from keras_vit.layers import MergingBlock, MultiHeadSelfAttention, TokenPool
+from keras_vit.layers import CrossAttention, MergingBlock, MultiHeadSelfAttention, TokenPool
 from keras_vit.models import vit
 from keras_vit.variants import NAMES, parse
 
@@ -93,6 +93,9 @@ def by_layer(model: keras.Model) -> list[LayerSize]:
 
 
 def _layer_macs(layer):
+    if isinstance(layer, CrossAttention):
+        (_, tokens, width), (_, context, _) = layer.get_build_config()["shapes_dict"].values()
+        return 2 * tokens * context * width
     shape = tuple((layer.get_build_config() or {}).get("input_shape") or ())
     if isinstance(layer, keras.layers.Dense):
         return math.prod(shape[1:]) * layer.units

@@ -45,7 +45,7 @@ def sweep(folder, prefix=UNFINISHED):
 
 
 def commit(temporary, path):
-    """Flushes a file to disk and renames it to `path`, in the same folder."""
+    """Flushes a file to disk and renames it to `path`, on the same disk."""
     with open(temporary, "rb") as file:
         os.fsync(file.fileno())
     os.replace(temporary, path)

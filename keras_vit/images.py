@@ -37,13 +37,18 @@ def in_folder(folder):
     for root, folders, files in os.walk(folder, followlinks=True):
         new = os.path.realpath(root) not in seen  # a link may lead back
         seen.add(os.path.realpath(root))
-        folders[:] = [name for name in folders if new and not name.startswith(".")]
+        folders[:] = sorted(name for name in folders if new and not name.startswith("."))
         paths = [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
         images += [path for path in paths if path.suffix.lower() in IMAGE_ENDINGS]
     images.sort()
     if not images:
         raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
     return images
+
+
+def is_hidden(path):
+    """Returns whether a file or one of its folders is hidden, such as another program's thumbnails."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def encoded(path):

@@ -10,6 +10,7 @@ from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import check_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
+from keras_vit.files import replacing
 from keras_vit.labels import fitting, num_classes
 from keras_vit.task import Task, are_shares
 from keras_vit.trained import Found, find, predictor, read
@@ -143,7 +144,8 @@ def explain(target, files=(), folder=None):
         pictures = [found.task.picture(*pair) for pair in zip(images, outputs)]
         figures["pictures.png"] = plots.plot_pictures(pictures, titles)
     for name, figure in figures.items():
-        figure.savefig(folder / name)
+        with replacing(folder / name) as temporary:
+            figure.savefig(temporary, format="png")
     return [folder / name for name in figures]
 
 

@@ -2,11 +2,11 @@
 
 import importlib.util
 import os
-import pathlib
 
 import keras
 
 from keras_vit import checks, config
+from keras_vit.backbone import fill
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 
@@ -80,14 +80,15 @@ def fit(
     """
     devices.need_tensorflow("Training from a recipe")
     checks.one_of("verbose", verbose, ("auto", 0, 1, 2))
+    checks.switch(tensorboard=tensorboard)
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 
     recipe = read_recipe(recipe)
+    folder = checks.path("workdir", workdir or f"runs/{recipe.name}")
     sources = sources_of(recipe, train, validation)
-    folder = pathlib.Path(workdir or f"runs/{recipe.name}")
     identity = inspection.identity(*sources, arrays=train is not None)
     names = recipe.task.on(sources[0]).classes
     recipe.task.tally()  # raises if the task does not define it
@@ -98,7 +99,7 @@ def fit(
         finetuning.check(model, recipe.optim)
         model.get_layer("rescale").metadata["labels"] = list(names)
         if teacher is not None and place.even:  # it was built on one device
-            teacher = _copied(teacher)
+            teacher = fill(keras.models.clone_model(teacher), teacher.get_weights())
         run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, teacher), place)
         growing.check(recipe, model, run.teacher)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
@@ -140,13 +141,6 @@ def sources_of(recipe, train=None, validation=None):
     pipeline.steps_per_epoch(found[0], recipe)
     keras_layers.check_layers(recipe.augment.layers, found[0].targets)
     return found
-
-
-def _copied(model):
-    """Returns a copy of a model with its own weights, built where this is called."""
-    copy = keras.models.clone_model(model)
-    copy.set_weights(model.get_weights())
-    return copy
 
 
 def _tensorboard(workdir):

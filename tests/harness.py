@@ -58,6 +58,7 @@ def _saving(layer, x, tmp_path):
 def _precision(layer, x, sublayers, policy):
     output = layer(x)
     assert keras.backend.standardize_dtype(output.dtype) == keras.DTypePolicy(policy).compute_dtype
+    assert type(layer).from_config(layer.get_config()).dtype_policy.name == policy
     inner = {sub.name: sub for sub in keras_private.sublayers(layer, include_self=False)}
     assert set(sublayers) <= set(inner)
     assert {sub.dtype_policy.name for sub in inner.values()} <= {policy}

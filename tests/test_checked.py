@@ -1,8 +1,11 @@
+import dataclasses
+
 import keras
 import pytest
 
 import keras_vit
 from keras_vit import config
+from keras_vit.checked import Checked
 from keras_vit.config import Augment, Optim, Recipe, Weights
 
 pytestmark = pytest.mark.backend
@@ -23,6 +26,17 @@ def test_ranges_hold_their_ends(kind, name, low, high):
 def test_every_item_of_a_setting_is_checked():
     with pytest.raises(TypeError, match=r"Optim.image_sizes must be .* Received: \(112, '160'\)"):
         Optim(image_sizes=(112, "160"))
+
+
+def test_a_switch_may_be_none():
+    @dataclasses.dataclass(frozen=True, repr=False)
+    class Mine(Checked):
+        balanced: bool | None = None
+        count: int | None = None
+
+    assert [Mine(balanced=value).balanced for value in (True, None)] == [True, None]
+    with pytest.raises(TypeError, match=r"count must be int \| None. Received: True"):
+        Mine(count=True)
 
 
 def test_a_recipe_is_shown_a_line_a_setting():

@@ -94,6 +94,15 @@ def test_a_copy_has_its_own_name_and_no_results(tmp_path):
         assert (copied.model, copied.data, copied.optim) == (original.model, original.data, original.optim)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['recipe = load_recipe("mnist")\n', 'recipe = Recipe(name="a", model={})\n', "recipe = Recipe(weights=a, b=1)\n"],
+)
+def test_a_recipe_that_is_written_otherwise_is_not_copied(text):
+    with pytest.raises(ValueError, match="must call Recipe.*, each argument on its own line"):
+        renamed(text, "copy")
+
+
 def test_a_recipe_of_your_own(tmp_path):
     path = tmp_path / "mine.py"
     source = cookbook.recipe_path("digits").read_text()

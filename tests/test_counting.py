@@ -2,7 +2,7 @@ import keras
 import pytest
 
 from keras_vit import count_macs, counting, list_variants, vit
-from keras_vit.tasks import Segment
+from keras_vit.tasks import Detect, Segment
 
 pytestmark = pytest.mark.backend
 
@@ -107,3 +107,13 @@ def test_layers_add_up_to_the_model():
     assert sum(row.macs for row in rows) == count_macs(model)
     head = rows[-1]
     assert (head.kind, head.output, head.parameters, head.macs) == ("Dense", (10,), 3850, 3840)
+
+
+def test_each_block_of_a_decoder_is_counted_with_its_head():
+    d, n, q, c = 8, 16, 5, 2  # width, patches, queries, classes
+    task = Detect(classes=("a", "b"), head="decoder", head_depth=3, most=q)
+    model = task.model(patch_size=4, width=d, depth=1, num_heads=1, mlp_dim=d, image_size=16)
+    found = next(row.macs for row in counting.by_layer(model) if row.kind == "QueryDecoder")
+    attention = 4 * q * d * d + 2 * q * q * d + 2 * q * d * d + 2 * n * d * d + 2 * q * n * d
+    head = q * (d * (c + 1) + 2 * d * d + 4 * d)
+    assert found == 3 * (attention + 2 * q * d * d + head)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from keras_vit import HYBRIDS, VARIANTS, ResNetStem, counting, variants, vit
-from tests.marks import once
 
 pytestmark = pytest.mark.backend
 
@@ -96,13 +95,11 @@ def parameters(variant, options):
     return one + (depth - 1) * (two - one)
 
 
-@once
 def test_parameter_counts_are_the_published_ones():
     counted = [(variant, options, parameters(variant, options)) for variant, options, _ in PARAMETERS]
     assert counted == PARAMETERS
 
 
-@once
 def test_blocks_are_equal():
     """So that two blocks are enough to count the rest."""
     for name in ("S/16", "G/14", "R50+L/32"):

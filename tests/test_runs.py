@@ -12,7 +12,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config, cookbook, results, runs
 from keras_vit.training import devices
-from tests.small import small
+from tests.small import small, smoke
 
 
 def test_first_losses_are_those_of_the_first_version(tmp_path):
@@ -29,7 +29,7 @@ def test_first_losses_are_those_of_the_first_version(tmp_path):
 def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch):
     """Wide ones are planned (`test_cookbook.py`); under KERAS_VIT_SLOW they are trained too, but narrow."""
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
-    recipes = [config.smoke(keras_vit.load_recipe(name)) for name in keras_vit.list_recipes()]
+    recipes = [smoke(keras_vit.load_recipe(name)) for name in keras_vit.list_recipes()]
     small_ones = [recipe for recipe in recipes if np.max(recipe.model["image_size"]) <= 32]
     assert len(small_ones) >= 4
     narrow = {"model.width": 48, "model.num_heads": 3, "model.mlp_dim": 96}
@@ -83,8 +83,11 @@ def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys):
     assert capsys.readouterr().out == ""
     runs.fit(recipe, tmp_path / "lines", verbose=2)
     assert "Epoch 2/2" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="Received: verbose=3"):
-        runs.fit(recipe, tmp_path / "other", verbose=3)
+    for wrong, said in ({"verbose": 3}, "verbose=3"), ({"tensorboard": "False"}, "tensorboard='False'"):
+        with pytest.raises(ValueError, match=f"Received: {said}"):
+            runs.fit(recipe, tmp_path / "other", **wrong)
+    with pytest.raises(TypeError, match="`workdir` must be a path. Received: workdir=7"):
+        runs.fit(recipe, 7)
     assert not (tmp_path / "other").exists()
 
 
@@ -103,8 +106,8 @@ def test_the_trained_model_knows_its_classes(run):
 
 
 def test_labels_may_be_a_column(tmp_path):
-    """As keras.datasets.cifar10 has them."""
-    images, labels = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16)[:, None] % 10
+    """As keras.datasets.cifar10 has them; and images of NumPy's own integers."""
+    images, labels = np.zeros((16, 8, 8, 1), "int64"), np.arange(16)[:, None] % 10
     _, history = runs.fit(small(), tmp_path, train=(images, labels), validation=(images, labels), verbose=0)
     assert np.isfinite(history["loss"]).all()
 

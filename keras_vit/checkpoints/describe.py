@@ -1,6 +1,5 @@
 """What a checkpoint says of its model: its format, the arguments of `vit`, the evaluation, and where each is from."""
 
-import inspect
 from typing import NamedTuple
 
 from keras_vit.checkpoints import (
@@ -20,7 +19,7 @@ from keras_vit.checkpoints import (
 from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
-from keras_vit.models import vit
+from keras_vit.models import DEFAULTS
 
 FORMATS = (
     google.FORMAT,
@@ -95,10 +94,9 @@ def describe(checkpoint, name="auto"):
     """
     form, names = recognise(checkpoint, name)
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-    defaults = {n: p.default for n, p in inspect.signature(vit).parameters.items()}
     try:
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
-        arguments = {**{name: defaults[name] for name in FUNCTION}, "stem": None, **arguments}
+        arguments = {**{name: DEFAULTS[name] for name in FUNCTION}, "stem": None, **arguments}
         noted = checkpoint.notes.get("arguments", {})
         if noted:
             arguments |= {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}

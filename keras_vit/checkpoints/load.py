@@ -1,6 +1,5 @@
 """Loads a checkpoint of any format: into a model, or as the model that the file describes."""
 
-import inspect
 import os
 import re
 import warnings
@@ -21,7 +20,7 @@ from keras_vit.checkpoints.pytorch import check_pytorch
 from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.keras_private import shapes_only
 from keras_vit.layers import Rescale
-from keras_vit.models import vit
+from keras_vit.models import DEFAULTS
 
 OF_WEIGHTS = ("labels", "name", "licence")  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
@@ -148,7 +147,7 @@ def from_checkpoint(
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
     (None, 37)
     """
-    known = [name for name in inspect.signature(vit).parameters if name not in ("variant", "metadata")]
+    known = [name for name in DEFAULTS if name not in ("variant", "metadata")]
     for name in overrides:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")

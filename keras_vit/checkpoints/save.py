@@ -1,7 +1,6 @@
 """Saves a model's weights as another library's checkpoint: the loader's tables, inverted."""
 
 import contextlib
-import inspect
 import json
 import os
 import pathlib
@@ -23,7 +22,7 @@ from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.files import UNFINISHED, sweep
 from keras_vit.labels import fitting
 from keras_vit.layers import ResNetStem
-from keras_vit.models import vit
+from keras_vit.models import DEFAULTS
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these
@@ -156,7 +155,7 @@ def _not_recorded(model, path, form, arguments, arrays):
         names = form.canonical(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, *_ = form.architecture(shapes, checkpoint)
-        defaults = {name: p.default for name, p in inspect.signature(vit).parameters.items() if name in arguments}
+        defaults = {name: value for name, value in DEFAULTS.items() if name in arguments}
         read = {
             **defaults,
             "image_size": arguments["image_size"],

@@ -124,12 +124,13 @@ def write_processor(kind, arguments):
     """Returns the content of `preprocessor_config.json`."""
     evaluation, (height, width) = arguments["evaluation"], arguments["image_size"]
     crop = evaluation.get("resize") == "crop"
+    size = {"height": height, "width": width}
     return {
         "image_processor_type": f"{kind}ImageProcessor",
         "do_resize": True,
-        "size": {"shortest_edge": int(height / evaluation["crop_pct"])} if crop else {"height": height, "width": width},
+        "size": {"shortest_edge": int(height / evaluation["crop_pct"] + 1e-6)} if crop else size,
         "do_center_crop": crop,
-        "crop_size": {"height": height, "width": width},
+        "crop_size": size,
         "resample": next((k for k, name in INTERPOLATIONS.items() if name == evaluation.get("interpolation")), 2),
         "do_rescale": True,
         "do_normalize": True,

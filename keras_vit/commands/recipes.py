@@ -46,7 +46,7 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
 
 def copy_recipe(recipe: Name, to: To) -> None:
     """Copy a recipe's file, to edit it and fit your own."""
-    from keras_vit import cookbook
+    from keras_vit import cookbook, files
 
     source = cookbook.recipe_path(recipe)
     target = to / source.name if to.is_dir() else to
@@ -56,19 +56,32 @@ def copy_recipe(recipe: Name, to: To) -> None:
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
     if target.exists():
         raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
-    target.write_text(renamed(source.read_text(), target.stem))
+    text = renamed(source.read_text(), target.stem)
+    with files.replacing(target) as temporary:
+        temporary.write_text(text)
     print(f"{target}: edit it, then: python -m keras_vit fit {target}")
     print("A recipe is a program: run only those that you trust.")
 
 
 def renamed(text, name):
-    """Returns the source of a recipe renamed to `name`, without its `weights` and `reached`."""
+    """Returns the source of a recipe renamed to `name`, without its `weights` and `reached`.
+
+    Raises:
+        ValueError: If it calls no `Recipe`, with these arguments on lines of their own.
+    """
     lines = text.splitlines(keepends=True)
     calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    recipe = next(call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe")
-    for node in recipe.keywords:
+    recipes = [call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe"]
+    for node in recipes[0].keywords if recipes else ():
         if node.arg in ("weights", "reached"):
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
         if node.arg == "name":
             lines[node.lineno - 1] = f"    name={name!r},\n"
-    return "".join(lines)
+    changed = "".join(lines)
+    try:
+        alone = recipes and len(ast.parse(changed).body) == len(ast.parse(text).body)
+    except SyntaxError:
+        alone = False
+    if not alone:
+        raise ValueError("A recipe to copy must call Recipe(...), each argument on its own line. Received: other code")
+    return changed

@@ -68,18 +68,3 @@ def parse(words):
         except (ValueError, SyntaxError, TypeError):
             changes[name] = text
     return changes
-
-
-def smoke(recipe):
-    """Returns a recipe cut to one block, two steps and four images per step, without weights, to test that it runs."""
-    short = {
-        "optim.epochs": 1,
-        "optim.warmup_epochs": 0,
-        "optim.cooldown_epochs": 0,
-        "optim.image_sizes": (),
-        "data.batch_size": 4,
-        "data.limit": 8,
-        "optim.accumulate": 1,
-    }
-    model = {name: value for name, value in recipe.model.items() if name not in ("weights", "head")}
-    return override(dataclasses.replace(recipe, model={**model, "depth": 1}), short)

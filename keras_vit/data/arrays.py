@@ -29,6 +29,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
     images = checks.pixels(arrays[0], shape)
+    images = images.astype("uint8", copy=False) if images.dtype.kind in "ui" else images
     made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
     return Source(images, made, tuple(class_names))
 

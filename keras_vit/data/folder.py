@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_vit.data import box_folder, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, shown
+from keras_vit.images import IMAGE_ENDINGS, is_hidden, shown
 
 
 def read(path, split, data, targets, extras=()):
@@ -123,7 +123,7 @@ def _image_files(folder, class_names, report=True):
         (file, label)
         for label, name in enumerate(class_names)
         for file in sorted((folder / name).rglob("*"))
-        if not file.is_dir()
+        if not file.is_dir() and not is_hidden(file.relative_to(folder / name))
     ]
     files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
     if report and len(files) < len(every):

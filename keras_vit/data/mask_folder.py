@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 
 from keras_vit.data import inspection, masks
-from keras_vit.images import encoded
+from keras_vit.images import encoded, is_hidden
 
 NOT_MASKS = (".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".npy", ".npz")
 
@@ -31,7 +31,7 @@ def pairs(images, folder):
     found = {}
     for file in sorted((folder / "masks").rglob("*")):
         name = file.relative_to(folder / "masks").with_suffix("")
-        if any(part.startswith(".") for part in name.parts):  # hidden, as among the images
+        if is_hidden(name):
             continue
         if file.suffix.lower() == ".png":
             if name in found:

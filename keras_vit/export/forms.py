@@ -160,7 +160,7 @@ def _copy(model, dtype="float32"):
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
-        fill(copy, model)
+        fill(copy, model.get_weights())
     except (ValueError, TypeError, NotImplementedError) as error:
         policies = _other_policies(model)
         if policies:

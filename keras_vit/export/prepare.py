@@ -147,7 +147,10 @@ def destination(path, overwrite):
 
 
 def _replace(path, temporary, old):
-    """Renames `temporary` to `path`, by way of `old`; if that fails, `path` is as it was."""
+    """Renames `temporary` to `path`, a folder by way of `old`; if that fails, `path` is as it was."""
+    if temporary.is_file() and not path.is_dir():
+        files.commit(temporary, path)
+        return
     if path.exists():
         path.rename(old)
     try:

@@ -76,7 +76,7 @@ class AnomalyDetector:
         """
         checks.rate(false_alarms=false_alarms)
         checks.above_zero(false_alarms=false_alarms)
-        checks.seed(seed)
+        checks.whole(seed=seed)
         images = listed(images)
         if len(images) < 2:
             raise ValueError(f"Two normal images or more are needed. Received: {len(images)}")

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.backbone import input_of
+from keras_vit.backbone import fill, input_of
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbours import classes_of, embedder_of
@@ -60,7 +60,7 @@ def probe(
 
     checks.rate(validation=validation)
     checks.above_zero(validation=validation)
-    checks.seed(seed)
+    checks.whole(seed=seed)
     index = flat(opened(index))
     names, classes = classes_of(index, labels)
     counts = np.bincount(classes)
@@ -105,8 +105,7 @@ def _with_head(model, kernel, bias, names):
     head = keras.layers.Dense(len(names), name="head", dtype="float32")
     vectors = vectors_of(model)
     shared = keras.Model(input_of(model, [vectors]), head(vectors), name=model.name)
-    copy = keras.models.clone_model(shared)
-    copy.set_weights(shared.get_weights())
+    copy = fill(keras.models.clone_model(shared), shared.get_weights())
     copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):

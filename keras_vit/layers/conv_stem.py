@@ -63,9 +63,7 @@ class ConvStem(keras.layers.Layer):
             )
         for name in ("filters", "strides"):
             checks.positive(**{f"{name}[{i}]": value for i, value in enumerate(getattr(self, name))})
-        for i, count in enumerate(self.branches):
-            if count != 0:
-                checks.positive(**{f"branches[{i}]": count})
+        checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)
         self.norm = norm
 

@@ -51,9 +51,7 @@ class MergingBlock(TransformerBlock):
 
     def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int = 0, **kwargs):
         super().__init__(num_heads, mlp_dim, **kwargs)
-        for name, value in {"merged": merged, "num_prefix": num_prefix}.items():
-            if value != 0:
-                checks.positive(**{name: value})
+        checks.whole(merged=merged, num_prefix=num_prefix)
         if self.rotary is not None or self.relative is not None:
             raise ValueError(
                 "Merged tokens have no position, which attention needs here. "

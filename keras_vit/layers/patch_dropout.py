@@ -41,6 +41,7 @@ class PatchDropout(keras.layers.Layer):
     def __init__(self, rate: float, *, num_prefix: int = 0, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         checks.rate(rate=rate)
+        checks.whole(num_prefix=num_prefix)
         self.rate = rate
         self.num_prefix = num_prefix
         self.seed = seed

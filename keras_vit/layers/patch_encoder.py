@@ -82,8 +82,7 @@ class PatchEncoder(keras.layers.Layer):
         checks.switch(class_token=class_token, distillation_token=distillation_token)
         checks.switch(class_position=class_position, use_bias=use_bias, patch_norm=patch_norm, rms_norm=rms_norm)
         checks.above_zero(epsilon=epsilon)
-        if registers != 0:
-            checks.positive(registers=registers)
+        checks.whole(registers=registers)
         self.width = width
         self.class_token, self.distillation_token, self.registers = class_token, distillation_token, registers
         self.position, self.class_position = position, class_position

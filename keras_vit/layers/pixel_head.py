@@ -44,8 +44,7 @@ class PixelHead(keras.layers.Layer):
     def __init__(self, channels: int, *, scale: int = 1, depth: int = 0, **kwargs):
         super().__init__(**kwargs)
         checks.positive(channels=channels, scale=scale)
-        if depth != 0:
-            checks.positive(depth=depth)
+        checks.whole(depth=depth)
         self.channels = channels
         self.scale = scale
         self.depth = depth

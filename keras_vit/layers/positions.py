@@ -2,8 +2,6 @@
 
 import keras
 
-from keras_vit.layers.own_config import own_config
-
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Positions(keras.layers.Layer):
@@ -39,6 +37,3 @@ class Positions(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, Positions)}

@@ -90,7 +90,7 @@ class QueryDecoder(keras.layers.Layer):
         self.norm = norm("norm", rms_norm=False, epsilon=self.epsilon, dtype=dtype)
         self.norm.build(shape)
         self.head = SetHead(self.units, name="head", dtype=dtype)
-        self.head.build(shape)
+        self.head.build((tokens_shape[0], self.depth, *shape[1:]))
 
     def call(self, tokens, return_attention_scores=False, training=None):
         query = ops.expand_dims(ops.cast(self.query, self.compute_dtype), 0)

@@ -44,8 +44,7 @@ class RelativePositions(keras.layers.Layer):
     def __init__(self, grid: tuple[int, int], *, num_prefix: int = 0, **kwargs):
         super().__init__(**kwargs)
         self.grid = checks.pair("grid", grid)
-        if num_prefix != 0:
-            checks.positive(num_prefix=num_prefix)
+        checks.whole(num_prefix=num_prefix)
         self.num_prefix = num_prefix
 
     def build(self, input_shape):

@@ -81,8 +81,7 @@ class RotaryPositions(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         self.grid = checks.pair("grid", grid)
-        if num_prefix != 0:
-            checks.positive(num_prefix=num_prefix)
+        checks.whole(num_prefix=num_prefix)
         checks.above_zero(base=base)
         checks.number(offset=offset)
         checks.switch(centred=centred, columns_first=columns_first, interleaved=interleaved, learned=learned)

@@ -66,8 +66,7 @@ class TokenPool(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
-        if num_prefix != 0:
-            checks.positive(num_prefix=num_prefix)
+        checks.whole(num_prefix=num_prefix)
         checks.above_zero(epsilon=epsilon)
         checks.switch(over_prefix=over_prefix)
         if pooling in OF_CLASS_TOKEN and num_prefix < 1:
@@ -75,7 +74,7 @@ class TokenPool(keras.layers.Layer):
                 f"pooling={pooling!r} needs a class token before the patches. Received: num_prefix={num_prefix}"
             )
         if pooling == "map":
-            checks.positive(num_heads=num_heads)
+            checks.positive(num_heads=num_heads, mlp_dim=1 if mlp_dim is None else mlp_dim)
         self.pooling = pooling
         self.num_prefix = num_prefix
         self.num_heads = num_heads

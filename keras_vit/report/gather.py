@@ -152,5 +152,6 @@ def _hints(task, outputs, chosen, labels):
 def _exports(folder):
     """Returns what the JSON file of each export in a folder says, and its `"file"`."""
     paths = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
-    paths |= {path.stem: path for path in sorted(folder.glob("model*.json"))}
+    exported = [*folder.glob("model*.tflite.json"), *folder.glob("model.onnx.json")]
+    paths |= {path.stem: path for path in sorted(exported)}
     return [{"file": name, **json.loads(path.read_text())} for name, path in paths.items() if path.is_file()]

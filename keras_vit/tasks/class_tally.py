@@ -25,8 +25,10 @@ class ClassTally:
         self.ranked, self.kept = [], []
 
     def add(self, examples, outputs):
+        from scipy.special import softmax
+
         labels, outputs = examples["labels"], np.asarray(outputs, "float64")
-        predictions, certainty = outputs.argmax(-1), softmax(outputs)
+        predictions, certainty = outputs.argmax(-1), softmax(outputs, -1)
         self.total += np.bincount(labels, minlength=len(self.total))
         self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
         if "partial_auc" in self.task.metrics:
@@ -59,12 +61,6 @@ class ClassTally:
 
     def _arrays(self):
         return tuple(np.concatenate(parts) for parts in zip(*self.kept))
-
-
-def softmax(outputs):
-    """Returns the softmax of logits over the last axis."""
-    raised = np.exp(outputs - outputs.max(-1, keepdims=True))
-    return raised / raised.sum(-1, keepdims=True)
 
 
 def _balanced(tally):

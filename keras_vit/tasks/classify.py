@@ -13,7 +13,7 @@ from keras_vit.checked import number
 from keras_vit.pretrained import vit
 from keras_vit.task import Task
 from keras_vit.tasks.balance import class_weights
-from keras_vit.tasks.class_tally import ClassTally, softmax
+from keras_vit.tasks.class_tally import ClassTally
 from keras_vit.tasks.distillation import Distiller, load_teacher
 
 
@@ -41,6 +41,9 @@ class Classify(Task):
     def check(self, recipe):
         if recipe.model.get("weights") and "num_classes" not in recipe.model:
             raise ValueError(f"A recipe with model.weights must set num_classes too. Received: {recipe.model}")
+        classes = recipe.model.get("num_classes", 2)
+        if classes in (None, 0, 1):
+            raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
 
     def on(self, source, arguments=None):
         names = source.class_names
@@ -94,6 +97,8 @@ class Classify(Task):
         return ClassTally(self, keep)
 
     def answer(self, output):
+        from scipy.special import softmax
+
         certainty = softmax(np.asarray(output, "float64"))
         return {self.classes[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
 

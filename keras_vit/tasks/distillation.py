@@ -45,6 +45,9 @@ class Distiller(keras.Model):
         checks.model(teacher, "teacher")
         checks.one_of("kind", kind, ("soft", "hard"))
         checks.above_zero(temperature=temperature)
+        checks.number(weight=weight)
+        if not 0 <= weight <= 1:
+            raise ValueError(f"`weight` must be from 0 to 1. Received: weight={weight}")
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
         self.dtype_policy = student.dtype_policy  # tells `compile` to scale the loss of float16
         for what in ("input_shape", "output_shape"):

@@ -20,11 +20,6 @@ class EvaluateWithEMA(keras.callbacks.Callback):
         swap(self.model)
 
 
-def callbacks(optim):
-    """Returns the callbacks that a recipe's `optim.ema` needs."""
-    return [] if optim.ema is None else [EvaluateWithEMA()]
-
-
 @contextlib.contextmanager
 def averaged(model):
     """A block in which a model has its EMA weights, if there are any."""

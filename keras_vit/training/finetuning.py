@@ -3,7 +3,7 @@
 import keras
 
 from keras_vit import checks
-from keras_vit.backbone import backbone, calls, leading_to
+from keras_vit.backbone import backbone, calls, fill, leading_to
 from keras_vit.keras_private import calls_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
 from keras_vit.training import devices, state
@@ -130,10 +130,7 @@ def merged_values(model):
 def plain_copy(model, values):
     """Returns a copy of a model with the weights from `merged_values`; it belongs to this process alone."""
     with devices.apart():
-        copy = type(model).from_config(model.get_config())
-        for variable, value in zip(copy.weights, values, strict=True):
-            variable.assign(value)
-    return copy
+        return fill(type(model).from_config(model.get_config()), values)
 
 
 def _blocks(model):

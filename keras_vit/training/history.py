@@ -1,6 +1,7 @@
 """`history.csv`: one row per epoch."""
 
 import csv
+import math
 import pathlib
 
 from keras_vit import files
@@ -25,22 +26,10 @@ def read(folder):
 
 
 def rewrite(folder, rows):
-    """Writes `history.csv` from rows: after a resume it has each epoch once, and none that was lost."""
-    with files.replacing(pathlib.Path(folder) / HISTORY) as path:
-        path.touch()
-        for row in rows:
-            _append(path, row)
-
-
-def append(folder, row):
-    """Appends a row to `history.csv`."""
-    _append(pathlib.Path(folder) / HISTORY, row)
-
-
-def _append(path, row):
-    new = not path.exists() or not path.stat().st_size
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
-        if new:
+    """Writes `history.csv` from rows, one per epoch done; what a row lacks is NaN."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    with files.replacing(pathlib.Path(folder) / HISTORY) as path, open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(names), restval=math.nan)
+        if rows:
             writer.writeheader()
-        writer.writerow(row)
+        writer.writerows(rows)

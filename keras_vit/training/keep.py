@@ -64,7 +64,7 @@ class KeepState(keras.callbacks.Callback):
         self.run.epoch, self.run.step = epoch + 1, 0
         self._write(arrays)
         if self.run.place.writes:
-            history.append(self.run.folder, row)
+            history.rewrite(self.run.folder, self.run.history)
 
     def save(self):
         """Saves the training state within an epoch.

@@ -123,7 +123,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     sizes = growing.any_size(run.model, run.recipe.optim)
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
-            *ema.callbacks(run.recipe.optim),
+            ema.EvaluateWithEMA(),
             Pace(run),
             *run.task.callbacks(run),
             *shown,

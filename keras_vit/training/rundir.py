@@ -115,7 +115,8 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    default = _plain(config.Recipe(name="", model={}, task=type(recipe.task)()))  # earlier versions had fewer options
+    # Earlier versions had fewer options.
+    default = _plain(config.Recipe(name="", model={}, task=_of_defaults(recipe.task)))
     free = {f"task.{name}" for name in recipe.task.measured}
 
     def identity(values):
@@ -143,6 +144,12 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}"
         )
+
+
+def _of_defaults(task):
+    """Returns a task with the defaults of all its options that have one."""
+    known = {option.name: option.default for option in dataclasses.fields(task) if option.init}
+    return dataclasses.replace(task, **{k: v for k, v in known.items() if v is not dataclasses.MISSING})
 
 
 def _different(there, here):

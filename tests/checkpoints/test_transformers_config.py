@@ -5,6 +5,7 @@ import pytest
 from keras_vit import from_checkpoint
 from keras_vit.checkpoints import huggingface, huggingface_clip, huggingface_dinov2
 from keras_vit.checkpoints.tables import Assumed, Missing
+from keras_vit.checkpoints.transformers_config import write_processor
 from tests.checkpoints.helpers import arrays_of, read_hub, write
 
 pytestmark = pytest.mark.backend
@@ -92,3 +93,11 @@ def test_processors_that_do_not_crop():
 
 def test_a_processor_that_crops_and_has_no_size():
     assert read_hub(huggingface, "hf_vit", processor={"do_center_crop": True})[1]["crop_pct"] == 224 / 256
+
+
+def test_the_shorter_side_survives_a_round_trip():
+    for edge, size in ((400, 224), (256, 224), (438, 384), (235, 224)):
+        arguments = {"image_size": (size, size), "channels": 3, "mean": 0.5, "std": 0.5}
+        arguments["evaluation"] = {"resize": "crop", "crop_pct": size / edge}
+        written = write_processor("ViT", arguments)
+        assert written["size"] == {"shortest_edge": edge} and written["crop_size"] == {"height": size, "width": size}

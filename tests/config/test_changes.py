@@ -1,7 +1,7 @@
 import pytest
 
 from keras_vit import config
-from keras_vit.config import Optim, Recipe, Weights
+from keras_vit.config import Recipe, Weights
 
 pytestmark = pytest.mark.backend
 
@@ -50,16 +50,3 @@ def test_parse_reads_python_values():
     assert list(config.parse(words).values()) == [3, 1e-3, True, (28, 28), None, "train[:90%]", "folder:/a=b"]
     with pytest.raises(ValueError, match="Received: 'epochs'"):
         config.parse(["epochs"])
-
-
-def test_smoke_is_two_steps():
-    smoke = config.smoke(RECIPE)
-    assert smoke.data.limit // smoke.data.batch_size == 2 and smoke.optim.epochs == 1
-
-
-def test_smoke_needs_no_weights_and_one_block():
-    model = {"weights": "a.npz", "head": "require", "depth": 12}
-    short = config.smoke(Recipe(name="x", model=model, optim=Optim(accumulate=8, image_sizes=(8, 12))))
-    assert short.model == {"depth": 1}
-    assert (short.data.batch_size, short.data.limit, short.optim.accumulate) == (4, 8, 1)
-    assert short.optim.image_sizes == ()

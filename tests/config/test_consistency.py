@@ -3,6 +3,7 @@ import pytest
 
 from keras_vit import config
 from keras_vit.config import Classify, Recipe
+from tests.small import smoke
 
 RECIPE = Recipe(name="x", model={"image_size": (8, 12), "num_classes": 3})
 
@@ -21,6 +22,7 @@ def test_a_recipe_that_fits_together_is_returned():
         ({"data.resize": 7}, "data.resize must be at least 8, the shorter side of image_size. Received: 7"),
         ({"augment.crop_resize": 7}, "augment.crop_resize must be at least 8, .* Received: 7"),
         ({"augment.crop": "resized"}, "needs augment.crop_resize"),
+        ({"model.num_classes": 1}, "two classes or more. Received: model.num_classes=1"),
     ],
 )
 def test_contradictions_are_named(changes, said):
@@ -39,7 +41,7 @@ def test_weights_need_sizes():
 def test_a_head_is_of_weights():
     model = {"image_size": 8, "num_classes": 3, "head": "new"}
     with_head = Recipe(name="x", model={**model, "weights": "a.npz"})
-    assert config.check_recipe(with_head) is with_head and not {"head", "weights"} & {*config.smoke(with_head).model}
+    assert config.check_recipe(with_head) is with_head and not {"head", "weights"} & {*smoke(with_head).model}
     with pytest.raises(ValueError, match="no argument 'head'"):
         config.check_recipe(Recipe(name="x", model=model))
 

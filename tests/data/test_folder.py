@@ -127,6 +127,9 @@ def test_classes_are_counted_after_leaving_out(folder):
 def test_other_files_are_counted(folder, capsys):
     picture(folder / "cat" / "print.tif", 0)
     assert len(load(folder)) == 8
+    for hidden in ("._0.png", ".checkpoints/0.png"):
+        picture(folder / "cat" / hidden, 0)
+    assert len(load(folder)) == 8
     assert "Ignored 1 files without an image extension: .tif" in capsys.readouterr().out
 
 

@@ -73,3 +73,8 @@ def test_what_needs_every_patch_is_refused(more):
 def test_bad_rate_is_named(rate):
     with pytest.raises(ValueError, match="Received: rate="):
         PatchDropout(rate)
+
+
+def test_a_bad_prefix_is_named():
+    with pytest.raises(ValueError, match="`num_prefix` must be an integer, 0 or more. Received: num_prefix=-1"):
+        PatchDropout(0.5, num_prefix=-1)

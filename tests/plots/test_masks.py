@@ -34,7 +34,7 @@ def test_plot_masks_has_a_legend_and_a_tile_each(tmp_path):
     figure = plots.plot_masks([IMAGE] * 2, np.array([[[[0], [1]]], [[[255], [2]]]], "uint8"))
     assert len(figure.axes) == 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0", "1", "2"]
-    figure = plots.plot_masks([IMAGE], [np.ones((2, 2), int)], ("background", "$cell$"))
+    figure = plots.plot_masks([IMAGE], [np.ones((2, 2), int)], ("Background", "$cell$"))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [r"\$cell\$"]
     figure.savefig(tmp_path / "masks.png")
 

@@ -78,6 +78,8 @@ def test_float16_scales_its_loss():
 def test_a_teacher_of_other_classes_is_refused():
     with pytest.raises(ValueError, match=r"output_shape must be the student's, \(None, 3\). Received: \(None, 4\)"):
         Distiller(model(1), vit("mu/4", image_size=8, num_classes=4))
+    with pytest.raises(ValueError, match="`weight` must be from 0 to 1. Received: weight=2"):
+        Distiller(model(1), model(2), weight=2.0)
 
 
 def test_the_heads_have_their_order_whatever_the_graph_s():

@@ -195,6 +195,16 @@ def test_lora_is_merged_in_a_sequential_model():
     np.testing.assert_allclose(np.asarray(merged(images)), np.asarray(model(images)), atol=1e-4)
 
 
+def test_what_was_adapted_to_data_is_kept_in_a_merged_model():
+    inside = vit("mu/4", image_size=8, num_classes=4)
+    adapted = keras.layers.Normalization()
+    adapted.adapt(IMAGES)
+    inputs = keras.Input((8, 8, 3))
+    model = finetuning.add_lora(keras.Model(inputs, inside(128 + 60 * adapted(inputs))), 2)
+    x = np.asarray(IMAGES, "float32")
+    np.testing.assert_allclose(np.asarray(finetuning.merge_lora(model)(x)), np.asarray(model(x)), atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_training_weights_of_16_bits_is_refused(dtype):
     narrow = vit("mu/4", image_size=8, num_classes=3, depth=1, dtype=dtype)

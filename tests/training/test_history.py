@@ -23,10 +23,18 @@ def test_a_damaged_history_is_named(tmp_path, text, said):
         history.read(tmp_path)
 
 
-def test_history_is_written_anew_and_then_line_by_line(tmp_path):
+def test_history_is_written_anew(tmp_path):
     path = tmp_path / "history.csv"
     path.write_text("epoch,loss\n0,9\n1,8\n2,7\n")
-    history.rewrite(tmp_path, [{"epoch": 0, "loss": 0.5}])
-    history.append(tmp_path, {"epoch": 1, "loss": 0.25})
+    history.rewrite(tmp_path, [{"epoch": 0, "loss": 0.5}, {"epoch": 1, "loss": 0.25}])
     with open(path, newline="") as file:
         assert list(csv.DictReader(file)) == [{"epoch": "0", "loss": "0.5"}, {"epoch": "1", "loss": "0.25"}]
+    history.rewrite(tmp_path, [])
+    assert not path.read_text()
+
+
+def test_a_column_of_some_epochs_is_not_a_number_in_others(tmp_path):
+    history.rewrite(tmp_path, [{"epoch": 0, "a": 1.0}, {"epoch": 1}, {"epoch": 2, "a": 3.0, "b": 4.0}])
+    found = history.read(tmp_path)
+    assert list(found) == ["epoch", "a", "b"] and found["epoch"] == [0, 1, 2]
+    assert str(found["a"]) == "[1.0, nan, 3.0]" and str(found["b"]) == "[nan, nan, 4.0]"

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import pathlib
@@ -72,6 +73,19 @@ def test_a_run_of_an_earlier_version_is_the_same_run(run):
     rundir.claim(run, RECIPE, DATA, ("a", "b"))
     with pytest.raises(ValueError, match="Different: optim.remat: False there, True here$"):
         rundir.claim(run, config.override(RECIPE, {"optim.remat": True}), DATA, ("a", "b"))
+
+
+def test_a_task_of_your_own_without_defaults_is_the_same_run(tmp_path):
+    @dataclasses.dataclass(frozen=True, repr=False, kw_only=True)
+    class Angle(config.Classify):
+        angle: int
+
+    recipe = dataclasses.replace(RECIPE, task=Angle(angle=3))
+    for step in range(2):
+        rundir.claim(tmp_path / "run", recipe, DATA, ("a", "b"))
+        state.save(tmp_path / "run", step, {}, {})
+    with pytest.raises(ValueError, match="Different: task.angle: 3 there, 4 here"):
+        rundir.claim(tmp_path / "run", dataclasses.replace(RECIPE, task=Angle(angle=4)), DATA, ("a", "b"))
 
 
 def in_a_fork(function):
