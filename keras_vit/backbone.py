@@ -9,7 +9,7 @@ HEADS = ("head", "head_distilled")  # layers that return logits
 
 
 def fill(copy, values):
-    """Gives a copy of a model these weights, and what layers that were adapted to data compute from them; returns it."""
+    """Gives a copy of a model weights, and what layers that were adapted to data compute from them; returns it."""
     copy.set_weights(values)
     for layer in sublayers(copy):
         if hasattr(layer, "finalize_state"):

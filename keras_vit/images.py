@@ -46,6 +46,12 @@ def in_folder(folder):
     return images
 
 
+def coloured(image):
+    """Returns an image as float32 of three channels; of any other number, each is their mean."""
+    image = np.asarray(image, "float32")
+    return image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
+
+
 def is_hidden(path):
     """Returns whether a file or one of its folders is hidden, such as another program's thumbnails."""
     return any(part.startswith(".") for part in path.parts)

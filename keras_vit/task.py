@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.checked import Checked
+from keras_vit.images import coloured
 
 
 class Tally(Protocol):
@@ -219,8 +220,7 @@ class Task(Checked):
             output: The model's output for it.
             example: Its targets, as in `Tally.add`, to draw too.
         """
-        pixels = np.clip(np.rint(np.asarray(image)), 0, 255).astype("uint8")
-        return pixels if pixels.shape[-1] == 3 else np.repeat(pixels.mean(-1, keepdims=True).astype("uint8"), 3, -1)
+        return np.clip(np.rint(coloured(image)), 0, 255).astype("uint8")
 
 
 def are_shares(values):

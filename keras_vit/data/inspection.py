@@ -44,8 +44,13 @@ def status_of(path):
 
 def inspect_all(paths):
     """Returns the `Inspected` of each file, in order."""
+    return each(inspect, paths)
+
+
+def each(function, items):
+    """Returns what a function returns for each of many files, in order; several are read at once."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(inspect, paths))
+        return list(pool.map(function, items))
 
 
 @functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split

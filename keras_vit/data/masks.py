@@ -7,15 +7,13 @@ PNGs when they are inspected, so that every mask behind this module is decoded a
 import functools
 import hashlib
 import io
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_vit import images
-from keras_vit.data.inspection import DIGEST, status_of
+from keras_vit.data.inspection import DIGEST, each, status_of
 
 
 class Mask(NamedTuple):
@@ -52,8 +50,7 @@ def inspect(path):
 
 def inspect_all(paths):
     """Returns the `Mask` of each file, in order."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(inspect, paths))
+    return each(inspect, paths)
 
 
 def counts_of(items):
@@ -62,8 +59,7 @@ def counts_of(items):
     def count(item):
         return inspect(item).counts if isinstance(item, str) else counts(images.mask_pixels(item))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.array(list(pool.map(count, items)), "uint32").reshape(-1, 256)
+    return np.array(each(count, items), "uint32").reshape(-1, 256)
 
 
 def named_values(counted, paths=None):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_vit.images import coloured
 from keras_vit.plots import canvas
 from keras_vit.plots.masks import colours
 
@@ -27,8 +28,7 @@ def boxed(image, edges, classes, class_names, scores=None):
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    image = np.clip(np.rint(np.asarray(image, "float32")), 0, 255)
-    image = image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
+    image = np.clip(np.rint(coloured(image)), 0, 255)
     times = -(-LEAST // min(image.shape[:2]))
     pixels = Image.fromarray(np.repeat(np.repeat(image.astype("uint8"), times, 0), times, 1))
     draw, font = ImageDraw.Draw(pixels), ImageFont.load_default(max(min(pixels.size) // 32, 10))

@@ -104,6 +104,12 @@ def painted(image, heat=None, side=224):
     return np.uint8(255 * 0.65 * colormaps["inferno"](heat)[..., :3] + 0.35 * np.asarray(pixels))
 
 
+def side_by_side(pictures):
+    """Returns pictures of one height as one, with white between: uint8 `(rows, columns, 3)`."""
+    gap = np.full((len(pictures[0]), max(pictures[0].shape[1] // 50, 1), 3), 255, "uint8")
+    return np.concatenate([part for one in pictures for part in (gap, one)][1:], axis=1)
+
+
 def images(values, **lists):
     """Checks a batch of pixels, and that each list which is not `None` has one entry for each image."""
     values = checks.pixels(values)

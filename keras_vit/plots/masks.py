@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.images import coloured
 from keras_vit.metrics import iou
 from keras_vit.plots import canvas
 from keras_vit.plots.predictions import draw_shares
@@ -41,8 +42,7 @@ def overlay(
     Returns:
         uint8 array, `(height, width, 3)`.
     """
-    image = np.asarray(image, "float32")
-    image = image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
+    image = coloured(image)
     mask = nearest(np.asarray(mask).astype("int64"), image.shape[:2]) - first
     count = len(class_names) or max(int(mask.max()) + 1, 1)
     painted = (mask >= 0) & (mask < count)

@@ -16,6 +16,7 @@ from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.plots.boxes import boxed
+from keras_vit.plots.canvas import side_by_side
 from keras_vit.task import Task
 from keras_vit.tasks import dense
 from keras_vit.tasks.box_tally import BoxTally, sides
@@ -212,8 +213,8 @@ class Detect(Task):
         if example is not None and "bounding_boxes" in example:
             truth = example["bounding_boxes"][example["bounding_boxes"][:, 4] >= 0]
             truth = boxed(image, truth[:, :4] * size, truth[:, 4].astype(int), self.classes)
-            drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
-        return np.concatenate(drawn, axis=1)  # the prediction, then the truth
+            drawn.append(truth)
+        return side_by_side(drawn)  # the prediction, then the truth
 
     def _likely(self, output):
         """Returns edges as shares, classes and scores of the boxes from `score` on."""

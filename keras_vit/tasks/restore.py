@@ -9,6 +9,7 @@ from keras_vit import checks
 from keras_vit.checked import number
 from keras_vit.layers import AddToImage, PixelHead
 from keras_vit.layers.stems import stem_for
+from keras_vit.plots.canvas import side_by_side
 from keras_vit.pretrained import DEFAULTS
 from keras_vit.resampling import resize_matrix
 from keras_vit.task import Task
@@ -147,9 +148,7 @@ class Restore(Task):
 
     def picture(self, image, output, example=None):
         shown = [self._enlarged(image), output, *([example["originals"]] if example else [])]
-        shown = [Task.picture(self, one, None) for one in shown]
-        gap = np.full((len(shown[0]), max(shown[0].shape[1] // 50, 1), 3), 255, "uint8")
-        return np.concatenate([part for one in shown for part in (gap, one)][1:], axis=1)
+        return side_by_side([Task.picture(self, one, None) for one in shown])
 
     def _enlarged(self, image):
         """Returns an image of the output's shape, by cubic convolution."""

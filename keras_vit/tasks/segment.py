@@ -10,6 +10,7 @@ from keras_vit.checked import number
 from keras_vit.images import mask_pixels
 from keras_vit.layers import MaskDecoder
 from keras_vit.plots import masks
+from keras_vit.plots.canvas import side_by_side
 from keras_vit.task import Task
 from keras_vit.tasks import dense, pixels
 from keras_vit.tasks.balance import class_weights
@@ -138,5 +139,5 @@ class Segment(Task):
         drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
         if example is not None and "segmentation_masks" in example:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
-            drawn += [np.full((len(truth), max(truth.shape[1] // 50, 1), 3), 255, "uint8"), truth]
-        return np.concatenate(drawn, axis=1)  # the prediction, then the truth
+            drawn.append(truth)
+        return side_by_side(drawn)  # the prediction, then the truth
