@@ -68,6 +68,16 @@ def run(trained, tmp_path_factory):
 
 
 @pytest.fixture
+def eagerly():
+    """Functions of TensorFlow run as they are: tracing and compiling take longer than such short trainings."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
 def pictures(tmp_path):
     """Five images, one of them in a subfolder, and three files that are not pictures."""
     import numpy as np

@@ -1,7 +1,10 @@
-"""Marks that several tests use."""
+"""What several tests use to be quick."""
 
 import os
 
+import keras
 import pytest
 
 once = pytest.mark.skipif("KERAS_VIT_HIDE_TENSORFLOW" in os.environ, reason="one backend is enough")
+# Whether a few training steps are quickest so: TensorFlow takes longer to trace, JAX compiles each operation alone.
+EAGERLY = keras.backend.backend() != "jax"

@@ -69,7 +69,7 @@ def test_links_lead_somewhere():
 
 
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
-def test_the_page_of_features_runs(tmp_path, monkeypatch):
+def test_the_page_of_features_runs(tmp_path, monkeypatch, eagerly):
     pytest.importorskip("tensorflow")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_the_page_of_features_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
-def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch):
+def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch, eagerly):
     pytest.importorskip("tensorflow")
     monkeypatch.chdir(tmp_path)
     text, names = (DOCS / "looking.md").read_text(), {}

@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "notebooks"
 SMALL = {
     "1_train_mnist": {"splits": ["train[:128]", "test[64:128]", "test[:64]"], "depth": 1, "fit_epochs": 1,
                       "recipe_epochs": 1},
-    "2_finetune_folder": {"per_class": 12, "epochs": 1},
+    "2_finetune_folder": {"per_class": 24, "epochs": 1},
     "3_look_inside": {"count": 64},
     "4_export": {"quantized": ("int8",), "test_images": 16, "calibration_images": 4},
     "5_build_your_own": {"epochs": 1, "limit": 64},

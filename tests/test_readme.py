@@ -11,7 +11,7 @@ from PIL import Image
 import keras_vit
 from tests.commands.helpers import run as command
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -28,14 +28,6 @@ def run(page, changes=()):
             block = block.replace(old, new)
         exec(compile(block, page, "exec"), names)
     return names
-
-
-@pytest.fixture
-def eagerly():
-    """Compiling takes longer than running here; the tests of models and of runs compile."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture

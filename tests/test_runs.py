@@ -26,7 +26,7 @@ def test_first_losses_are_those_of_the_first_version(tmp_path):
     np.testing.assert_allclose(np.asarray(model(image))[0, :4], [0.35282, 0.38488, 0.28001, -0.46280], atol=2e-2)
 
 
-def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch):
+def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
     """Wide ones are planned (`test_cookbook.py`); under KERAS_VIT_SLOW they are trained too, but narrow."""
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
     recipes = [smoke(keras_vit.load_recipe(name)) for name in keras_vit.list_recipes()]
@@ -60,7 +60,7 @@ def test_a_run_leaves_its_files(run):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
+def test_a_second_fit_goes_on_and_another_recipe_is_refused(run, eagerly):
     before = (run / "model.keras").read_bytes()
     model, history = runs.fit(small(), run, verbose=0)
     assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
@@ -69,7 +69,7 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
 
 
-def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys):
+def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys, eagerly):
     recipe = config.override(small(), {"optim.epochs": 2})
     runs.fit(recipe, tmp_path / "run")
     lines = capsys.readouterr().out.splitlines()
@@ -92,7 +92,7 @@ def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verbose", ["auto", 1])
-def test_an_error_leaves_the_terminal_on_a_fresh_line(tmp_path, capsys, monkeypatch, verbose):
+def test_an_error_leaves_the_terminal_on_a_fresh_line(tmp_path, capsys, monkeypatch, verbose, eagerly):
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
     recipe = config.override(small(), {"optim.learning_rate": 1e30, "data.limit": 80})
     with pytest.raises(RuntimeError, match=r"loss became (nan|inf) in epoch 1, step 1?\d,"):
@@ -105,7 +105,7 @@ def test_the_trained_model_knows_its_classes(run):
         assert results.load_run(run, file)[0].get_layer("rescale").metadata["labels"] == list("0123456789")
 
 
-def test_labels_may_be_a_column(tmp_path):
+def test_labels_may_be_a_column(tmp_path, eagerly):
     """As keras.datasets.cifar10 has them; and images of NumPy's own integers."""
     images, labels = np.zeros((16, 8, 8, 1), "int64"), np.arange(16)[:, None] % 10
     _, history = runs.fit(small(), tmp_path, train=(images, labels), validation=(images, labels), verbose=0)
@@ -127,7 +127,7 @@ def test_a_class_name_of_two_lines_is_refused_before_anything_is_written(tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_other_data_is_refused(run, tmp_path):
+def test_other_data_is_refused(run, tmp_path, eagerly):
     arrays = np.zeros((16, 8, 8, 1), "uint8"), np.arange(16) % 10
     with pytest.raises(ValueError, match="a run on other data"):
         runs.fit(small(), run, train=arrays, validation=arrays, verbose=0)
@@ -151,7 +151,7 @@ def pictures(tmp_path):
     return sorted((tmp_path / "pictures").rglob("*.png")), config.override(small(), splits)
 
 
-def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path):
+def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path, eagerly):
     files, recipe = pictures
     _, history = runs.fit(recipe, tmp_path / "run", verbose=0)
     for path in files:
@@ -213,7 +213,7 @@ def test_bad_arrays_are_named_before_anything_is_written(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-def test_a_teacher_is_asked_for_and_learned_from(tmp_path):
+def test_a_teacher_is_asked_for_and_learned_from(tmp_path, eagerly):
     recipe = config.override(small(), {"task.distill": "hard"})
     with pytest.raises(ValueError, match="task.distill needs a teacher"):
         runs.fit(recipe, tmp_path / "run", verbose=0)
@@ -235,7 +235,7 @@ def test_tensorboard_is_missed_before_anything_is_done(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_datasets_feed_fit():
+def test_datasets_feed_fit(eagerly):
     train, validation = keras_vit.datasets(small())
     model = keras_vit.from_recipe(small())
     model.compile("adam", keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["accuracy"])

@@ -37,3 +37,6 @@ class Positions(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)
+
+    def get_config(self):
+        return super().get_config()  # without this, Keras's would need an `__init__`

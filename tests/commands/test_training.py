@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 from tests.commands.helpers import SMALL, run
 
 
-def test_tour_then_each_command_on_the_run(tmp_path, capsys):
+def test_tour_then_each_command_on_the_run(tmp_path, capsys, eagerly):
     workdir = tmp_path / "run"
     run("tour", "digits", *SMALL, "--workdir", str(workdir))
     out = capsys.readouterr().out

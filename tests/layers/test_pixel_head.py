@@ -53,5 +53,5 @@ def test_bad_input_is_named():
         PixelHead(3)([TOKENS, np.zeros((2, 5, 6, 7))])
     with pytest.raises(ValueError, match="`channels` must be a positive integer. Received: channels=0"):
         PixelHead(0)
-    with pytest.raises(ValueError, match="`depth` must be a positive integer. Received: depth=-1"):
+    with pytest.raises(ValueError, match="`depth` must be an integer, 0 or more. Received: depth=-1"):
         PixelHead(3, depth=-1)

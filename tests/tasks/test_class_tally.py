@@ -2,11 +2,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score
 
 from keras_vit import explain, metrics
 from keras_vit.tasks import Classify
-from keras_vit.tasks.class_tally import softmax
 
 pytestmark = pytest.mark.backend
 
@@ -41,7 +41,7 @@ def test_mistakes_have_the_lowest_scores():
     _, scores = tallied()
     wrong = LOGITS.argmax(-1) != LABELS
     assert (scores[wrong] < 0).all() and (scores[~wrong] >= 0.5).all()
-    worst = explain.worst(LABELS, softmax(LOGITS), 5)
+    worst = explain.worst(LABELS, softmax(LOGITS, -1), 5)
     assert np.argsort(scores, kind="stable")[:5].tolist() == worst.tolist()
 
 
@@ -50,6 +50,6 @@ def test_figures_are_of_every_image():
     matrix, calibration, per_class = tally.figures()
     mistakes = int((LOGITS.argmax(-1) != LABELS).sum())
     assert sum(int(text) for text in re.findall(r"\((\d+)\)", matrix)) == mistakes
-    error = explain.calibration(LABELS, softmax(LOGITS)).error
+    error = explain.calibration(LABELS, softmax(LOGITS, -1)).error
     assert f"{error:.2%}" in calibration and tally.result()["calibration_error"] == error
     assert per_class.startswith("Precision and recall")

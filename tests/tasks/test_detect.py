@@ -8,7 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks import Detect, Segment
-from tests.marks import once
+from tests.marks import EAGERLY, once
 
 pytestmark = pytest.mark.backend
 
@@ -36,7 +36,7 @@ def test_sets_learn_on_any_encoder(head, more, tmp_path):
     assert model.output_shape == (None, 6, 6) and model.output.dtype == "float32" and task.fits(model)
     learner = task.learner(model)
     assert learner.output_shape == (None, 2 if head == "decoder" else 1, 6, 7)
-    learner.compile(keras.optimizers.Adam(1e-2), **task.compiled(None), run_eagerly=True)
+    learner.compile(keras.optimizers.Adam(1e-2), **task.compiled(None), run_eagerly=EAGERLY)
     x, y = task.batch({"images": IMAGES, "bounding_boxes": BOXES}, None, (0, 0))
     losses = [learner.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(4)]
     assert losses[3] < losses[0]
@@ -68,7 +68,7 @@ def test_learns_on_any_encoder(more, tmp_path):
     np.testing.assert_allclose(np.asarray(model(IMAGES))[..., 4:], 0.1, atol=1e-6)  # before training
     learner = TASK.learner(model)
     assert {v.path for v in learner.variables} == {v.path for v in model.variables}
-    learner.compile(keras.optimizers.Adam(1e-2), **TASK.compiled(None), run_eagerly=True)
+    learner.compile(keras.optimizers.Adam(1e-2), **TASK.compiled(None), run_eagerly=EAGERLY)
     x, y = TASK.batch({"images": IMAGES, "bounding_boxes": BOXES}, None, (0, 0))
     losses = [learner.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(2)]
     assert losses[1] < losses[0]

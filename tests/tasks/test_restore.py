@@ -7,6 +7,7 @@ import pytest
 
 from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.tasks import Classify, Restore
+from tests.marks import EAGERLY
 
 pytestmark = pytest.mark.backend
 
@@ -22,7 +23,7 @@ def test_starts_as_cubic_convolution_and_learns(tmp_path):
     assert not any("norm" in v.path for v in model.get_layer("stem").weights)
     enlarged = [TASK._enlarged(image) for image in IMAGES]
     np.testing.assert_allclose(np.asarray(model(IMAGES)), enlarged, atol=1e-3)
-    model.compile(keras.optimizers.Adam(1e-2), **TASK.compiled(None), run_eagerly=True)
+    model.compile(keras.optimizers.Adam(1e-2), **TASK.compiled(None), run_eagerly=EAGERLY)
     x, y = TASK.batch({"images": IMAGES, "originals": ORIGINALS}, None, (0, 0))
     logs = [model.train_on_batch(x, y, return_dict=True) for _ in range(8)]
     assert logs[7]["loss"] < logs[0]["loss"] and logs[0]["psnr"] > 0

@@ -21,7 +21,7 @@ RECIPE = config.Recipe(
     augment=config.Augment(rotation=10.0, translation=0.1, mixup=0.2),
     optim=config.Optim(epochs=3, warmup_epochs=1.0, learning_rate=0.01, weight_decay=0.1, ema=0.9),
 )
-PLAIN = Place(jit_compile=False)  # compiling takes longer than these trainings
+PLAIN = Place(jit_compile=False)  # compiling takes longer than these trainings, and so does tracing
 
 
 def tiny(**more):
@@ -30,9 +30,15 @@ def tiny(**more):
 
 
 def fit(folder, recipe=RECIPE, model=None, place=PLAIN, **more):
+    import tensorflow as tf
+
     folder.mkdir(exist_ok=True)
     model = tiny(stochastic_depth=0.3, dropout=0.1) if model is None else model
-    return model, run_epochs(Run(recipe, model, SOURCE, SOURCE, folder, place=place), 0, **more)
+    tf.config.run_functions_eagerly(not place.jit_compile)
+    try:
+        return model, run_epochs(Run(recipe, model, SOURCE, SOURCE, folder, place=place), 0, **more)
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def what_counts(history):
