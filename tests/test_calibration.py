@@ -49,7 +49,7 @@ def test_no_other_temperature_has_a_smaller_loss():
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
 
 
-def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys, eagerly):
+def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run("fit", "digits", "optim.epochs=6", "model.depth=1", "--workdir", "run")
     found = keras_vit.calibrate("run")

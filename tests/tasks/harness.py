@@ -9,7 +9,6 @@ import numpy as np
 
 import keras_vit
 from keras_vit import config, export, predictions, report, results, runs
-from keras_vit.tasks import Classify
 from keras_vit.training import devices, state
 
 TIMES = ("images_per_second", "minutes_left")
@@ -40,15 +39,9 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
     Returns:
         The directory of the finished run.
     """
-    import tensorflow as tf
-
     recipe = config.override(recipe, {"optim.epochs": 2, "optim.warmup_epochs": 1.0})
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
-    tf.config.run_functions_eagerly(not isinstance(recipe.task, Classify))  # tracing takes longer than training, too
-    try:
-        _resumes(recipe, folder, monkeypatch)
-    finally:
-        tf.config.run_functions_eagerly(False)
+    _resumes(recipe, folder, monkeypatch)
     run = folder / "whole"
     _is_saved(recipe, run)
     measured = _is_exported_and_evaluated(run)
