@@ -49,7 +49,8 @@ def main(name, changes, goals, seeds):
     os.environ.update(MEMORY)
     runs = []
     for seed in seeds:
-        recipe = keras_vit.load_recipe(name, {**changes, "seed": seed, "data.validation": "test"})
+        recipe = keras_vit.load_recipe(name, {**changes, "seed": seed})
+        recipe = config.override(recipe, {"data.validation": recipe.data.test})
         clock = Clock()
         with tempfile.TemporaryDirectory() as folder:
             model, sources = keras_vit.from_recipe(recipe), sources_of(recipe)
