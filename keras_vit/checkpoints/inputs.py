@@ -9,7 +9,8 @@ from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.tables import grid, square_of
 from keras_vit.resampling import resize_distances, resize_patches
 
-TOKENS = ("encoder/class_token", "encoder/distillation_token", "encoder/register_tokens")
+REGISTERS = "encoder/register_tokens"
+TOKENS = ("encoder/class_token", "encoder/distillation_token", REGISTERS)
 POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
 DISTANCES = "/distances/table"  # the end of the paths of relative positions
 IN_BLOCKS = re.compile(r"position_\d+/table")  # paths of positions between blocks
@@ -104,7 +105,9 @@ def _position(path, steps, model, arguments, checkpoint, method, source_grid, cl
         raise ValueError(
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."
         )
-    cover, source = adapt.covered(shape[1], prefix, encoder.registers, source_grid, target, class_position)
+    registers = encoder.registers if REGISTERS in steps else 0  # new ones have no position in the file
+    known = prefix - encoder.registers + registers
+    cover, source = adapt.covered(shape[1], known, registers, source_grid, target, class_position)
 
     def parts():
         return adapt.table(step.read()[0], prefix, cover, source, target, method)

@@ -13,6 +13,7 @@ from keras_vit.checkpoints.inputs import (
     IN_BLOCKS,
     POSITION,
     PROJECTION,
+    REGISTERS,
     adapt_steps,
     dummy,
     stem_kernel_path,
@@ -88,6 +89,9 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
             continue
         rows = list(matching(form, path, placeholders))
         row = next((row for row in rows if all(name in names for name in row.theirs)), None)
+        if new_head and path == REGISTERS and not (row and fits(row, checkpoint, names, variables)):
+            used |= set(row.theirs) if row else set()  # other registers, such as those of boxes, are new too
+            continue
         if row is None:
             if not (new_head and path.startswith("pre_logits/")):
                 missing += [n for n in rows[0].theirs if n not in names and n not in missing] if rows else []
@@ -107,6 +111,12 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
     _require_none(checkpoint, form, missing, surplus, wrong, unnamed)
     adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
     return steps
+
+
+def fits(row, checkpoint, names, variables):
+    """Returns whether a checkpoint's tensors have the shapes of our weights."""
+    shapes = [checkpoint.shape(names[name]) for name in row.theirs]
+    return not _differences(row, shapes, [variables[path].shape for path in row.ours], None)
 
 
 def matching(form, path, placeholders):

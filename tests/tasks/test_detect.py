@@ -1,11 +1,12 @@
 import dataclasses
 import types
+import warnings
 
 import keras
 import numpy as np
 import pytest
 
-from keras_vit import vit
+from keras_vit import save_checkpoint, vit
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks import Detect, Segment
 from tests.marks import EAGERLY, once
@@ -45,6 +46,30 @@ def test_sets_learn_on_any_encoder(head, more, tmp_path):
     np.testing.assert_array_equal(np.asarray(loaded(IMAGES)), np.asarray(model(IMAGES)))
     started = task.model(**more, weights=tmp_path / "model.keras")
     np.testing.assert_array_equal(started.get_layer("block_0").weights[0], model.get_layer("block_0").weights[0])
+
+
+@once
+@pytest.mark.parametrize(
+    "form, more", [("google", {}), ("timm", {}), ("timm", {"registers": 4, "class_position": False})]
+)
+def test_a_plain_vit_is_a_start_for_the_tokens_of_boxes(form, more, tmp_path):
+    """Its positions are resampled, those of the boxes' tokens are 0, and these tokens are new."""
+    theirs = vit("mu/8", image_size=16, num_classes=3, depth=2, class_token=True, gelu="exact", **more)
+    for variable in theirs.trainable_variables:
+        variable.assign(np.random.default_rng(1).normal(size=variable.shape))
+    path = tmp_path / ("a.npz" if form == "google" else "a.safetensors")
+    with warnings.catch_warnings(action="ignore"):  # of what a format does not record
+        save_checkpoint(theirs, path, format=form)
+    model = dataclasses.replace(TASK, head="tokens").model(variant=None, weights=path, image_size=(32, 24))
+    ours, theirs = ({v.path: np.asarray(v) for v in m.weights} for m in (model, theirs))
+    assert np.abs(ours["encoder/register_tokens"]).max() < 0.2 and ours["encoder/register_tokens"].shape == (1, 6, 32)
+    for name in ("block_1/mlp/fc1/kernel", "encoder/class_token"):
+        np.testing.assert_array_equal(ours[name], theirs[name])
+    positions = ours["encoder/position_embedding"]
+    assert positions.shape == (1, 12 if more else 1 + 6 + 12, 32)
+    if not more:
+        np.testing.assert_array_equal(positions[0, 0], theirs["encoder/position_embedding"][0, 0])
+        assert not positions[0, 1:7].any() and positions[0, 7:].all()
 
 
 def test_the_tokens_of_boxes_are_registers():
