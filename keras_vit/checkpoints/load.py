@@ -53,8 +53,8 @@ def load_weights(
             a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"keras"` (this package's own), or
             `"auto"` to detect it by the tensors' names.
-        head: `"require"`, or `"new"` to keep the model's head and ignore the source's; also the model's registers, if the
-            source has another number of them.
+        head: `"require"`, or `"new"` to keep the model's head and ignore the source's; also to keep its registers, if
+            the source has another number of them.
         resample: How to resample positions; see `keras_vit.resampling.resize_matrix`. `None` for the method of the
             source's own code.
         patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT's
