@@ -10,6 +10,7 @@ from keras_vit.report.gather import gather
 
 
 def test_a_run_is_measured_as_by_evaluate(run):
+    (run / "model_card.json").write_text("a reader's own")
     facts = gather(run)
     accuracy = evaluate(run)[str(run / "model.keras")]["accuracy"]
     assert facts.numbers["accuracy"] == accuracy and 0 <= facts.numbers["calibration_error"] <= 1
