@@ -2,9 +2,14 @@
 
 python -m keras_vit fit blood_cells data.source=folder:blood_cells
 
-The set is BCCD (https://github.com/Shenggan/BCCD_Dataset, MIT licence). Put its images into `blood_cells/train/images`
-and `blood_cells/val/images`, and the XML file of each, of the same name, into `blood_cells/train/annotations` and
-`blood_cells/val/annotations`, by its lists of training and validation images.
+The set is BCCD (https://github.com/Shenggan/BCCD_Dataset, MIT licence). In a clone of it, next to the folder `BCCD`:
+
+for s in train val; do
+  mkdir -p blood_cells/$s/images blood_cells/$s/annotations
+  while read n; do
+    cp BCCD/JPEGImages/$n.jpg blood_cells/$s/images; cp BCCD/Annotations/$n.xml blood_cells/$s/annotations
+  done < BCCD/ImageSets/Main/$s.txt
+done
 
 Reached an average precision of 0.8895 at an IoU of 0.5 (the mean over the three classes) on the 87 validation images,
 after the last epoch of a run on 205 images. Epochs and width of the head had been chosen on the same images. It took
