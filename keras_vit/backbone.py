@@ -9,7 +9,7 @@ HEADS = ("head", "head_distilled")  # layers that return logits
 
 
 def fill(copy, values):
-    """Gives a copy of a model weights, and what layers that were adapted to data compute from them; returns it."""
+    """Sets the weights of a copy of a model, and what its adapted layers compute from them. Returns the copy."""
     copy.set_weights(values)
     for layer in sublayers(copy):
         if hasattr(layer, "finalize_state"):

@@ -49,12 +49,12 @@ def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple 
 
     >>> calibrate("runs/pictures").model.save("calibrated.keras")  # doctest: +SKIP
     """
+    from scipy.special import softmax
+
     if isinstance(target, keras.Model):
         model, (logits, labels) = target, _of_arrays(target, arrays)
     else:
         model, (logits, labels) = _of_run(find(target), arrays)
-    from scipy.special import softmax
-
     temperature = _fitted(logits, labels)
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])

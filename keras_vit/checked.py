@@ -3,8 +3,9 @@
 import dataclasses
 import math
 import textwrap
+import types
 from dataclasses import field
-from typing import Any, get_args, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import keras
 import typeguard
@@ -58,7 +59,8 @@ ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS
 
 def _fits(value, hint):
     if isinstance(value, bool):  # to Python an int too
-        return bool in (hint, *get_args(hint)) or hint is Any
+        either = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        return bool in either or Any in either
     try:
         typeguard.check_type(value, hint, collection_check_strategy=ALL)
     except typeguard.TypeCheckError:

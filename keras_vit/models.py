@@ -79,7 +79,8 @@ def vit(
     height_width = checks.pair("image_size", image_size)
     class_token = pooling in OF_CLASS_TOKEN if class_token is None else class_token
     checks.positive(channels=channels)
-    checks.whole(num_classes=0 if num_classes is None else num_classes)
+    if num_classes is not None:
+        checks.whole(num_classes=num_classes)
     checks.switch(distilled=distilled, pre_norm=pre_norm, block_positions=block_positions)
     checks.rate(stochastic_depth=stochastic_depth, patch_dropout=patch_dropout)
     checks.above_zero(layer_scale=1.0 if layer_scale is None else layer_scale)

@@ -64,7 +64,7 @@ def predictions(target, files, top=3, to=None, objects=None):
     model, task = found.trained.model, found.task
     if objects is not None:
         _check_objects(task, files, pathlib.Path(objects))
-    written = {} if to is None else _files_to_write(task, files, pathlib.Path(to))
+    places = None if to is None else _places(task, files, pathlib.Path(to))
     rows = []
     run = found.viewer()
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
@@ -77,8 +77,8 @@ def predictions(target, files, top=3, to=None, objects=None):
                 errors[path] = error
         outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
         for path in files[first : first + count]:
-            if path in outputs and written:
-                _write(task, outputs[path], path, written[path])
+            if path in outputs and places:
+                _write(task, outputs[path], path, places[path])
             if path in outputs and objects is not None:
                 entries = task.objects(outputs[path], image_size(encoded(path)))
                 rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
@@ -109,22 +109,25 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _files_to_write(task, files, folder):
-    """Returns the file to write for each image, in a folder that is made if necessary; arguments as in `predict`."""
+def _places(task, files, folder):
+    """Returns where to write the image made of each file, in a folder that is made if necessary.
+
+    Arguments are as in `predict`.
+    """
     if type(task).mask is Task.mask and type(task).image is Task.image:
         name = type(task).__name__
         raise ValueError(
             f"`to` is for tasks that make images, such as Segment and Restore. Received: to={str(folder)!r} with {name}"
         )
-    written = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
-    _check_different([file.name for file in written.values()], "for files in one folder")
+    places = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
+    _check_different([file.name for file in places.values()], "for files in one folder")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [file for file in written.values() if file.exists()]
+    existing = [file for file in places.values() if file.exists()]
     if existing:
         raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    return written
+    return places
 
 
 def _read_whole(path, model):

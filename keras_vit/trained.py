@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     def viewer(self):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's."""
-        path = self.run and self.home == self.run and self.run / rundir.LEARNER  # it is that of the last epoch
+        path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
         own = own or predictor(self.trained.model, eager=True)
         return tiled(own, self.trained.model.input_shape[1:]) if self.task.whole else own

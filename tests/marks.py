@@ -8,3 +8,9 @@ import pytest
 once = pytest.mark.skipif("KERAS_VIT_HIDE_TENSORFLOW" in os.environ, reason="one backend is enough")
 # Whether a few training steps are quickest so: TensorFlow takes longer to trace, JAX compiles each operation alone.
 EAGERLY = keras.backend.backend() != "jax"
+
+
+def how(compiled):
+    """Returns how a step runs: on TensorFlow eagerly, unless it is to be compiled."""
+    compiled = compiled or not EAGERLY
+    return dict(jit_compile=compiled, run_eagerly=not compiled)

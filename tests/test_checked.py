@@ -33,10 +33,13 @@ def test_a_switch_may_be_none():
     class Mine(Checked):
         balanced: bool | None = None
         count: int | None = None
+        each: tuple[bool, ...] = ()
 
     assert [Mine(balanced=value).balanced for value in (True, None)] == [True, None]
     with pytest.raises(TypeError, match=r"count must be int \| None. Received: True"):
         Mine(count=True)
+    with pytest.raises(TypeError, match="each must be tuple.* Received: True"):
+        Mine(each=True)
 
 
 def test_a_recipe_is_shown_a_line_a_setting():

@@ -96,7 +96,12 @@ def test_a_copy_has_its_own_name_and_no_results(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ['recipe = load_recipe("mnist")\n', 'recipe = Recipe(name="a", model={})\n', "recipe = Recipe(weights=a, b=1)\n"],
+    [
+        'recipe = load_recipe("mnist")\n',
+        'recipe = Recipe(name="a", model={})\n',
+        "recipe = Recipe(weights=a, b=1)\n",
+        'recipe = Recipe(\n    name="a", model={},\n)\n',
+    ],
 )
 def test_a_recipe_that_is_written_otherwise_is_not_copied(text):
     with pytest.raises(ValueError, match="must call Recipe.*, each argument on its own line"):

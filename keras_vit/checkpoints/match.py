@@ -89,7 +89,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
             continue
         rows = list(matching(form, path, placeholders))
         row = next((row for row in rows if all(name in names for name in row.theirs)), None)
-        if new_head and path == REGISTERS and not (row and fits(row, checkpoint, names, variables)):
+        if new_head and path == REGISTERS and (row is None or _differences(row, checkpoint, names, variables)):
             used |= set(row.theirs) if row else set()  # other registers, such as those of boxes, are new too
             continue
         if row is None:
@@ -101,8 +101,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
         used |= set(row.theirs)
         places, num_heads = tuple(names[name] for name in row.theirs), heads_of(path, arguments)
         if path not in depend_on_input and not path.endswith(DISTANCES) and not IN_BLOCKS.fullmatch(path):
-            shapes = [checkpoint.shape(place) for place in places]
-            wrong += _differences(row, shapes, [variables[p].shape for p in row.ours], num_heads)
+            wrong += _differences(row, checkpoint, names, variables, num_heads)
         steps[path] = Step(row.ours, places, row.form, _reader(row, checkpoint, places, num_heads))
     optional = form.ignored if arguments["num_classes"] and not new_head else f"{form.ignored}|{form.head_names}"
     if new_head and arguments["pooling"] == "none":
@@ -111,12 +110,6 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
     _require_none(checkpoint, form, missing, surplus, wrong, unnamed)
     adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
     return steps
-
-
-def fits(row, checkpoint, names, variables):
-    """Returns whether a checkpoint's tensors have the shapes of our weights."""
-    shapes = [checkpoint.shape(names[name]) for name in row.theirs]
-    return not _differences(row, shapes, [variables[path].shape for path in row.ours], None)
 
 
 def matching(form, path, placeholders):
@@ -145,9 +138,10 @@ def _tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def _differences(row, shapes, our_shapes, num_heads):
+def _differences(row, checkpoint, names, variables, num_heads=None):
     """Lists the tensors of a row whose shapes do not fit our weights."""
-    needed = [array.shape for array in row.form.write([dummy(shape) for shape in our_shapes], num_heads)]
+    shapes = [checkpoint.shape(names[name]) for name in row.theirs]
+    needed = [array.shape for array in row.form.write([dummy(variables[p].shape) for p in row.ours], num_heads)]
     if row.form is GROUP_NORM:  # newer files have them flat
         shapes = [(1, 1, 1, *shape) if len(shape) == 1 else shape for shape in shapes]
     return [f"{name} is {shape}, not {n}" for name, shape, n in zip(row.theirs, shapes, needed) if shape != n]

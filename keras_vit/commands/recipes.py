@@ -67,21 +67,29 @@ def renamed(text, name):
     """Returns the source of a recipe renamed to `name`, without its `weights` and `reached`.
 
     Raises:
-        ValueError: If it calls no `Recipe`, with these arguments on lines of their own.
+        ValueError: If it calls no `Recipe`, or not with these arguments on lines of their own.
     """
     lines = text.splitlines(keepends=True)
     calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    recipes = [call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe"]
-    for node in recipes[0].keywords if recipes else ():
-        if node.arg in ("weights", "reached"):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    recipe = next(
+        (call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Recipe"), None
+    )
+    changed = [node for node in recipe.keywords if node.arg in ("name", "weights", "reached")] if recipe else []
+    shared = [lines[node.lineno - 1].strip() for node in changed if not _is_alone(lines, node)]
+    if shared or not changed:
+        raise ValueError(
+            "A recipe to copy must call Recipe(...), each argument on its own line. "
+            f"Received: {shared[0] if shared else 'no such call'}"
+        )
+    for node in changed:
+        lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
         if node.arg == "name":
             lines[node.lineno - 1] = f"    name={name!r},\n"
-    changed = "".join(lines)
-    try:
-        alone = recipes and len(ast.parse(changed).body) == len(ast.parse(text).body)
-    except SyntaxError:
-        alone = False
-    if not alone:
-        raise ValueError("A recipe to copy must call Recipe(...), each argument on its own line. Received: other code")
-    return changed
+    return "".join(lines)
+
+
+def _is_alone(lines, node):
+    """Returns whether an argument shares its lines with no other code."""
+    before = lines[node.lineno - 1].encode()[: node.col_offset]
+    after = lines[node.end_lineno - 1].encode()[node.end_col_offset :].partition(b"#")[0]
+    return not before.strip() and after.strip() in (b"", b",")

@@ -5,7 +5,7 @@ import numpy as np
 from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.mask_folder import more
-from keras_vit.images import in_folder, shown
+from keras_vit.images import in_folder, is_hidden, shown
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
 
@@ -34,7 +34,7 @@ def read(folder, root):
         return _coco(folder, file)
     images = in_folder(folder / "images")
     files = [folder / "annotations" / path.relative_to(folder / "images").with_suffix(".xml") for path in images]
-    lone = sorted(set((folder / "annotations").rglob("[!.]*.xml")) - set(files))
+    lone = sorted(set(_xml_files(folder)) - set(files))
     if lone:
         raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{more(lone)}")
     if len(set(files)) < len(files):
@@ -109,4 +109,10 @@ def _coco_file(folder):
 def _other_xml(root, folder):
     """Returns the XML files of the other splits: all splits have the classes of all."""
     splits = [] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir() and entry != folder]
-    return [path for split in splits for path in sorted((split / "annotations").rglob("[!.]*.xml"))]
+    return [path for split in splits for path in _xml_files(split)]
+
+
+def _xml_files(split):
+    """Returns the files of boxes of a split, sorted; hidden ones are left out, as among the images."""
+    folder = split / "annotations"
+    return [path for path in sorted(folder.rglob("*.xml")) if not is_hidden(path.relative_to(folder))]

@@ -74,7 +74,9 @@ class TokenPool(keras.layers.Layer):
                 f"pooling={pooling!r} needs a class token before the patches. Received: num_prefix={num_prefix}"
             )
         if pooling == "map":
-            checks.positive(num_heads=num_heads, mlp_dim=1 if mlp_dim is None else mlp_dim)
+            checks.positive(num_heads=num_heads)
+            if mlp_dim is not None:
+                checks.positive(mlp_dim=mlp_dim)
         self.pooling = pooling
         self.num_prefix = num_prefix
         self.num_heads = num_heads

@@ -88,8 +88,8 @@ def plot_masks(
     figure, axes = canvas.tiles(len(images), 4, images.shape[1:], size=2.4)
     for axis, image, mask in zip(axes, images, masks):
         axis.imshow(overlay(image, mask, texts, first))
-    table = [pair for pair in zip(colours(len(texts)), texts) if pair[1].lower() != UNPAINTED]
-    patches = [Patch(color=colour / 255, label=canvas.words(text)) for colour, text in table]
+    shown = [(colour, text) for colour, text in zip(colours(len(texts)), texts) if text.lower() != UNPAINTED]
+    patches = [Patch(color=colour / 255, label=canvas.words(text)) for colour, text in shown]
     figure.legend(handles=patches, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
     return figure
 

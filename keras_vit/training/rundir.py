@@ -115,7 +115,7 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    # Earlier versions had fewer options.
+    # What an earlier version did not write had its default.
     default = _plain(config.Recipe(name="", model={}, task=_of_defaults(recipe.task)))
     free = {f"task.{name}" for name in recipe.task.measured}
 

@@ -83,6 +83,15 @@ def test_images_and_xml_files_that_do_not_belong_together(folder):
         load(folder)
 
 
+@pytest.mark.parametrize("folder", ["voc"], indirect=True)
+def test_hidden_files_are_left_out(folder):
+    for hidden in (".copies/a", "._a"):
+        image(folder / "train" / "images" / f"{hidden}.jpg")
+        xml(folder / "train" / "annotations" / f"{hidden}.xml", [("bird", 4, 3, 20, 27)])
+    source = load(folder)
+    assert len(source) == 3 and source.class_names == ("cat", "dog")
+
+
 @pytest.mark.parametrize("folder", ["coco"], indirect=True)
 def test_images_and_a_json_file_that_do_not_belong_together(folder, capsys):
     image(folder / "train" / "images" / "d.jpg")

@@ -5,6 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.tasks.classify import ClassLoss
 from keras_vit.tasks.distillation import Distiller
+from tests.marks import how
 
 pytestmark = pytest.mark.backend
 
@@ -36,9 +37,8 @@ def heads(student):
 def test_the_loss_is_deits(kind, distilled):
     student, teacher = model(1, distilled=distilled), model(2)
     learner = Distiller(student, teacher, kind, weight=0.3, temperature=3.0)
-    compiled = keras.backend.backend() == "jax" or (kind, distilled) == ("soft", True)  # compiling takes the longest
-    how = dict(jit_compile=compiled, run_eagerly=not compiled)
-    learner.compile(keras.optimizers.SGD(0.0), ClassLoss(), metrics=["accuracy"], **how)
+    compiled = how((kind, distilled) == ("soft", True))
+    learner.compile(keras.optimizers.SGD(0.0), ClassLoss(), metrics=["accuracy"], **compiled)
     logits = heads(student)
     target = keras.ops.convert_to_numpy(teacher(IMAGES))
     by_labels = -(LABELS * np.log(soft(logits[0]))).sum(-1).mean()

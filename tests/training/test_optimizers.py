@@ -5,6 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
+from tests.marks import how
 
 pytestmark = pytest.mark.backend
 
@@ -64,12 +65,6 @@ def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
             factor = 0.125 if "encoder" in path else 0.25 if "block_0" in path else 0.5 if "block_1" in path else 1.0
         expected = 1 - 0.01 * 0.1 * factor if path.endswith("kernel") else 1
         np.testing.assert_allclose(value, expected, rtol=1e-6, err_msg=path)
-
-
-def how(compiled):
-    """Returns how a step runs: on TensorFlow eagerly, unless it is to be compiled, which takes longer."""
-    compiled = compiled or keras.backend.backend() == "jax"
-    return dict(jit_compile=compiled, run_eagerly=not compiled)
 
 
 @pytest.mark.parametrize(
