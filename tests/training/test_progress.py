@@ -51,7 +51,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def columns(monkeypatch):
     def set_(count):
-        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((count, 24)))
+        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((count, 24)))
 
     set_(80)
     return set_
