@@ -5,6 +5,7 @@ import os
 import keras
 import pytest
 
+slow = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
 once = pytest.mark.skipif("KERAS_VIT_HIDE_TENSORFLOW" in os.environ, reason="one backend is enough")
 # Whether a few training steps are quickest so: TensorFlow takes longer to trace, JAX compiles each operation alone.
 EAGERLY = keras.backend.backend() != "jax"

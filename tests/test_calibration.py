@@ -17,7 +17,7 @@ def overconfident(factor=4.0, **more):
     images = RNG.integers(0, 256, (2000, 8, 8, 3)).astype("float32")
     for head in calibration._heads(model):
         head.kernel.assign(RNG.normal(size=head.kernel.shape))
-    logits = model.predict(images, verbose=0)
+    logits = np.asarray(model(images))
     shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     labels = np.array([RNG.choice(3, p=row / row.sum()) for row in shares.astype("float64")])
     for head in calibration._heads(model):
@@ -28,11 +28,11 @@ def overconfident(factor=4.0, **more):
 @pytest.mark.parametrize("more", [{}, {"distilled": True}])
 def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
     model, images, labels = overconfident(**more)
-    before = model.predict(images, verbose=0)
+    before = np.asarray(model(images))
     found = keras_vit.calibrate(model, arrays=(images, labels))
     assert found.model is model and 3.2 < found.temperature < 5
     assert found.error[1] < found.error[0] / 2 and found.loss[1] < found.loss[0]
-    after = model.predict(images, verbose=0)
+    after = np.asarray(model(images))
     np.testing.assert_allclose(after * found.temperature, before, rtol=1e-4, atol=1e-4)
     again = keras_vit.calibrate(model, arrays=(images, labels))
     assert again.temperature == pytest.approx(1, abs=1e-3)
@@ -43,7 +43,7 @@ def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
 
 def test_no_other_temperature_has_a_smaller_loss():
     model, images, labels = overconfident(0.3)
-    logits = model.predict(images, verbose=0).astype("float64")
+    logits = np.asarray(model(images), "float64")
     found = keras_vit.calibrate(model, arrays=(images, labels))
     losses = [calibration._loss(logits / t, labels) for t in np.geomspace(0.05, 20, 2000)]
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
@@ -63,13 +63,13 @@ def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path,
     x = RNG.integers(0, 256, (4, 8, 8, 1)).astype("float32")
     export.export_tflite(model, "a.tflite")
     outputs = export.runtimes.tflite("a.tflite")[0](x)
-    np.testing.assert_allclose(outputs, found.model.predict(x, verbose=0), atol=1e-3)
+    np.testing.assert_allclose(outputs, found.model(x), atol=1e-3)
 
 
 def test_what_cannot_be_calibrated_is_refused():
     model, images, labels = overconfident()
     weights = model.get_weights()
-    logits = model.predict(images, verbose=0)
+    logits = np.asarray(model(images))
     cases = [
         (dict(target=model), r"needs `arrays`, \(images, labels\)"),
         (dict(target=model, arrays=(images, labels[:5])), "2000 images and 5 labels"),

@@ -18,6 +18,7 @@ import pytest
 
 import keras_vit
 from keras_vit import explain, plots
+from tests.marks import slow
 
 ROOT = pathlib.Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -68,7 +69,7 @@ def test_links_lead_somewhere():
     assert len(links) > 100 and not wrong, wrong
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 def test_the_page_of_features_runs(tmp_path, monkeypatch, eagerly):
     pytest.importorskip("tensorflow")
     monkeypatch.chdir(tmp_path)
@@ -83,7 +84,7 @@ def test_the_page_of_features_runs(tmp_path, monkeypatch, eagerly):
     assert len(blocks) >= 4 and all(map(os.path.exists, ["photos.npz", "probe.keras", "pca.png", "detector.keras"]))
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 def test_the_page_of_pictures_draws_what_it_shows(tmp_path, monkeypatch, eagerly):
     pytest.importorskip("tensorflow")
     monkeypatch.chdir(tmp_path)

@@ -12,9 +12,10 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import results
 from keras_vit.training import state
+from tests.marks import slow
 
 KILLS = int(os.environ.get("KERAS_VIT_KILLS", "4"))
-pytestmark = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+pytestmark = slow
 RUN = """
 import os, signal, sys, threading
 import keras, numpy as np

@@ -12,6 +12,7 @@ from keras_vit import __main__
 from keras_vit.__main__ import COMMANDS, main
 from keras_vit.commands.quiet import LEVEL
 from tests.commands.helpers import run
+from tests.marks import slow
 
 
 def test_every_command_has_help(capsys):
@@ -100,6 +101,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults of another system")
 def test_the_pool_takes_no_new_pages():
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_CPU")}

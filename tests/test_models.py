@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_vit import HYBRIDS, VARIANTS, ResNetStem, counting, variants, vit
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
@@ -158,9 +159,11 @@ EVERY_OPTION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", EVERY_OPTION.values(), ids=EVERY_OPTION)
-def test_trains_under_xla_saves_and_loads(options, tmp_path):
-    model = vit("mu/4", image_size=(12, 8), num_classes=5, dropout=0.1, stochastic_depth=0.1, **options)
+@pytest.mark.parametrize(
+    "name", [name if name in ("tokens", "gap") else pytest.param(name, marks=slow) for name in EVERY_OPTION]
+)
+def test_trains_under_xla_saves_and_loads(name, tmp_path):
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, dropout=0.1, stochastic_depth=0.1, **EVERY_OPTION[name])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("sgd", loss, metrics=["accuracy"], jit_compile=True)
     assert np.isfinite(model.train_on_batch(IMAGES, np.array([0, 1, 2, 4]))).all()

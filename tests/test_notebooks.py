@@ -9,6 +9,8 @@ import runpy
 
 import pytest
 
+from tests.marks import slow
+
 FOLDER = pathlib.Path(__file__).parents[1] / "notebooks"
 SMALL = {
     "1_train_mnist": {"splits": ["train[:128]", "test[64:128]", "test[:64]"], "depth": 1, "fit_epochs": 1,
@@ -57,7 +59,7 @@ def test_all_are_here():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(SMALL)
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1, as .ci/run does")
+@slow
 @pytest.mark.parametrize("name", SMALL)
 def test_runs_from_top_to_bottom(name, tmp_path, kernel):
     if name in PREPARED and "TFDS_DATA_DIR" not in os.environ:

@@ -11,9 +11,11 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config, results
 from keras_vit.predictions import predict
+from tests.marks import slow
 from tests.small import small
 
 
+@slow
 def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results.export("mnist")
@@ -138,7 +140,7 @@ def test_shipped_superres_is_as_good_as_it_says(tmp_path, monkeypatch):
 
 
 @nuclei
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
     monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
     some = results.some_images

@@ -12,11 +12,13 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config, cookbook, results, runs
 from keras_vit.training import devices
+from tests.marks import slow
 from tests.small import small, smoke
 
 
-def test_first_losses_are_those_of_the_first_version(tmp_path):
+def test_first_losses_are_those_of_the_first_version(tmp_path, monkeypatch, eagerly):
     """Ten steps, one per epoch. The numbers are what the code printed before tasks existed."""
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
     changes = {"data.limit": 32, "optim.epochs": 10, "optim.warmup_epochs": 2.0, "augment.mixup": 0.2}
     recipe = keras_vit.load_recipe("digits", {**changes, "augment.cutmix": 1.0})
     model, history = keras_vit.fit(recipe, tmp_path, verbose=0)
@@ -26,14 +28,13 @@ def test_first_losses_are_those_of_the_first_version(tmp_path):
     np.testing.assert_allclose(np.asarray(model(image))[0, :4], [0.35282, 0.38488, 0.28001, -0.46280], atol=2e-2)
 
 
-def test_every_small_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
-    """Wide ones are planned (`test_cookbook.py`); under KERAS_VIT_SLOW they are trained too, but narrow."""
+@slow
+def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
+    """All are planned in `test_cookbook.py`. Wide ones are narrow here."""
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
     recipes = [smoke(keras_vit.load_recipe(name)) for name in keras_vit.list_recipes()]
-    small_ones = [recipe for recipe in recipes if np.max(recipe.model["image_size"]) <= 32]
-    assert len(small_ones) >= 4
     narrow = {"model.width": 48, "model.num_heads": 3, "model.mlp_dim": 96}
-    for recipe in recipes if "KERAS_VIT_SLOW" in os.environ else small_ones:
+    for recipe in recipes:
         recipe = config.override(recipe, narrow) if recipe.model["variant"] else recipe
         planned, classes = cookbook.plan(recipe), len(recipe.task.names(recipe.model))
         shape = recipe.task.data_shape(planned.input_shape[1:])

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from tests.commands.helpers import run as command
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_bad_words_are_one_sentence(words, said, pictures, index, tmp_path, monk
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 @pytest.mark.parametrize(
     "words",
     [

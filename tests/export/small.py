@@ -1,15 +1,11 @@
-"""A small model, pixels for it, and the mark of tests that run on request only."""
-
-import os
+"""A small model, and pixels for it."""
 
 import numpy as np
-import pytest
 
 from keras_vit import vit
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
 CALIBRATION = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 3)).astype("uint8")
-slow = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="KERAS_VIT_SLOW is not set")
 
 
 def tiny(**options):

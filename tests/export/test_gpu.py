@@ -12,7 +12,8 @@ from keras_vit.config import Data
 from keras_vit.counting import count_macs
 from keras_vit.data import sources
 from keras_vit.export import gpu, runtimes
-from tests.export.small import IMAGES, shaken, slow, tiny
+from tests.export.small import IMAGES, shaken, tiny
+from tests.marks import slow
 
 SIZE = (16, 8)
 CALIBRATION = np.random.default_rng(0).integers(0, 256, (32, *SIZE, 3)).astype("uint8")
@@ -30,12 +31,10 @@ def network():
     return keras.Model(inputs, keras.layers.BatchNormalization()(x))
 
 
+TABLE = [(dict(pooling="gap"), "float16 int8"), (dict(pooling="map", stem="conv"), "dynamic")]
 # One model in every format; and every pooling, prefix, position and stem, a third of them in floats.
-TABLE = [
-    (dict(pooling="gap"), "float32 float16 dynamic int8 integer int16x8"),
-    (dict(pooling="map", stem="conv"), "dynamic"),
-]
 RARE = [
+    (dict(pooling="gap"), "float32 float16 dynamic int8 integer int16x8"),
     (dict(), "float32"),
     (dict(class_position=False, registers=1), "float16"),
     (dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True), "dynamic integer"),

@@ -4,10 +4,11 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
+from tests.marks import slow
 from tests.test_merging import IMAGES, random_vit
 
 
-@pytest.mark.parametrize("quantize", [None, "float16", "dynamic"])
+@pytest.mark.parametrize("quantize", ["float16", *(pytest.param(name, marks=slow) for name in (None, "dynamic"))])
 def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path, untimed):
     merged = keras_vit.merge_tokens(random_vit(), 3)
     report = keras_vit.export_tflite(merged, tmp_path / "merged.tflite", quantize=quantize, images=IMAGES)
@@ -16,6 +17,7 @@ def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path, untimed
     assert not {"GATHER", "GATHER_ND", "TOPK_V2", "BROADCAST_TO", "SCATTER_ND"} & set(report.operators)
 
 
+@slow
 def test_onnx_and_saved_model(tmp_path, untimed):
     pytest.importorskip("tf2onnx")
     merged = keras_vit.merge_tokens(random_vit(pooling="gap"), 3)

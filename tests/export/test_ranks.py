@@ -9,7 +9,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import PatchEncoder, Patches, TransformerBlock, export_tflite
 from keras_vit.export import ranks, runtimes
-from tests.export.small import CALIBRATION, slow, tiny
+from tests.export.small import CALIBRATION, tiny
+from tests.marks import slow
 
 SHAPE = (12, 8, 3)
 TABLE = np.random.default_rng(1).normal(size=(12, 24)).astype("float32")

@@ -7,7 +7,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Restore
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
-from tests.export.small import shaken, slow
+from tests.export.small import shaken
+from tests.marks import slow
 
 GREY = np.random.default_rng(0).integers(0, 256, (20, 8, 12, 1)).repeat(3, -1).astype("uint8")
 

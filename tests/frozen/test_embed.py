@@ -13,6 +13,7 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen import embed
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
@@ -148,7 +149,7 @@ keras_vit.embed_folder(sys.argv[1], "mnist", sys.argv[2], batch_size=2)
 """
 
 
-@pytest.mark.skipif(not os.environ.get("KERAS_VIT_SLOW"), reason="KERAS_VIT_SLOW=1 kills a process")
+@slow
 def test_a_killed_process_goes_on(folder, tmp_path):
     out = tmp_path / "killed.npz"
     command = [sys.executable, "-c", SCRIPT, str(folder), str(out)]

@@ -7,6 +7,7 @@ import pytest
 from keras_vit import DPTHead
 from tests.checkpoints.helpers import benchmark
 from tests.harness import run_layer_test
+from tests.marks import once
 
 pytestmark = pytest.mark.backend
 
@@ -16,9 +17,9 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize(
     "shapes, factors, output, options",
     [
-        ([(2, 5, 4, 8)] * 3, (2, 1, 0.5), (2, 20, 16, 3), dict(neck=(4, 5, 6))),
+        pytest.param([(2, 5, 4, 8)] * 3, (2, 1, 0.5), (2, 20, 16, 3), dict(neck=(4, 5, 6)), marks=once),
         ([(2, 6, 4, 5), (2, 3, 2, 8)], (None, 1), (2, 12, 8, 3), dict(batch_norm=False, dropout=0.0)),
-        ([(2, 3, 3, 8)], (4,), (2, 24, 24, 3), dict(batch_norm=True)),
+        pytest.param([(2, 3, 3, 8)], (4,), (2, 24, 24, 3), dict(batch_norm=True), marks=once),
     ],
 )
 def test_layer(shapes, factors, output, options, tmp_path):

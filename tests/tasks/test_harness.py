@@ -1,7 +1,6 @@
 """The package's tasks, taken through everything that is done with a task."""
 
 import json
-import os
 import shutil
 
 import numpy as np
@@ -12,10 +11,11 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import predictions
 from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Restore, Segment
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
-pytestmark = pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+pytestmark = slow
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from keras_vit.tasks import Pretrain, pretrain
 from keras_vit.tasks.masked import MaskedAutoencoder
 from keras_vit.training import history, rundir
 from tests.checkpoints.helpers import unexpected
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 tf = pytest.importorskip("tensorflow")  # for the pipeline
@@ -39,7 +39,7 @@ def test_a_step():
     assert np.isfinite(learner.train_on_batch(x, y))
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     data = config.Data(source="digits", batch_size=32, limit=96)
     made = dataclasses.replace(recipe(model={"pooling": "gap", "num_classes": 0}), data=data)

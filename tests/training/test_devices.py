@@ -20,6 +20,7 @@ from keras_vit import config, results
 from keras_vit.training import devices, history, state
 from keras_vit.training.devices import Place
 from tests import processes
+from tests.marks import slow
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -115,7 +116,7 @@ def test_on_jax_what_cannot_be_shared_evenly_is_refused(on_jax):
     assert "mlp_dim: block_0/mlp/fc1/kernel has the shape (16, 31)" in said["width"]
 
 
-@pytest.mark.skipif("KERAS_VIT_SLOW" not in os.environ, reason="slow: set KERAS_VIT_SLOW=1")
+@slow
 @needs_jax
 def test_two_processes_lose_one_go_on_are_stopped_and_end_as_one_device_does(on_jax, tmp_path):
     _, folder = on_jax
@@ -137,6 +138,7 @@ def test_two_processes_lose_one_go_on_are_stopped_and_end_as_one_device_does(on_
     assert same(tmp_path / "pair", folder / "one")
 
 
+@slow
 def test_on_tensorflow_two_devices_train_as_one_does(tmp_path):
     found = result(process("tensorflow", tmp_path, KERAS_BACKEND="tensorflow"))
     assert found["backend"] == "tensorflow" and found["answers"] == [3, 10]

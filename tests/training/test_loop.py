@@ -11,6 +11,7 @@ from keras_vit.training import state
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.evaluation import tally_of
 from keras_vit.training.loop import Run
+from tests.marks import slow
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
 
 
@@ -19,7 +20,7 @@ def accuracy(model):
     return tally_of(model.predict_on_batch, task, RECIPE, SOURCE, (8, 8, 1))[0].result()["accuracy"]
 
 
-@pytest.mark.parametrize("after", [7, 13])
+@pytest.mark.parametrize("after", [7, pytest.param(13, marks=slow)])
 def test_a_broken_run_ends_where_a_whole_one_does_bit_for_bit(tmp_path, whole, after):
     model, history, folder = whole
     with pytest.raises(SystemError):
@@ -36,6 +37,7 @@ def test_a_broken_run_ends_where_a_whole_one_does_bit_for_bit(tmp_path, whole, a
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
+@slow
 def test_compiled_by_xla_it_does_too(tmp_path):
     one, history = fit(tmp_path / "one", place=ALONE)
     with pytest.raises(SystemError):
@@ -109,6 +111,7 @@ def test_what_is_frozen_stays_and_the_rest_learns(tmp_path, settings):
         np.testing.assert_allclose(best.predict(image, verbose=0), model.predict(image, verbose=0), atol=1e-5)
 
 
+@slow
 def test_float16_scales_its_loss_and_resumes(tmp_path):
     recipe = config.override(RECIPE, {"optim.epochs": 2})
     _, history = fit(tmp_path / "one", recipe, tiny(dtype="mixed_float16"), save_steps=2)
@@ -119,6 +122,7 @@ def test_float16_scales_its_loss_and_resumes(tmp_path):
     assert any("dynamic_scale" in name for name in state.newest(tmp_path / "one")[0])
 
 
+@slow
 def test_muon_with_all_else_resumes_bit_for_bit(tmp_path):
     more = {"optimizer": "muon", "ema": 0.9, "accumulate": 2, "layer_decay": 0.7, "epochs": 2}
     recipe = config.override(RECIPE, {f"optim.{name}": value for name, value in more.items()})

@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
-from tests.marks import how
+from tests.marks import how, once
 
 pytestmark = pytest.mark.backend
 
@@ -69,7 +69,11 @@ def test_only_kernels_decay_and_lower_layers_less(optimizer, layer_decay):
 
 @pytest.mark.parametrize(
     "optimizer, kind",
-    [("adamw", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD), ("muon", keras.optimizers.Muon)],
+    [
+        pytest.param("adamw", keras.optimizers.AdamW, marks=once),
+        pytest.param("sgd", keras.optimizers.SGD, marks=once),
+        ("muon", keras.optimizers.Muon),
+    ],
 )
 def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
     """A step with layer-wise decay is a step without, times the factor; from the same start, no weight decay."""
@@ -91,7 +95,7 @@ def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
         np.testing.assert_allclose(moved[1][path], plain * factors[path], rtol=2e-3, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
+@pytest.mark.parametrize("optimizer", [pytest.param("adamw", marks=once), pytest.param("sgd", marks=once), "muon"])
 def test_four_batches_of_eight_are_one_of_thirty_two(optimizer):
     """Without biases of keys: their gradient is 0, and AdamW would make steps of what rounding leaves of it."""
     rng = np.random.default_rng(0)
