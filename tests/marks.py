@@ -11,6 +11,11 @@ once = pytest.mark.skipif("KERAS_VIT_HIDE_TENSORFLOW" in os.environ, reason="one
 EAGERLY = keras.backend.backend() != "jax"
 
 
+def first_everywhere(case, *cases):
+    """Returns the cases of a test: the first on every backend, the others on one."""
+    return [case, *(pytest.param(one, marks=once) for one in cases)]
+
+
 def how(compiled):
     """Returns how a step runs: on TensorFlow eagerly, unless it is to be compiled."""
     compiled = compiled or not EAGERLY

@@ -4,7 +4,7 @@ import pytest
 
 import keras_vit
 from keras_vit import counting, explain, merge_tokens
-from tests.marks import once
+from tests.marks import first_everywhere, once
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("uint8")
@@ -26,22 +26,17 @@ def tokens_of(model):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        {},
+    first_everywhere(
         {"distilled": True, "image_size": (16, 24)},
-        *(
-            pytest.param(more, marks=once)
-            for more in (
-                {"pooling": "gap"},
-                {"pooling": "token+gap"},
-                {"pooling": "map"},
-                {"pooling": "last"},
-                {"pooling": "none", "num_classes": 0},
-                {"registers": 4},
-                {"qk_norm": True, "layer_scale": 0.1, "swiglu": True},
-            )
-        ),
-    ],
+        {},
+        {"pooling": "gap"},
+        {"pooling": "token+gap"},
+        {"pooling": "map"},
+        {"pooling": "last"},
+        {"pooling": "none", "num_classes": 0},
+        {"registers": 4},
+        {"qk_norm": True, "layer_scale": 0.1, "swiglu": True},
+    ),
     ids=str,
 )
 def test_every_kind_of_model(arguments):

@@ -7,7 +7,7 @@ import pytest
 from keras_vit import MaskDecoder
 from tests.checkpoints.helpers import benchmark
 from tests.harness import run_layer_test
-from tests.marks import once
+from tests.marks import first_everywhere
 
 pytestmark = pytest.mark.backend
 
@@ -15,7 +15,7 @@ TOKENS = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
 
 
 @pytest.mark.parametrize(
-    "options", [pytest.param(dict(depth=1), marks=once), dict(depth=2, width=12, dropout=0.1, stochastic_depth=0.1)]
+    "options", first_everywhere(dict(depth=2, width=12, dropout=0.1, stochastic_depth=0.1), dict(depth=1))
 )
 def test_layer(options, tmp_path):
     parts = ["proj", "decoder_0", "norm", "proj_patches", "proj_classes", "mask_norm"]

@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import PatchDropout, TransformerBlock, vit
 from tests.harness import run_layer_test
-from tests.marks import how, once
+from tests.marks import first_everywhere, how
 
 pytestmark = pytest.mark.backend
 
@@ -45,14 +45,7 @@ def test_inference_keeps_all_and_training_one_at_least():
 
 
 @pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        pytest.param({"pooling": "gap"}, marks=once),
-        pytest.param({"pooling": "map"}, marks=once),
-        pytest.param({"distilled": True}, marks=once),
-        pytest.param({"registers": 2}, marks=once),
-    ],
+    "more", first_everywhere({}, {"pooling": "gap"}, {"pooling": "map"}, {"distilled": True}, {"registers": 2})
 )
 def test_a_model_trains_on_fewer_tokens_and_infers_as_without(more, monkeypatch):
     arguments = {"image_size": 16, "num_classes": 3, **more}

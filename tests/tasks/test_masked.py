@@ -5,6 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss
 from tests.checkpoints.helpers import unexpected
+from tests.marks import first_everywhere, once
 
 pytestmark = pytest.mark.backend
 
@@ -35,7 +36,9 @@ def patches(images):
 
 @pytest.mark.parametrize(
     "more",
-    [{}, dict(pooling="gap"), dict(registers=2), dict(distilled=True), dict(pre_norm=True), dict(swiglu=True)],
+    first_everywhere(
+        dict(registers=2), {}, dict(pooling="gap"), dict(distilled=True), dict(pre_norm=True), dict(swiglu=True)
+    ),
     ids=str,
 )
 def test_only_visible_patches_are_seen(more):
@@ -91,6 +94,7 @@ def test_saving(tmp_path):
     np.testing.assert_array_equal(numpy(loaded(X)), numpy(made(X)))
 
 
+@once
 def test_mixed_precision_predicts_in_float32():
     made = learner(encoder(dtype="mixed_bfloat16"))
     assert made(X).dtype in ("float32", np.float32) and made.decoder.compute_dtype == "bfloat16"

@@ -8,7 +8,7 @@ from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment
-from tests.marks import EAGERLY, once
+from tests.marks import EAGERLY, first_everywhere, once
 
 pytestmark = pytest.mark.backend
 
@@ -96,7 +96,7 @@ def test_weights_of_a_classifier_leave_its_head_and_pooling(tmp_path):
     assert model.output_shape == (None, 32, 48, 3) and not np.asarray(model.get_layer("head").kernel).any()
 
 
-@pytest.mark.parametrize("head", ["linear", "mask", "dpt"])
+@pytest.mark.parametrize("head", first_everywhere("linear", "mask", "dpt"))
 def test_weights_of_a_segmenter_keep_its_head(tmp_path, head):
     task = Segment(classes=CLASSES, head=head)
     first = task.model(variant="mu/8", image_size=(32, 48))
