@@ -99,10 +99,10 @@ def options(name, value, known):
 
 
 def path(name, value):
-    """Returns a path as a `pathlib.Path`; raises TypeError for anything else."""
+    """Returns a path as a `pathlib.Path`, `~` replaced; raises TypeError for anything else."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):
         raise TypeError(f"`{name}` must be a path. Received: {name}={value!r}")
-    return pathlib.Path(value)
+    return pathlib.Path(value).expanduser()
 
 
 def model(value, name="model"):

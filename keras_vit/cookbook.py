@@ -1,6 +1,5 @@
 """Recipes by name: list them, load one, build its model."""
 
-import contextlib
 import hashlib
 import os
 import re
@@ -15,7 +14,7 @@ from keras_vit.files import folder
 from keras_vit.keras_private import shapes_only
 from keras_vit.labels import labels_beside
 from keras_vit.pretrained import DEFAULTS
-from keras_vit.training.remat import rematerialised
+from keras_vit.training import remat
 
 # Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
 _HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")
@@ -111,7 +110,7 @@ def from_recipe(
     if path:
         arguments.pop("weights", None)
     keras.utils.set_random_seed(recipe.seed)
-    with rematerialised() if recipe.optim.remat else contextlib.nullcontext():
+    with remat.scope(recipe.optim):
         model = recipe.task.model(**arguments)
     rescale = model.get_layer("rescale")
     if path:
@@ -125,9 +124,9 @@ def from_recipe(
 
 def _evaluation(data, side):
     """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
-    share = side / data.resize if isinstance(data.resize, int) else None
-    rule = {"resize": "crop" if share else data.resize or "direct", "crop_pct": share}
-    return {**rule, "interpolation": data.method, "antialias": data.antialias}
+    kind = {int: "crop", tuple: "squash", type(None): "direct"}.get(type(data.resize), data.resize)
+    share = side / (min(data.resize) if kind == "squash" else data.resize) if kind in ("crop", "squash") else None
+    return {"resize": kind, "crop_pct": share, "interpolation": data.method, "antialias": data.antialias}
 
 
 def weights_path(recipe, adapted=()):

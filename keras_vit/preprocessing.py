@@ -23,7 +23,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     The metadata of the model's first layer has the rule as `evaluation`:
 
     - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
-      `size / crop_pct` and takes the centre, as torchvision does. `"window"` takes the centre as it is.
+      `size / crop_pct` and takes the centre, as torchvision does; `"squash"` resizes both sides so. `"window"` takes
+      the centre as it is.
     - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
       `"area"` averages areas.
     - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
@@ -75,9 +76,9 @@ def evaluation_rule(model):
     size = list(model.input_shape[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
     rule["full_size"] = (_is_own(model) and rule.get("full_size")) or size
-    checks.one_of("resize", rule["resize"], ("direct", "crop", "window"))
+    checks.one_of("resize", rule["resize"], ("direct", "crop", "squash", "window"))
     checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
-    if rule["resize"] == "crop":
+    if rule["resize"] in ("crop", "squash"):
         share = rule["crop_pct"]
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
             raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
@@ -107,8 +108,10 @@ def _metadata(model):
     return {name: value for name, value in (first.metadata if first else {}).items() if value}
 
 
-def shorter_side(size, rule):
+def data_resize(size, rule):
     """Returns `resize` of a `keras_vit.config.Data` that follows an evaluation rule, for images of a size."""
+    if rule["resize"] == "squash":
+        return tuple(before_crop(side, rule) for side in size)
     return before_crop(min(size), rule) if rule["resize"] == "crop" else {"window": "window"}.get(rule["resize"])
 
 
@@ -128,13 +131,16 @@ def _prepare(image, size, rule):
         top, left = ((have - want) // 2 for have, want in zip(shape, box))
         return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
     target = [before_crop(side, rule) for side in size]
-    if target[0] == target[1]:
+    if rule["resize"] == "squash":
+        larger = target
+    elif target[0] == target[1]:
         larger = [int(target[0] * have / min(shape)) for have in shape]
     else:
         ratio = min(have / want for have, want in zip(shape, target))
         larger = [round(have / ratio) for have in shape]
     image = _resize(image, larger, rule)
-    top, left = (round((have - want) / 2) for have, want in zip(image.shape, size))
+    halved = math.floor if rule["resize"] == "squash" else round  # as Hugging Face or torchvision does
+    top, left = (halved((have - want) / 2) for have, want in zip(image.shape, size))
     return image[top : top + size[0], left : left + size[1]]
 
 

@@ -166,6 +166,8 @@ def source_of(found, split, arrays):
 
     (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
     shape = task.data_shape(model.input_shape[1:])
+    if arrays is not None and split is not None:
+        raise ValueError(f"A split is of the recipe's data, in whose place `arrays` are. Received: split={split!r}")
     if arrays is not None:
         wanted = (None, None, shape[2]) if task.whole else shape
         source = sources.from_arrays(arrays, task.targets, wanted, class_names)

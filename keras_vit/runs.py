@@ -6,7 +6,6 @@ import os
 import keras
 
 from keras_vit import checks, config
-from keras_vit.backbone import fill
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 
@@ -97,11 +96,11 @@ def fit(
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
         finetuning.check(model, recipe.optim)
+        place.check(model)
         model.get_layer("rescale").metadata["labels"] = list(names)
-        if teacher is not None and place.even:  # it was built on one device
-            teacher = fill(keras.models.clone_model(teacher), teacher.get_weights())
-        run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, teacher), place)
+        run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, place.moved(teacher)), place)
         growing.check(recipe, model, run.teacher)
+        identity |= rundir.contents_of(run.teacher)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
             model = saving.save_final(run)

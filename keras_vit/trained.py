@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.labels import labels_beside, num_classes
-from keras_vit.preprocessing import evaluation_rule, preprocess, shorter_side, stated_labels
+from keras_vit.preprocessing import data_resize, evaluation_rule, preprocess, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -144,7 +144,7 @@ def _alone(path):
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
     rule = evaluation_rule(model)
     data = config.Data(
-        source="", resize=shorter_side(size, rule), method=rule["interpolation"], antialias=rule["antialias"]
+        source="", resize=data_resize(size, rule), method=rule["interpolation"], antialias=rule["antialias"]
     )
     stand_in = config.Recipe(name=path.stem, model={}, data=data)
     return Found(trained, stand_in, str(path), path.with_suffix(""))

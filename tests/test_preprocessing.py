@@ -44,6 +44,12 @@ def test_crop_is_torchvision_s(shape):
     assert found.dtype == "float32"
 
 
+def test_a_squashed_image_is_cut_as_deit_s_processor_does():
+    found = preprocess(model({**CROP, "resize": "squash"}), [PHOTO])
+    resized = np.asarray(Image.fromarray(PHOTO).resize((17, 17), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(found[0], resized[:16, :16])
+
+
 def test_a_window_is_the_centre_as_it_is():
     rule = {**DIRECT, "resize": "window"}
     np.testing.assert_array_equal(preprocess(model(rule), PHOTO)[0], PHOTO[10:26, 17:33])

@@ -40,6 +40,8 @@ def test_by_name(published):
     first = model.get_layer("rescale")
     assert first.std == 0.25 and first.metadata["name"] == "mu/4-mine"
     assert first.metadata["evaluation"]["crop_pct"] == 0.9
+    mine = from_pretrained("mu/4-mine", metadata={"evaluation": {"resize": "direct"}})
+    assert mine.get_layer("rescale").metadata["evaluation"]["resize"] == "direct"
     assert from_pretrained("mu/4-mine", image_size=32, channels=1, num_classes=3).output_shape == (None, 3)
     assert from_pretrained("mu/4-mine", channels=3).get_layer("rescale").std == 0.25
     assert from_pretrained("mu/4-mine", std=0.5).get_layer("rescale").std == 0.5

@@ -81,5 +81,4 @@ def _new_stem(stem, arguments):
     if isinstance(stem, keras.Model):
         shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
         return keras.models.clone_model(stem, input_tensors=keras.Input(shape))
-    dtype = {"dtype": arguments["dtype"]} if "dtype" in arguments else {}
-    return type(stem).from_config({**stem.get_config(), **dtype})
+    return type(stem).from_config({**stem.get_config(), "dtype": arguments.get("dtype")})

@@ -167,8 +167,8 @@ def from_checkpoint(
             evaluation.pop("full_size", None)
         else:
             evaluation |= full_size(stated, arguments)
-        arguments["metadata"] = _metadata(source, checkpoint, description, arguments["num_classes"], options)
-        arguments["metadata"] |= metadata or {}
+        about = _metadata(source, checkpoint, description, arguments["num_classes"], options) | (metadata or {})
+        arguments["metadata"] = about | {"evaluation": evaluation | about["evaluation"]}
 
         def match():
             class_position = stated.get("class_position")
@@ -207,7 +207,7 @@ def _fill(model, checkpoint, steps):
     if bad:
         raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {tables.listing(map(str, bad))}")
     variables = {variable.path: variable for variable in model.weights}
-    for step in steps.values():
+    for step in sorted(steps.values(), key=lambda step: str(step.places)):  # what is stacked is read once
         for path, array in zip(step.paths, step.read(), strict=True):
             variables[path].assign(array)
 

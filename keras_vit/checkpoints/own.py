@@ -11,6 +11,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
 from keras_vit.labels import labels_beside
+from keras_vit.layers import MergingBlock
 
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
@@ -28,6 +29,12 @@ def open_keras(path):
         )
     arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+    if any(isinstance(layer, MergingBlock) for layer in model.layers):
+        warnings.warn(
+            f"{str(path)!r} merges tokens, which this leaves out: call `merge_tokens` again, or load the file with "
+            "keras.models.load_model.",
+            stacklevel=2,
+        )
     rows, columns = arguments["patch_size"]
     values, width = shapes[PROJECTION]
     shapes[PROJECTION] = (rows, columns, values // (rows * columns), width)

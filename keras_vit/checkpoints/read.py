@@ -1,6 +1,7 @@
 """Opens a checkpoint: names and shapes first, arrays one by one."""
 
 import contextlib
+import functools
 import json
 import pathlib
 import zipfile
@@ -81,6 +82,7 @@ def open_checkpoint(path):
             notes |= file_notes
             readers |= dict.fromkeys(file_shapes, (file, reader))
 
+        @functools.lru_cache(maxsize=3)  # what is stacked is read block by block: queries, keys and values in turn
         def read(name):
             file, reader = readers[name]
             with _one_error(file):
@@ -116,8 +118,10 @@ def _files(path):
         if not (path / TRAINED).is_file():
             raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Pass its best.keras.")
         return [path / TRAINED]
-    for name in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
-        index = _json(path / name).get("weight_map")
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        if (path / whole).is_file():
+            return [path / whole]
+        index = _json(path / f"{whole}.index.json").get("weight_map")
         if not index:
             continue
         names = sorted(set(index.values())) if isinstance(index, dict) else [index]

@@ -21,7 +21,7 @@ from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.files import UNFINISHED, sweep
 from keras_vit.labels import fitting
-from keras_vit.layers import ResNetStem
+from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models import DEFAULTS
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
@@ -57,7 +57,7 @@ def save_checkpoint(
     Warns:
         UserWarning: If the format cannot record some argument, such as the GELU: readers will assume another.
     """
-    path = checks.path("path", path).expanduser()
+    path = checks.path("path", path)
     if path.suffix == ".keras":
         raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
     format = format or ("google" if path.suffix == ".npz" else None)
@@ -168,6 +168,7 @@ def _not_recorded(model, path, form, arguments, arrays):
         if arguments["position"] == model.get_layer("encoder").position:
             plan(model, checkpoint, form, names, Options(), grid(arguments))
         lost = [f"{k}={arguments[k]!r}" for k in other]
+        lost += ["token merging"] * any(isinstance(layer, MergingBlock) for layer in model.layers)
         if form.name == "google" and len(set(grid(arguments))) == 2:
             lost.append(f"a grid of {grid(arguments)}")
         ours, theirs = (of_stem(a["stem"]) for a in (arguments, read))

@@ -7,23 +7,24 @@ INTERPOLATIONS = {2: "bilinear", 3: "bicubic"}
 CONFIG, PROCESSOR, DEFAULT = "config.json", "preprocessor_config.json", "transformers' default"
 
 
-def _processor(statistics, resample, edge=None):
-    """Returns what a processor does by default; with `edge`, it crops 224 pixels after resizing the shorter side."""
-    crop = {"do_center_crop": edge is not None, "size": {"shortest_edge": edge or 256}, "crop_size": 224}
+def _processor(statistics, resample, size=None):
+    """Returns what a processor does by default; with `size`, it crops 224 pixels after resizing to that."""
+    crop = {"do_center_crop": size is not None, "size": size or {}, "crop_size": 224}
     return {"image_mean": statistics["mean"], "image_std": statistics["std"], "resample": resample, **crop}
 
 
 PROCESSORS = {  # without preprocessor_config.json: that of the published models
     "ViT": _processor(HALF, resample=2),
-    "DeiT": _processor(IMAGENET, resample=3, edge=256),
+    "DeiT": _processor(IMAGENET, resample=3, size={"height": 256, "width": 256}),
     "BEiT": _processor(HALF, resample=3),
     "YOLOS": _processor(IMAGENET, resample=2),
-    "DINOv2": _processor(IMAGENET, resample=3, edge=256),
+    "DINOv2": _processor(IMAGENET, resample=3, size={"shortest_edge": 256}),
     "DINOv3": _processor(IMAGENET, resample=2),
-    "CLIP": _processor(CLIP, resample=3, edge=224),
+    "CLIP": _processor(CLIP, resample=3, size={"shortest_edge": 224}),
     "SigLIP": _processor(HALF, resample=3),
 }
 NOT_CROPPING = ("ViT", "DPT")  # image processors that only resize
+SHORTEST_EDGE = ("CLIP", "DINOv2", "Bit")  # kinds, and image processors, for which one number is the shorter side
 
 
 def read_model(config, width, defaults):
@@ -81,15 +82,19 @@ def read_processor(processor, kind):
             f"do_rescale={processor.get('do_rescale')}, rescale_factor={processor.get('rescale_factor')}"
         )
     default = PROCESSORS[kind]
-    resizes_only = str(processor.get("image_processor_type")).startswith(NOT_CROPPING)
+    name = str(processor.get("image_processor_type", kind))
+    resizes_only = "image_processor_type" in processor and name.startswith(NOT_CROPPING)
     stated = default | ({"do_center_crop": False} if resizes_only else {}) | processor
     normalised = stated.get("do_normalize", True)
     arguments = {"mean": stated["image_mean"], "std": stated["image_std"]} if normalised else {"mean": 0.0, "std": 1.0}
     size, cropped = stated["size"] or {}, stated["crop_size"] or {}
-    edge = size if isinstance(size, int) else size.get("shortest_edge", size.get("height", 256))
+    if isinstance(size, int):
+        size = {"shortest_edge" if name.startswith(SHORTEST_EDGE) else "height": size}
+    edge = size.get("shortest_edge", size.get("height", 256))
     cropped = cropped if isinstance(cropped, int) else cropped.get("height", 224)
+    by_edge = "crop" if "shortest_edge" in size or not size else "squash"
     evaluation = {
-        "resize": "crop" if stated["do_center_crop"] else "direct",
+        "resize": by_edge if stated["do_center_crop"] else "direct",
         "crop_pct": cropped / edge if stated["do_center_crop"] else None,
         "interpolation": INTERPOLATIONS.get(stated["resample"], INTERPOLATIONS[default["resample"]]),
         "antialias": True,
@@ -123,13 +128,16 @@ def write_model(architecture, kind, arguments):
 def write_processor(kind, arguments):
     """Returns the content of `preprocessor_config.json`."""
     evaluation, (height, width) = arguments["evaluation"], arguments["image_size"]
-    crop = evaluation.get("resize") == "crop"
-    size = {"height": height, "width": width}
+    size, rule = {"height": height, "width": width}, evaluation.get("resize")
+    cropping = rule in ("crop", "squash")
+    larger = {name: int(side / evaluation["crop_pct"] + 1e-6) for name, side in size.items()} if cropping else size
+    if cropping and not (rule == "crop" and kind in SHORTEST_EDGE):
+        kind = {"crop": "CLIP", "squash": "DeiT"}[rule]  # whose processors take such sizes, and crop
     return {
         "image_processor_type": f"{kind}ImageProcessor",
         "do_resize": True,
-        "size": {"shortest_edge": int(height / evaluation["crop_pct"] + 1e-6)} if crop else size,
-        "do_center_crop": crop,
+        "size": {"shortest_edge": min(larger.values())} if rule == "crop" else larger,
+        "do_center_crop": cropping,
         "crop_size": size,
         "resample": next((k for k, name in INTERPOLATIONS.items() if name == evaluation.get("interpolation")), 2),
         "do_rescale": True,

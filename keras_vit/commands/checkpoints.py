@@ -64,7 +64,7 @@ def convert_checkpoint(
     """
     import keras_vit
     from keras_vit import config
-    from keras_vit.export.prepare import destination
+    from keras_vit.export.prepare import check_free, destination
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
     if format not in ("keras", "google", "timm", "huggingface") or (format == "keras") != (to.suffix == ".keras"):
@@ -72,6 +72,8 @@ def convert_checkpoint(
             "Write to a name that ends in .keras or .npz, or pass --format timm or --format huggingface. "
             f"Received: {str(to)!r}"
         )
+    if format in ("keras", "google"):
+        check_free(to, overwrite)  # before anything is downloaded
     model = keras_vit.from_pretrained(source, **config.parse(changes))
     if format == "keras":
         with destination(to, overwrite) as temporary:

@@ -75,8 +75,9 @@ def print_votes(
         k: How many neighbours vote.
         top: How many classes to name.
     """
-    from keras_vit import frozen
+    from keras_vit import checks, frozen
 
+    checks.positive(top=top)
     files = _files(images)
     for file, shares in zip(files, frozen.knn(index, files, k=k, model=model)):
         print(f"{_shown(file)}: " + ", ".join(f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]))

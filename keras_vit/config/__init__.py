@@ -16,6 +16,7 @@ from keras_vit.config.parts import Recipe as Recipe
 from keras_vit.config.parts import Weights as Weights
 from keras_vit.config.plain import from_dict as from_dict
 from keras_vit.config.plain import to_dict as to_dict
+from keras_vit.config.plain import without as without
 from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect

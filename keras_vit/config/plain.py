@@ -13,7 +13,8 @@ PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "
 
 def to_dict(recipe):
     """Returns a recipe as nested dictionaries for JSON."""
-    layers = [_unnamed(keras.saving.serialize_keras_object(layer)) for layer in recipe.augment.layers]
+    # Keras numbers the names of layers in each process.
+    layers = [without("name", keras.saving.serialize_keras_object(layer)) for layer in recipe.augment.layers]
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
@@ -48,11 +49,11 @@ def _task(kind, **fields):
     return TASKS[kind](**fields)
 
 
-def _unnamed(value):
-    """Returns a Keras configuration without layer names, which Keras numbers in each process."""
+def without(key, value):
+    """Returns nested dictionaries and lists without a key, at any depth."""
     if isinstance(value, dict):
-        return {key: _unnamed(inner) for key, inner in value.items() if key != "name"}
-    return [_unnamed(inner) for inner in value] if isinstance(value, list) else value
+        return {name: without(key, inner) for name, inner in value.items() if name != key}
+    return [without(key, inner) for inner in value] if isinstance(value, list) else value
 
 
 def _tuples(fields):

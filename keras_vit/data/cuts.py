@@ -12,6 +12,7 @@
 The first three flip too, while the pixels are few and still bytes.
 
 For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the centre is cut out;
+`(height, width)` to squash it to that before;
 `"window"` for the centre of the image as it is; `None` for the whole image, resized to the model's size.
 """
 
@@ -58,7 +59,8 @@ def centre_cut(shape, size, data):
     if data.resize == "window":
         cut = _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.0)
         return cut._replace(start=(shape - cut.extent) // 2)
-    cut = _whole(shape, _grid(shape, data.resize, size))
+    squashed = isinstance(data.resize, tuple)
+    cut = _whole(shape, tf.constant(data.resize) if squashed else _grid(shape, data.resize, size))
     return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
 
 

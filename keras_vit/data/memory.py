@@ -159,7 +159,8 @@ class Source:
 
     def _tensor(self, name, column):
         if not _are_paths(column, self.files):
-            return tf.constant(column)
+            with tf.device("CPU"):  # else all of it is copied to a GPU
+                return tf.constant(column)
         paths = tf.constant(list(map(os.fsencode, column)))  # as bytes, since a name may be no UTF-8
         if name in self._unread:
             return paths

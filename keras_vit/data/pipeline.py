@@ -103,7 +103,7 @@ def evaluation_arrays(source, recipe, size):
     Raises:
         ValueError: If a file can no longer be read, with its name.
     """
-    batches = _in_order(source, recipe, size, recipe.data.batch_size, recipe.task.prepare, raw=True)
+    batches = _in_order(source, recipe, size, recipe.data.batch_size, recipe.task.on(source).prepare, raw=True)
     with inspection.named(source):
         yield from batches.as_numpy_iterator()
 
@@ -137,7 +137,8 @@ def _reader(source, size, data, settings=None, raw=False):
     With `settings`, an `Augment`, images are cropped for training, by random numbers that the function takes too. What
     has a place in its image is cut with it; with `raw` it stays as it is.
     """
-    look_up, cut = source.reader(), settings is not None and settings.crop in CUTS
+    look_up = source.reader()
+    cut = isinstance(data.resize, (int, tuple)) if settings is None else settings.crop in CUTS
 
     def bring_to_size(items, numbers):
         if settings is None:

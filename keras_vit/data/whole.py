@@ -16,8 +16,8 @@ def whole_arrays(source, recipe, size):
         recipe: A `Recipe`; its `task` is read.
         size: `(height, width, channels)` of the images that the model takes; the channels are read.
     """
-    look_up = source.reader()
-    *steps, channels = recipe.task.data_shape((1, 1, size[2]))
+    look_up, task = source.reader(), recipe.task.on(source)
+    *steps, channels = task.data_shape((1, 1, size[2]))
 
     def read(keys):
         items = look_up(keys)
@@ -26,7 +26,7 @@ def whole_arrays(source, recipe, size):
         return {**items, "images": tf.cast(image[None, :height, :width], "float32")}
 
     def prepare(number, examples):
-        return recipe.task.prepare(examples, tf.stack([tf.zeros((), "int64"), number]))
+        return task.prepare(examples, tf.stack([tf.zeros((), "int64"), number]))
 
     examples = source.in_order(1).map(read).enumerate().map(prepare).prefetch(2)
     with inspection.named(source):

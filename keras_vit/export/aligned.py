@@ -52,6 +52,14 @@ def largest(model, outputs, expected):
 
 
 def agreement(model, outputs, expected):
-    """Returns the share of aligned outputs with the same top-1 class; of images, of the same pixel values."""
-    same = np.rint if returns_images(model) else lambda found: found.argmax(-1)
+    """Returns the share of aligned outputs with the same top-1 class; of images, of the same pixel values.
+
+    Of a single logit, it is the share with the same sign.
+    """
+
+    def same(found):
+        if returns_images(model):
+            return np.rint(found)
+        return found.argmax(-1) if found.shape[-1] > 1 else found > 0
+
     return float((same(outputs) == same(expected)).mean())

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 import warnings
 
@@ -209,6 +210,11 @@ def model_outputs(model, images, batch=64):
 
 
 def write_json(path, report, **facts):
-    """Writes a report, and the facts that a user of the file needs."""
+    """Writes a report, and the facts that a user of the file needs. What is not finite is `null`, as JSON asks."""
+    said = {name: _finite(value) for name, value in dataclasses.asdict(report).items()}
     with files.replacing(path) as temporary:
-        temporary.write_text(json.dumps({**facts, "report": dataclasses.asdict(report)}, indent=2) + "\n")
+        temporary.write_text(json.dumps({**facts, "report": said}, indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value):
+    return None if isinstance(value, float) and not math.isfinite(value) else value

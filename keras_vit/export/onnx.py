@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
+from keras_vit import checks
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import export_copy
 
@@ -52,7 +53,8 @@ def export_onnx(
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
     prepare.need_tensorflow_backend("An ONNX file")
-    if not str(path).endswith(".onnx"):
+    path = checks.path("path", path)
+    if path.suffix != ".onnx":
         raise ValueError(f"`path` must end in .onnx. Received: path={str(path)!r}")
     prepare.need(onnx=True)
     prepare.check_model(model)
@@ -70,8 +72,8 @@ def export_onnx(
         report = check.compare_with_model(
             temporary, model, images, run, operators, probabilities=probabilities, score=score
         )
-    report = dataclasses.replace(report, path=str(path))
-    check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
+        report = dataclasses.replace(report, path=str(path))
+        check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
     return report
 
 

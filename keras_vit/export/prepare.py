@@ -64,11 +64,16 @@ def check_labels(model, labels):
 
 
 def check_probabilities(model, probabilities):
-    """Raises ValueError if probabilities are asked for of a model that returns boxes with scores, or images."""
+    """Raises ValueError if probabilities are asked for of a model that returns boxes, images, or one logit."""
     if probabilities and returns_boxes(model):
         raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
     if probabilities and returns_images(model):
         raise ValueError(f"An image has no probabilities. Received: probabilities=True with {model.name!r}")
+    if probabilities and model.output_shape[-1] == 1:
+        raise ValueError(
+            "A softmax of one logit is always 1: apply a sigmoid to it. "
+            f"Received: probabilities=True with {model.name!r}"
+        )
 
 
 def named_outputs(model, output, probabilities):

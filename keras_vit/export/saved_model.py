@@ -11,7 +11,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
-from keras_vit.preprocessing import evaluation_rule, shorter_side
+from keras_vit.preprocessing import data_resize, evaluation_rule
 
 
 def export_saved_model(
@@ -58,6 +58,7 @@ def export_saved_model(
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
     prepare.need_tensorflow_backend("A SavedModel")
+    path = checks.path("path", path)
     prepare.check_model(model, limit=float("inf"))
     prepare.check_labels(model, labels)
     prepare.check_probabilities(model, probabilities)
@@ -93,8 +94,9 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image
 
-        shorter = shorter_side(full, rule)
-        data = SimpleNamespace(resize=shorter, method=rule["interpolation"], antialias=rule["antialias"])
+        data = SimpleNamespace(
+            resize=data_resize(full, rule), method=rule["interpolation"], antialias=rule["antialias"]
+        )
         image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
         return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))
 

@@ -72,7 +72,8 @@ def export_tflite(
             file and model differ, on the CPU or on LiteRT's GPU accelerator; no file is kept then.
     """
     prepare.need_tensorflow_backend("A TFLite file")
-    if not str(path).endswith(".tflite"):
+    path = checks.path("path", path)
+    if path.suffix != ".tflite":
         raise ValueError(f"`path` must end in .tflite. Received: path={str(path)!r}")
     checks.positive(batch_size=batch_size)
     checks.one_of("input_dtype", input_dtype, ("float32", "uint8"))
@@ -115,9 +116,9 @@ def export_tflite(
         on_gpu = gpu.compare_with_cpu(temporary, model, images, run, report, batch_size)
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
         by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
-    report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
-    facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
-    check.write_json(f"{path}.json", report, **facts)
+        report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
+        facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
+        check.write_json(f"{path}.json", report, **facts)
     return report
 
 

@@ -60,7 +60,7 @@ def embed_folder(
             writes this file; if the unfinished parts are of another model, or of other images.
         OSError: If writing fails, for example on a full disk. Parts that were finished remain.
     """
-    folder, out = checks.path("folder", folder).expanduser(), checks.path("out", out).expanduser()
+    folder, out = checks.path("folder", folder), checks.path("out", out)
     share = _share(share)
     checks.switch(overwrite=overwrite)
     if out.suffix != ".npz":

@@ -41,7 +41,7 @@ def load_index(*files) -> Index:
     """
     if not files:
         raise ValueError("At least one file of an index is needed. Received: none")
-    parts = [_read(checks.path("file", file).expanduser()) for file in files]
+    parts = [_read(checks.path("file", file)) for file in files]
     first = parts[0].about
     if len(parts) == 1:
         return parts[0]

@@ -1,6 +1,5 @@
 """The contents of a report as plain values and arrays."""
 
-import json
 import math
 import pathlib
 from typing import NamedTuple
@@ -154,4 +153,4 @@ def _exports(folder):
     paths = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
     exported = [*folder.glob("model*.tflite.json"), *folder.glob("model.onnx.json")]
     paths |= {path.stem: path for path in sorted(exported)}
-    return [{"file": name, **json.loads(path.read_text())} for name, path in paths.items() if path.is_file()]
+    return [{"file": name, **rundir.read_json(path)} for name, path in paths.items() if path.is_file()]

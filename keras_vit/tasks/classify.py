@@ -52,6 +52,8 @@ class Classify(Task):
                 f"The model must have as many classes as the data, {len(names)}. "
                 f"Received: {arguments['num_classes']} classes"
             )
+        if self.classes not in ((), tuple(names)):
+            raise ValueError(f"The data has the classes {tuple(names)}. Received: classes={self.classes}")
         source.check_labels()
         return dataclasses.replace(self, classes=tuple(names))
 
@@ -76,7 +78,7 @@ class Classify(Task):
     def learner(self, model, teacher=None):
         if self.head_bias is not None:
             for layer in model.layers:
-                if layer.name in HEADS:
+                if layer.name in HEADS and not np.any(layer.bias):  # trained ones stay
                     layer.bias.assign(keras.ops.full(layer.bias.shape, self.head_bias))
         if self.distill is None:
             return model

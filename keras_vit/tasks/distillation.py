@@ -61,9 +61,9 @@ class Distiller(keras.Model):
             variable.trainable = False
         self.student, self.teacher = student, teacher
         self.kind, self.weight, self.temperature = kind, weight, temperature
-        names = [name for name in HEADS if name in {layer.name for layer in student.layers}]
-        self.heads = keras.Model(student.inputs, {name: student.get_layer(name).output for name in names})
-        self.names = names
+        known = {layer.name: layer for layer in student.layers}
+        heads = {name: known[name].output for name in HEADS if name in known} or {"head": student.outputs[0]}
+        self.heads, self.names = keras.Model(student.inputs, heads), list(heads)
         self.built = True
 
     @property

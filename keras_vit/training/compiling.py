@@ -2,14 +2,15 @@
 
 import warnings
 
-from keras_vit.training import finetuning, optimizers
+from keras_vit.training import finetuning, optimizers, remat
 
 
 def compile_run(run):
     """Returns the compiled model to fit: the task's learner around the run's model, or the model itself."""
-    learner = run.task.learner(prepare(run.model, run.recipe.optim), run.teacher)
-    losses = run.task.compiled(run.train)
-    return compile_model(learner, run.recipe.optim, run.steps, losses, run.place.jit_compile and run.recipe.optim.xla)
+    optim = run.recipe.optim
+    with remat.scope(optim):  # it may add blocks, such as a decoder's
+        learner = run.task.learner(prepare(run.model, optim), run.teacher)
+    return compile_model(learner, optim, run.steps, run.task.compiled(run.train), run.place.compiles(optim))
 
 
 def prepare(model, optim):

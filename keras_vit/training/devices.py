@@ -13,6 +13,9 @@ import sys
 import keras
 import numpy as np
 
+from keras_vit.backbone import fill
+from keras_vit.keras_private import sublayers
+
 AXES = ("batch", "model")  # of the mesh of devices
 TOGETHER = 10  # steps after which processes agree on what to do, which takes about a millisecond
 LAYOUT = {
@@ -49,6 +52,24 @@ class Place:
     even: bool = False
     processes: int = 1
     agree: object = list
+
+    def compiles(self, optim):
+        """Returns whether XLA compiles the step of a recipe's `optim`. JAX has no other way to compile one."""
+        return self.jit_compile and (optim.xla or keras.backend.backend() == "jax")
+
+    def check(self, model):
+        """Raises ValueError for a model that cannot be trained here."""
+        norm = next((x for x in sublayers(model) if isinstance(x, keras.layers.BatchNormalization)), None)
+        if norm is not None and self.even and keras.backend.backend() == "tensorflow":
+            raise ValueError(
+                "Batch normalisation on several devices needs KERAS_BACKEND=jax: on TensorFlow each device would have "
+                f"statistics of its own. Received: the layer {norm.name!r}, KERAS_BACKEND=tensorflow"
+            )
+
+    def moved(self, model):
+        """Returns a copy of a model that was built on one device, if there are several here; else the model itself."""
+        alone = model is None or not self.even
+        return model if alone else fill(keras.models.clone_model(model), model.get_weights())
 
 
 ALONE = Place()

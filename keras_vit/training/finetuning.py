@@ -103,6 +103,9 @@ def add_lora(model: keras.Model, rank: int) -> keras.Model:
     for layer in _others(model):
         for variable in layer.trainable_variables:
             variable.trainable = id(variable) in added
+        for norm in sublayers(layer):
+            if isinstance(norm, keras.layers.BatchNormalization):
+                norm.trainable = False  # keeps its statistics too
     return model
 
 

@@ -46,9 +46,9 @@ class KeepState(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         if self.metrics:
-            _, y = self.run.training_batches().element_spec[:2]
-            y = keras.tree.map_structure(lambda spec: _zeros(spec.shape, spec.dtype.name), y)
-            self.model.compute_metrics(None, y, _zeros(self.model.output_shape))  # creates the metrics' variables
+            x, y = keras.tree.map_structure(_symbol, self.run.training_batches().element_spec[:2])
+            y, outputs = keras.tree.map_structure(_zeros, (y, self.model.compute_output_spec(x)))
+            self.model.compute_metrics(None, y, outputs)  # creates the metrics' variables
             state.assign(self._metrics(), self.metrics)
             self.metrics = {}
 
@@ -103,9 +103,13 @@ class KeepState(keras.callbacks.Callback):
         return state.named(metrics=self.model.metrics_variables)
 
 
-def _zeros(shape, dtype="float32"):
-    """Returns zeros for a batch of one."""
-    return keras.ops.zeros((1, *shape[1:]), dtype)
+def _symbol(spec):
+    """Returns a batch of one without values."""
+    return keras.KerasTensor((1, *spec.shape[1:]), spec.dtype.name)
+
+
+def _zeros(tensor):
+    return keras.ops.zeros(tensor.shape, tensor.dtype)
 
 
 class KeepBest(keras.callbacks.Callback):

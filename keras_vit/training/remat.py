@@ -1,5 +1,7 @@
 """Gradient checkpointing (rematerialisation)."""
 
+import contextlib
+
 import keras
 
 from keras_vit.variants import MAX_BLOCKS
@@ -15,3 +17,8 @@ def rematerialised(depth: int = MAX_BLOCKS) -> keras.RematScope:
         depth: Number of blocks that are rematerialised, from the first.
     """
     return keras.RematScope(mode="list_of_layers", layer_names=[f"block_{i}" for i in range(depth)])
+
+
+def scope(optim):
+    """Returns the context in which blocks are built for a recipe's `optim`."""
+    return rematerialised() if optim.remat else contextlib.nullcontext()

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import pathlib
 import zipfile
@@ -9,6 +10,7 @@ import zlib
 
 import filelock
 import keras
+import numpy as np
 
 from keras_vit import config, files, machine
 from keras_vit.labels import check_labels, num_classes, read_labels, write_labels
@@ -20,7 +22,7 @@ MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_
 LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
 LOCK = ".lock"
 ABSENT = object()
-CONTENTS = ("train_contents", "validation_contents")  # missing in `data.json` of older runs
+CONTENTS = ("train_contents", "validation_contents", "teacher_contents")  # missing in `data.json` of older runs
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
 IDENTITY = ("name", "task", "model", "data", "augment", "optim", "seed")  # options that identify a run
 
@@ -28,6 +30,16 @@ IDENTITY = ("name", "task", "model", "data", "augment", "optim", "seed")  # opti
 def is_run(folder):
     """Returns whether a directory contains a run."""
     return (pathlib.Path(folder) / RECIPE).is_file()
+
+
+def contents_of(teacher):
+    """Returns a dictionary of one hash, of a teacher's weights; without a teacher it is empty."""
+    if teacher is None:
+        return {}
+    digest = hashlib.sha256()
+    for weight in teacher.get_weights():
+        digest.update(np.ascontiguousarray(weight).reshape(-1).view("uint8"))
+    return {"teacher_contents": digest.hexdigest()}
 
 
 @contextlib.contextmanager
@@ -86,7 +98,7 @@ def claim(folder, recipe, data, class_names):
         _same_run(folder, recipe, data)
         _write(folder / RECIPE, values)  # options outside of `IDENTITY` may differ
         write_labels(folder / LABELS, class_names)
-        _write(folder / DATA, _read(folder / DATA) | data)  # with keys that earlier versions did not write
+        _write(folder / DATA, read_json(folder / DATA) | data)  # with keys that earlier versions did not write
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
@@ -121,9 +133,11 @@ def _same_run(folder, recipe, data):
 
     def identity(values):
         options = _dotted(default) | _dotted(values)
+        # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
+        options["augment.layers"] = config.without("seed", options["augment.layers"])
         return {k: v for k, v in options.items() if k.partition(".")[0] in IDENTITY and k not in free}
 
-    there, here = identity(config.migrated(_read(folder / RECIPE))), identity(_plain(recipe))
+    there, here = identity(config.migrated(read_json(folder / RECIPE))), identity(_plain(recipe))
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -135,7 +149,7 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
         )
-    there = _read(folder / DATA)
+    there = read_json(folder / DATA)
     unknown = [name for name in CONTENTS if name not in there or name not in data]
     there, here = ({k: v for k, v in values.items() if k not in unknown} for values in (there, data))
     different = _different(_dotted(there), _dotted(here))
@@ -185,7 +199,7 @@ def load(folder, file):
     folder = pathlib.Path(folder)
     if not (folder / file).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet. Call `fit` again to resume it.")
-    recipe, data = _recipe(folder / RECIPE), _read(folder / DATA)
+    recipe, data = _recipe(folder / RECIPE), read_json(folder / DATA)
     if not (folder / LABELS).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
@@ -216,7 +230,7 @@ def read_model(path):
 def trained_on(folder):
     """Returns the machine that last trained the run, as `machine.describe` does, or an empty dictionary."""
     path = pathlib.Path(folder) / MACHINE
-    return _read(path) if path.exists() else {}
+    return read_json(path) if path.exists() else {}
 
 
 def _write(path, values):
@@ -224,7 +238,7 @@ def _write(path, values):
         temporary.write_text(json.dumps(values, indent=2))
 
 
-def _read(path):
+def read_json(path):
     """Returns the dictionary in a JSON file."""
     try:
         values = json.loads(path.read_text())
@@ -236,7 +250,7 @@ def _read(path):
 
 
 def _recipe(path):
-    values = _read(path)
+    values = read_json(path)
     try:
         return config.from_dict(values)
     except UnknownTaskError:

@@ -23,6 +23,7 @@ from keras_vit import files
 
 KEPT = 2
 VISIBLE_SECONDS = 60  # in which a new file is seen by all machines that share a directory
+_NUMBER = re.compile(r"_\d+(?=[/_]|$)")
 _OWN_NUMBER = re.compile(r"(?<=seed_generator)_\d+")  # Keras numbers them over all models of a process
 _NAME = re.compile(r"state-(\d{10})-([0-9a-f]{16})\.safetensors")
 
@@ -118,8 +119,9 @@ def assign(variables, arrays):
     """Assigns the arrays of a training state to variables.
 
     Raises:
-        ValueError: If names or shapes differ.
+        ValueError: If names or shapes differ. Numbers in names may: Keras counts layers over a process.
     """
+    variables, arrays = ({_NUMBER.sub("", k): v for k, v in found.items()} for found in (variables, arrays))
     different = sorted(set(variables) ^ set(arrays))
     different += [k for k in set(variables) & set(arrays) if tuple(variables[k].shape) != arrays[k].shape]
     if different:

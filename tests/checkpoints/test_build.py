@@ -1,6 +1,7 @@
 import pytest
 
 from keras_vit import from_checkpoint, save_checkpoint, vit
+from keras_vit.keras_private import sublayers
 from tests.checkpoints.helpers import arrays_of, file_of, write
 
 pytestmark = pytest.mark.backend
@@ -26,3 +27,10 @@ def test_a_size_that_patches_do_not_divide(tmp_path):
 def test_other_precisions():
     model = from_checkpoint(file_of("google_r50ish"), dtype="mixed_bfloat16")
     assert model.get_layer("stem").units[0].conv1.compute_dtype == "bfloat16"
+
+
+def test_a_stem_has_the_precision_that_is_asked_for(tmp_path):
+    vit("mu/4", stem="conv", image_size=16, patch_size=1, dtype="mixed_bfloat16").save(tmp_path / "half.keras")
+    for asked, found in ({}, "float32"), ({"dtype": "mixed_float16"}, "mixed_float16"):
+        layers = sublayers(from_checkpoint(tmp_path / "half.keras", **asked).get_layer("stem"))
+        assert {layer.dtype_policy.name for layer in layers if layer.weights} == {found}

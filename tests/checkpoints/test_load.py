@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, load_weights, vit
+from keras_vit.checkpoints import load
 from tests.checkpoints.helpers import (
     CASES,
     GOLDEN,
@@ -187,3 +188,13 @@ def test_other_models_are_named(tmp_path):
         ValueError, match=r"a Vision Transformer of google, timm, huggingface. Received: a file with conv1.weight"
     ):
         from_checkpoint(path)
+
+
+def test_the_size_of_an_uneven_source_stays_with_a_rule_of_the_caller(monkeypatch):
+    """timm's models with patches of 14 at 384 pixels ignore the last rows and columns."""
+    monkeypatch.setattr(load, "full_size", lambda *_: {"full_size": [26, 26]})
+    model = from_checkpoint(file_of("timm_vit"), num_heads=3, metadata={"evaluation": {"resize": "crop"}})
+    assert (
+        model.get_layer("rescale").metadata["evaluation"] | {"resize": "crop", "full_size": [26, 26]}
+        == (model.get_layer("rescale").metadata["evaluation"])
+    )

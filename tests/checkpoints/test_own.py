@@ -208,3 +208,14 @@ def test_what_no_tensor_shows_is_compared(plain):
 def test_another_number_of_heads_is_refused(plain):
     with pytest.raises(ValueError, match="has 3 heads, and the model 4"):
         load_weights(filled(num_heads=4, depth=1), plain[1])
+
+
+def test_merged_tokens_are_left_out_and_it_is_said(plain, tmp_path):
+    model, _ = plain
+    merged = keras_vit.merge_tokens(model, 2)
+    merged.save(tmp_path / "fast.keras")
+    with pytest.warns(UserWarning, match="fast.keras' merges tokens, which this leaves out"):
+        again = from_checkpoint(tmp_path / "fast.keras")
+    np.testing.assert_array_equal(outputs(again), outputs(model))
+    with pytest.warns(UserWarning, match="does not record .*token merging"):
+        keras_vit.save_checkpoint(merged, tmp_path / "fast.npz")

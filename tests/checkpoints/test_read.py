@@ -140,3 +140,10 @@ def test_mutated_files_are_read_or_refused(case, tmp_path):
     content = write(tmp_path / file_of(case).name, small).read_bytes()
     outcomes = benchmark("fuzz_readers").outcomes(content, tmp_path / file_of(case).name, rounds=150, seed=0)
     assert sum(outcomes.values()) == 150 and outcomes["refused"] > 30
+
+
+def test_a_whole_file_comes_before_an_index_as_in_transformers(tmp_path):
+    write(tmp_path / "one.safetensors", {"a": np.ones(2, "float32")})
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "one.safetensors"}}))
+    write(tmp_path / "model.safetensors", {"b": np.zeros(3, "float32")})
+    assert {k: v.shape for k, v in everything(tmp_path).items()} == {"b": (3,)}

@@ -100,4 +100,25 @@ def test_the_shorter_side_survives_a_round_trip():
         arguments = {"image_size": (size, size), "channels": 3, "mean": 0.5, "std": 0.5}
         arguments["evaluation"] = {"resize": "crop", "crop_pct": size / edge}
         written = write_processor("ViT", arguments)
+        assert written["image_processor_type"] == "CLIPImageProcessor"  # that of ViT takes no shorter side
         assert written["size"] == {"shortest_edge": edge} and written["crop_size"] == {"height": size, "width": size}
+
+
+@pytest.mark.parametrize(
+    "processor, resize",
+    [
+        (
+            {"size": 256, "crop_size": 224, "do_center_crop": True, "image_processor_type": "DeiTImageProcessor"},
+            "squash",
+        ),
+        ({"size": 256, "crop_size": 224, "do_center_crop": True, "image_processor_type": "CLIPImageProcessor"}, "crop"),
+        ({"size": {"height": 256, "width": 256}, "crop_size": 224, "do_center_crop": True}, "squash"),
+    ],
+)
+def test_one_number_is_a_square_or_the_shorter_side_as_the_processor_takes_it(processor, resize):
+    evaluation = read_hub(huggingface, "hf_vit", processor=processor)[1]
+    assert evaluation["resize"] == resize and evaluation["crop_pct"] == 224 / 256
+    arguments = {"image_size": (224, 224), "channels": 3, "mean": 0.5, "std": 0.5, "evaluation": evaluation}
+    written = write_processor("DeiT", arguments)
+    assert written["size"] == ({"height": 256, "width": 256} if resize == "squash" else {"shortest_edge": 256})
+    assert read_hub(huggingface, "hf_vit", processor=written)[1] == evaluation | {"interpolation": "bilinear"}

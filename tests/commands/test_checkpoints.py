@@ -26,6 +26,8 @@ def test_convert(tmp_path, capsys):
     assert keras.models.load_model(tmp_path / "a.keras").input_shape == (None, 48, 48, 3)
     run("convert", str(source), str(tmp_path / "a.keras"), status=2)
     assert "exists. Choose another path, or pass --overwrite" in capsys.readouterr().err
+    run("convert", "nowhere.npz", str(tmp_path / "a.keras"), status=2)
+    assert "a.keras' exists" in capsys.readouterr().err  # before the source is looked for
     run("convert", str(source), str(tmp_path / "hub"), "num_classes=3", "--format", "huggingface")
     assert {path.name for path in (tmp_path / "hub").iterdir()} >= {"model.safetensors", "config.json"}
     run("convert", str(tmp_path / "hub"), str(tmp_path / "b.npz"), "--overwrite")

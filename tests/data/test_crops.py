@@ -54,6 +54,7 @@ def test_evaluation_resizes_the_whole_image_as_pillow_does(size, method):
         ((24, 24, 3), 24, (24, 32)),
         ((40, 20, 3), 30, (60, 80)),  # an oblong model: 60 x 30 fits inside
         ((20, 60, 3), 20, (45, 60)),
+        ((24, 24, 3), (30, 28), (30, 28)),  # both sides
     ],
 )
 def test_evaluation_cuts_out_the_centre(size, resize, whole):

@@ -16,6 +16,7 @@ from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
+from keras_vit.tasks import Classify  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
@@ -146,6 +147,15 @@ def test_pixels_of_another_size_are_resized():
     np.testing.assert_allclose(images[3], 3)
 
 
+def test_pixels_of_the_models_size_are_cut_as_files_are():
+    """A shorter side of 8 pixels, and the centre of it."""
+    pixels = np.arange(5 * 16, dtype="uint8").reshape(5, 4, 4, 1)
+    source, recipe = Source(pixels, {"labels": np.zeros(5, "int32")}, ("a",)), change(data=Data(batch_size=5, resize=8))
+    images, _ = next(pipeline.evaluation_batches(source, recipe, SIZE).as_numpy_iterator())
+    expected = tf.image.resize(pixels, (8, 8), antialias=True)[:, 2:6, 2:6]
+    np.testing.assert_allclose(images, expected, atol=1e-4)
+
+
 def test_files_and_encoded_bytes_are_decoded(tmp_path):
     paths = []
     for i in range(4):
@@ -228,6 +238,13 @@ def test_evaluation_arrays_have_targets_as_they_are():
     np.testing.assert_array_equal(first["segmentation_masks"], PIXELS[:5])
     labels = np.concatenate([batch["labels"] for batch in labelled(SOURCE, RECIPE, SIZE)])
     np.testing.assert_array_equal(labels, SOURCE.labels)
+
+    class OneHot(Classify):
+        def prepare(self, examples, seed):
+            return {**examples, "labels": tf.one_hot(examples["labels"], len(self.classes))}
+
+    first, *_ = pipeline.evaluation_arrays(SOURCE, change(task=OneHot()), SIZE)
+    np.testing.assert_array_equal(first["labels"].argmax(-1), SOURCE.labels[:5])
 
 
 def test_masks_of_another_size_than_the_model_are_cut_with_their_images():

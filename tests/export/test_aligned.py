@@ -36,6 +36,11 @@ def test_other_outputs_stay():
     assert aligned(model, ROWS, ROWS[:1])[0] is ROWS
 
 
+def test_a_single_logit_agrees_by_its_sign():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    assert agreement(model, np.array([[1.0], [-2.0], [3.0], [0.1]]), np.array([[2.0], [-1.0], [3.0], [-0.1]])) == 0.75
+
+
 def test_one_box_in_five_hundred_that_count_may_be_another():
     expected, outputs = np.zeros((10, 100, 6)), np.zeros((10, 100, 6))
     expected[:, :60, 4] = 0.5

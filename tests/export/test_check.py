@@ -1,3 +1,6 @@
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 
@@ -95,3 +98,13 @@ def test_a_single_logit_is_compared_over_the_images(tmp_path):
     )
     with pytest.raises(RuntimeError, match="of the mean deviation"):
         check.compare_with_model(tmp_path, model, images, lambda x: np.asarray(model(x))[::-1], {}, quantize="int8")
+
+
+def test_the_facts_are_json_whatever_was_measured(tmp_path):
+    @dataclasses.dataclass
+    class Found:
+        half_max_abs_diff: float = float("inf")
+
+    check.write_json(tmp_path / "a.json", Found(), labels=["a"])
+    read = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
+    assert read == {"labels": ["a"], "report": {"half_max_abs_diff": None}}

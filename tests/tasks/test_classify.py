@@ -66,6 +66,9 @@ def test_a_sigmoid_starts_where_its_bias_says():
     logits = model(np.zeros((2, 8, 8, 3)))
     value = float(task.compiled(None)["loss"](np.eye(3)[:2], logits))
     assert value == pytest.approx(2 * np.log1p(np.exp(-2)) + np.log1p(np.exp(2)), rel=1e-5)
+    model.get_layer("head").bias.assign([0.0, 1.0, 2.0])  # as of weights that were trained
+    task.learner(model)
+    np.testing.assert_array_equal(model.get_layer("head").bias, [0, 1, 2])
 
 
 def test_classes_are_the_data_s_and_must_be_the_model_s():
@@ -73,6 +76,8 @@ def test_classes_are_the_data_s_and_must_be_the_model_s():
     task = Classify().on(data, {"num_classes": 2})
     assert task.classes == ("cat", "dog") and task.names({"num_classes": 5}) == ("cat", "dog")
     assert Classify().names({"num_classes": 2}) == ("0", "1")
+    with pytest.raises(ValueError, match=r"has the classes \('cat', 'dog'\). Received: classes=\('dog', 'cat'\)"):
+        Classify(classes=("dog", "cat")).on(data)
     with pytest.raises(ValueError, match="as many classes as the data, 2. Received: 3 classes"):
         Classify().on(data, {"num_classes": 3})
     assert list(task.answer(np.array([0.0, 1.0]))) == ["dog", "cat"]

@@ -87,3 +87,12 @@ def test_the_heads_have_their_order_whatever_the_graph_s():
     swapped = keras.layers.Average()([model.get_layer(name).output for name in ("head_distilled", "head")])
     student = keras.Model(model.input, swapped)
     assert Distiller(student, vit("mu/4", image_size=8, num_classes=3, depth=1)).names == ["head", "head_distilled"]
+
+
+def test_a_student_of_any_layers_trains_its_one_head_on_both():
+    student = keras.Sequential([vit("mu/4", image_size=8, num_classes=0), keras.layers.Dense(3)])
+    learner = Distiller(student, model(2), "soft")
+    learner.compile(keras.optimizers.SGD(0.1), ClassLoss(), **how(False))
+    before = [keras.ops.convert_to_numpy(w) for w in student.trainable_weights]
+    assert np.isfinite(learner.train_on_batch(IMAGES, LABELS))
+    assert not np.array_equal(before[-1], keras.ops.convert_to_numpy(student.trainable_weights[-1]))

@@ -16,6 +16,7 @@ pytest.importorskip("tensorflow")
 
 import tensorflow as tf
 
+import keras_vit
 from keras_vit import config, results
 from keras_vit.training import devices, history, state
 from keras_vit.training.devices import Place
@@ -186,6 +187,24 @@ def test_what_makes_no_sense_is_refused_and_one_device_just_trains(monkeypatch):
         ValueError, match="KERAS_BACKEND=jax or tensorflow. Received: distribute=data, KERAS_BACKEND=torch"
     ):
         devices.start(config.override(processes.RECIPE, {"distribute": "data"}))
+
+
+def test_the_step_is_compiled_where_it_can_be(monkeypatch):
+    optim = config.Optim(xla=False)
+    assert Place().compiles(config.Optim()) and not Place(jit_compile=False).compiles(config.Optim())
+    assert Place().compiles(optim) is not ON_TENSORFLOW
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    assert Place().compiles(optim)
+
+
+@pytest.mark.skipif(not ON_TENSORFLOW, reason="what TensorFlow does not do right")
+def test_batch_norm_on_several_devices_names_jax():
+    plain, stem = keras_vit.vit("mu/4", image_size=8), keras_vit.vit("mu/4", image_size=8, stem="conv", patch_size=1)
+    Place(even=True).check(plain), Place().check(stem)
+    with pytest.raises(
+        ValueError, match="Batch normalisation on several devices needs KERAS_BACKEND=jax.*the layer 'norm"
+    ):
+        Place(even=True).check(stem)
 
 
 SLURM = dict.fromkeys(devices.SLURM, "4")

@@ -8,6 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import finetuning
+from tests.marks import how
 
 pytestmark = pytest.mark.backend
 
@@ -130,11 +131,11 @@ def test_the_two_phases_of_the_page_run():
     assert min(names["model"].optimizer.factors) == 0.75**4 and names["model"].optimizer.factors[-1] == 1
 
 
-def test_a_frozen_stem_keeps_its_statistics():
-    made = vit("mu/4", image_size=8, num_classes=3, stem="conv")
-    finetuning.freeze(made, 0)
+@pytest.mark.parametrize("settle", [lambda made: finetuning.freeze(made, 0), lambda made: finetuning.add_lora(made, 2)])
+def test_a_frozen_stem_keeps_its_statistics(settle):
+    made = settle(vit("mu/4", image_size=8, num_classes=3, stem="conv"))
     before = [keras.ops.convert_to_numpy(w) for w in made.get_layer("stem").weights]
-    made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), **how(False))
     made.train_on_batch(IMAGES, LABELS)
     for old, new in zip(before, made.get_layer("stem").weights):
         np.testing.assert_array_equal(old, keras.ops.convert_to_numpy(new))

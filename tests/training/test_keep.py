@@ -1,13 +1,16 @@
+import dataclasses
 import pathlib
 from types import SimpleNamespace
 
+import keras
 import pytest
 
 pytest.importorskip("tensorflow")
 
 from keras_vit import config
+from keras_vit.tasks import Classify
 from keras_vit.training import keep, state
-from tests.training.small import RECIPE, fit
+from tests.training.small import RECIPE, Break, fit, what_counts
 
 
 @pytest.mark.parametrize("seconds, steps", [(0.0, [1, 2, 3, 4, 5]), (1e9, [5])])
@@ -36,3 +39,29 @@ def test_the_best_value_may_be_negative_but_must_be_a_number(monkeypatch):
         best.on_epoch_end(0, {"val_loss": 1.0, "val_score": value})
         run.history.append({})
     assert saved == [-5.0, -3.0]
+
+
+class Around(keras.Model):
+    """A learner that says nothing of its output's shape."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def call(self, images, training=None):
+        return self.inner(images, training=training)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class ClassifyAround(Classify):
+    def learner(self, model, teacher=None):
+        return Around(model)
+
+
+def test_a_learner_of_any_kind_resumes_within_an_epoch(tmp_path):
+    recipe = dataclasses.replace(RECIPE, task=ClassifyAround(), optim=config.Optim(epochs=1, warmup_epochs=0.0))
+    _, history = fit(tmp_path / "one", recipe)
+    with pytest.raises(SystemError):
+        fit(tmp_path / "two", recipe, save_steps=2, extra=[Break(3)])
+    _, found = fit(tmp_path / "two", recipe)
+    assert what_counts(found) == what_counts(history)

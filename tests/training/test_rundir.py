@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import keras
 import pytest
 
 from keras_vit import config, vit
@@ -212,6 +213,24 @@ def test_contents_are_compared_where_both_have_them(run):
     (run / rundir.DATA).write_text("{}")
     with pytest.raises(ValueError, match="other data"):
         rundir.claim(run, RECIPE, DATA, ("a", "b"))
+
+
+def test_a_run_with_another_teacher_is_on_other_data(run):
+    first, second = (vit("mu/4", image_size=8, num_classes=2) for _ in range(2))
+    assert rundir.contents_of(None) == {} and rundir.contents_of(first) == rundir.contents_of(first)
+    rundir.claim(run, RECIPE, DATA | rundir.contents_of(first), ("a", "b"))
+    rundir.claim(run, RECIPE, DATA | rundir.contents_of(first), ("a", "b"))
+    with pytest.raises(ValueError, match="other data. .*teacher_contents"):
+        rundir.claim(run, RECIPE, DATA | rundir.contents_of(second), ("a", "b"))
+
+
+def test_a_seed_that_keras_drew_for_a_layer_is_no_part_of_a_run(run):
+    """`RandomCrop` has one; its draws are by the recipe's seed."""
+    made = [config.override(RECIPE, {"augment.layers": (keras.layers.RandomCrop(n, 4),)}) for n in (4, 4, 5)]
+    (run / rundir.RECIPE).write_text(json.dumps(config.to_dict(made[0])))
+    rundir.claim(run, made[1], DATA, ("a", "b"))
+    with pytest.raises(ValueError, match="another recipe.*augment.layers"):
+        rundir.claim(run, made[2], DATA, ("a", "b"))
 
 
 def test_a_run_without_an_epoch_may_be_claimed_anew(tmp_path):

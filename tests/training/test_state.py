@@ -105,3 +105,9 @@ def test_variables_of_another_model_are_refused():
     for arrays in ({"model/0/kernel": np.zeros((3, 2))}, {"model/0/other": np.zeros((2, 3))}, {}):
         with pytest.raises(ValueError, match="does not fit this model and optimizer. Different: model/0/"):
             state.assign(variables, arrays)
+
+
+def test_numbers_that_keras_gives_layers_may_differ():
+    made = state.named(model=[keras.Variable(np.zeros((2, 3)), name="dense_4_kernel")])
+    state.assign(made, {"model/0/dense_kernel": ARRAYS["model/0/kernel"]})
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(made["model/0/dense_4_kernel"]), ARRAYS["model/0/kernel"])
