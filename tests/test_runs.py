@@ -16,9 +16,8 @@ from tests.marks import slow
 from tests.small import small, smoke
 
 
-def test_first_losses_are_those_of_the_first_version(tmp_path, monkeypatch, eagerly):
+def test_first_losses_are_those_of_the_first_version(tmp_path):
     """Ten steps, one per epoch. The numbers are what the code printed before tasks existed."""
-    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes the longest
     changes = {"data.limit": 32, "optim.epochs": 10, "optim.warmup_epochs": 2.0, "augment.mixup": 0.2}
     recipe = keras_vit.load_recipe("digits", {**changes, "augment.cutmix": 1.0})
     model, history = keras_vit.fit(recipe, tmp_path, verbose=0)

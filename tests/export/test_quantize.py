@@ -11,7 +11,8 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit import export_tflite  # noqa: E402
 from keras_vit.export import prepare, quantize  # noqa: E402
 from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
-from tests.export.small import slow, tiny  # noqa: E402
+from tests.export.small import tiny  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 CONVOLUTIONAL = dict(pooling="gap", stem="conv", registers=1)
 
