@@ -121,9 +121,11 @@ def read(config, gated=False):
     size = options.get("img_size") or evaluation.get("input_size", [None])[1:]
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
+    share = evaluation.get("crop_pct", 0.9)
+    squashed = "direct" if share == 1 else "squash"
     rule = {
-        "resize": "direct" if evaluation.get("crop_mode") == "squash" else "crop",
-        "crop_pct": evaluation.get("crop_pct", 0.9),
+        "resize": squashed if evaluation.get("crop_mode") == "squash" else "crop",
+        "crop_pct": share,
         "interpolation": evaluation.get("interpolation", "bicubic"),
         "antialias": True,
     }
@@ -199,7 +201,7 @@ def express(arguments, arrays):
             "mean": channels_of(arguments, "mean"),
             "std": channels_of(arguments, "std"),
             "crop_pct": arguments["evaluation"].get("crop_pct") or 1.0,
-            "crop_mode": "squash" if arguments["evaluation"].get("resize") == "direct" else "center",
+            "crop_mode": "squash" if arguments["evaluation"].get("resize") in ("direct", "squash") else "center",
             "interpolation": arguments["evaluation"].get("interpolation", "bicubic"),
         },
     }

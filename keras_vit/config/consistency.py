@@ -27,6 +27,9 @@ def check_recipe(recipe):
             raise ValueError(
                 f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
             )
+    resize = recipe.data.resize
+    if isinstance(resize, tuple) and not (len(resize) == 2 and resize[0] >= image[0] and resize[1] >= image[1]):
+        raise ValueError(f"data.resize must be at least the image_size, {image}. Received: {resize}")
     if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
         raise ValueError(
             "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "

@@ -17,6 +17,12 @@ def test_an_empty_configuration():
     assert arguments == origins == {} and evaluation["crop_pct"] == 0.9 and evaluation["resize"] == "crop"
 
 
+@pytest.mark.parametrize("share, resize", [(1.0, "direct"), (0.9, "squash")])
+def test_squashed_images_are_cropped_too_if_a_share_is_left(share, resize):
+    evaluation = timm_config.read({"pretrained_cfg": {"crop_mode": "squash", "crop_pct": share}})[1]
+    assert (evaluation["resize"], evaluation["crop_pct"]) == (resize, share)
+
+
 def test_gelu_by_architecture():
     gelus = {
         "vit_base_patch16_224": "exact",
