@@ -53,7 +53,7 @@ class Classify(Task):
                 f"Received: {arguments['num_classes']} classes"
             )
         if self.classes not in ((), tuple(names)):
-            raise ValueError(f"The data has the classes {tuple(names)}. Received: classes={self.classes}")
+            raise ValueError(f"`classes` must be the data's, {tuple(names)!s:.200}. Received: {self.classes!s:.200}")
         source.check_labels()
         return dataclasses.replace(self, classes=tuple(names))
 
