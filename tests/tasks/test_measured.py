@@ -31,7 +31,7 @@ def test_scores_of_validation_images_are_columns_of_every_epoch():
     images = np.arange(10, dtype="uint8")[:, None, None, None] * np.ones((4, 4, 1), "uint8")
     run = types.SimpleNamespace(
         recipe=Recipe("x", {}, data=Data(batch_size=4), optim=Optim(epochs=6)),
-        validation=Source(images, {}),
+        validation=Source(images, {"labels": np.zeros(10, "int32")}, ("a",)),
         model=types.SimpleNamespace(input_shape=(None, 4, 4, 1)),
         outputs=lambda images: images.mean((1, 2, 3)),
         history=[],
