@@ -25,6 +25,7 @@ import tensorflow as tf
 
 import keras_vit
 from keras_vit.export import runtimes
+from keras_vit.keras_private import tflite_operators
 from keras_vit.results import some_images
 
 HUB = {"Ti/16": (12, 3, 192), "S/16": (12, 6, 384), "B/16": (12, 12, 768)}
@@ -123,7 +124,7 @@ def latency(variant, rounds):
                 "memory_mb": report.memory_mb,
             }
         for name in ("KerasHub float32", "KerasHub dynamic"):
-            details = runtimes.opened(paths[name], 1)._get_ops_details()
+            details = tflite_operators(runtimes.opened(paths[name], 1))
             rows[name]["partitions"] = sum(op["op_name"] == "DELEGATE" for op in details)
     return rows
 
