@@ -64,7 +64,7 @@ def predictions(target, files, top=3, to=None, objects=None):
     model, task = found.trained.model, found.task
     if objects is not None:
         _check_objects(task, files, pathlib.Path(objects))
-    places = None if to is None else _places(task, files, pathlib.Path(to))
+    places = _places(task, files, pathlib.Path(to)) if to is not None else {}
     rows = []
     run = found.viewer()
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)

@@ -138,7 +138,7 @@ def _reader(source, size, data, settings=None, raw=False):
     has a place in its image is cut with it; with `raw` it stays as it is.
     """
     look_up = source.reader()
-    cut = isinstance(data.resize, (int, tuple)) if settings is None else settings.crop in CUTS
+    cut = settings.crop in CUTS if settings else isinstance(data.resize, (int, tuple))  # even at the right size
 
     def bring_to_size(items, numbers):
         if settings is None:

@@ -59,17 +59,20 @@ class Place:
 
     def check(self, model):
         """Raises ValueError for a model that cannot be trained here."""
-        norm = next((x for x in sublayers(model) if isinstance(x, keras.layers.BatchNormalization)), None)
-        if norm is not None and self.even and keras.backend.backend() == "tensorflow":
-            raise ValueError(
-                "Batch normalisation on several devices needs KERAS_BACKEND=jax: on TensorFlow each device would have "
-                f"statistics of its own. Received: the layer {norm.name!r}, KERAS_BACKEND=tensorflow"
-            )
+        if not self.even or keras.backend.backend() != "tensorflow":
+            return
+        for layer in sublayers(model):
+            if isinstance(layer, keras.layers.BatchNormalization):
+                raise ValueError(
+                    "Batch normalisation on several devices needs KERAS_BACKEND=jax: on TensorFlow each device would "
+                    f"have statistics of its own. Received: the layer {layer.name!r}, KERAS_BACKEND=tensorflow"
+                )
 
     def moved(self, model):
-        """Returns a copy of a model that was built on one device, if there are several here; else the model itself."""
-        alone = model is None or not self.even
-        return model if alone else fill(keras.models.clone_model(model), model.get_weights())
+        """Returns a copy of a model on all devices of this place; the model itself if there is one device."""
+        if model is None or not self.even:
+            return model
+        return fill(keras.models.clone_model(model), model.get_weights())
 
 
 ALONE = Place()

@@ -20,5 +20,5 @@ def rematerialised(depth: int = MAX_BLOCKS) -> keras.RematScope:
 
 
 def scope(optim):
-    """Returns the context in which blocks are built for a recipe's `optim`."""
+    """Returns the scope for building blocks: with gradient checkpointing if `optim.remat` is set."""
     return rematerialised() if optim.remat else contextlib.nullcontext()

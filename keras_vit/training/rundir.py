@@ -10,7 +10,6 @@ import zlib
 
 import filelock
 import keras
-import numpy as np
 
 from keras_vit import config, files, machine
 from keras_vit.labels import check_labels, num_classes, read_labels, write_labels
@@ -33,12 +32,15 @@ def is_run(folder):
 
 
 def contents_of(teacher):
-    """Returns a dictionary of one hash, of a teacher's weights; without a teacher it is empty."""
+    """Returns a hash of a teacher's weights as a dictionary, which is empty without a teacher.
+
+    All processes must call it, since a teacher may be sharded over them.
+    """
     if teacher is None:
         return {}
     digest = hashlib.sha256()
-    for weight in teacher.get_weights():
-        digest.update(np.ascontiguousarray(weight).reshape(-1).view("uint8"))
+    for weight in teacher.weights:
+        digest.update(state.to_numpy(weight.value).tobytes())
     return {"teacher_contents": digest.hexdigest()}
 
 
