@@ -102,7 +102,7 @@ def path(name, value):
     """Returns a path as a `pathlib.Path`, `~` replaced; raises TypeError for anything else."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):
         raise TypeError(f"`{name}` must be a path. Received: {name}={value!r}")
-    return pathlib.Path(value).expanduser()
+    return pathlib.Path(os.path.expanduser(value))  # unlike pathlib's, it leaves a name like "~draft" as it is
 
 
 def model(value, name="model"):

@@ -1,3 +1,5 @@
+import pathlib
+
 import keras
 import numpy as np
 import pytest
@@ -189,3 +191,10 @@ def test_check_data_before_fit():
 def test_near_names_what_is_spelled_alike():
     assert checks.near("optim.epoch", ["optim.epochs", "seed"]) == "Did you mean 'optim.epochs'?"
     assert checks.near("xyz", ["a", "b"]) == "Known: a, b."
+
+
+def test_only_a_known_home_directory_is_replaced_in_a_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert checks.path("path", "~/a.keras") == tmp_path / "a.keras"
+    assert checks.path("path", "~nobody-of-this-name/a.keras") == pathlib.Path("~nobody-of-this-name/a.keras")
