@@ -6,7 +6,10 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.decorrelating import decorrelating
 from keras_vit.layers.own_config import own_config
+
+POOL, WHITEN = "pool", "whiten"
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -20,7 +23,10 @@ class ConvStem(keras.layers.Layer):
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
-        strides: Stride of each convolution; `None` for 2 everywhere.
+        strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` stands for stride 1 and 2 x 2 max-pooling,
+            before the normalisation. `"whiten"`, of the first convolution only, stands for stride 1 and weights that
+            begin as cosine transforms of the pixels around, each in both signs: nearly the principal components of
+            photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initialises a first convolution.
         branches: Convolutions in the residual branch after each convolution; `None` for no branches.
         norm: Whether batch normalisation follows each convolution. Without, each has a bias, and the last one of a
             branch no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
@@ -36,7 +42,8 @@ class ConvStem(keras.layers.Layer):
         `(batch, height / s, width / s, filters[-1])`, where `s` is the product of the strides. Sizes are rounded up.
 
     Raises:
-        ValueError: If filters or strides are not positive integers, branches negative, or the three differ in number.
+        ValueError: If filters or strides are not as above, branches negative, or the three differ in number; or a
+            `"whiten"` convolution has more filters than 18 times the image's channels.
 
     Example:
 
@@ -61,8 +68,13 @@ class ConvStem(keras.layers.Layer):
                 "Each convolution must have one stride and one branch. "
                 f"Received: filters={filters!r}, strides={strides!r}, branches={branches!r}"
             )
-        for name in ("filters", "strides"):
-            checks.positive(**{f"{name}[{i}]": value for i, value in enumerate(getattr(self, name))})
+        checks.positive(**{f"filters[{i}]": value for i, value in enumerate(self.filters)})
+        words = [(POOL, WHITEN), *[(POOL,)] * len(self.strides[1:])]
+        for i, (stride, known) in enumerate(zip(self.strides, words)):
+            if isinstance(stride, str):
+                checks.one_of(f"strides[{i}]", stride, known)
+            else:
+                checks.positive(**{f"strides[{i}]": stride})
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)
         self.norm = norm
@@ -72,7 +84,14 @@ class ConvStem(keras.layers.Layer):
         self.convs, self.norms = [], []
         for name, filters, stride in self._plan():
             conv = keras.layers.Conv2D(
-                filters, 3, strides=stride, padding="same", use_bias=not self.norm, name=f"conv{name}", dtype=dtype
+                filters,
+                3,
+                strides=1 if isinstance(stride, str) else stride,
+                padding="same",
+                use_bias=not self.norm,
+                kernel_initializer=decorrelating if stride == WHITEN else "glorot_uniform",
+                name=f"conv{name}",
+                dtype=dtype,
             )
             conv.build(shape)
             shape = conv.compute_output_shape(shape)
@@ -91,8 +110,8 @@ class ConvStem(keras.layers.Layer):
 
     def call(self, images, training=None):
         layers, x = zip(self.convs, self.norms or [None] * len(self.convs)), images
-        for count in self.branches:
-            x = _next(layers, x, training)
+        for stride, count in zip(self.strides, self.branches):
+            x = _next(layers, x, training, pool=stride == POOL)
             branch = x
             for i in range(count):
                 branch = _next(layers, branch, training, relu=self.norm or i + 1 < count)
@@ -102,14 +121,16 @@ class ConvStem(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         batch, *sides, _ = input_shape
         for stride in self.strides:
-            sides = [side and -(-side // stride) for side in sides]
+            step = {POOL: 2, WHITEN: 1}.get(stride, stride)
+            sides = [side and -(-side // step) for side in sides]
         return batch, *sides, self.filters[-1]
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, ConvStem)}
 
 
-def _next(layers, x, training, relu=True):
+def _next(layers, x, training, relu=True, pool=False):
     conv, norm = next(layers)
-    x = conv(x) if norm is None else norm(conv(x), training=training)
+    x = ops.max_pool(conv(x), 2, padding="same") if pool else conv(x)
+    x = x if norm is None else norm(x, training=training)
     return ops.relu(x) if relu else x

@@ -20,6 +20,20 @@ def test_residual_branches(tmp_path):
     run_layer_test(make, IMAGES.shape, (2, 5, 4, 8), names, tmp_path)
 
 
+def test_pooling_and_a_first_convolution_that_whitens(tmp_path):
+    make = lambda dtype: ConvStem((8, 6, 4), ("whiten", "pool", 2), (0, 1, 0), dtype=dtype)  # noqa: E731
+    run_layer_test(make, IMAGES.shape, (2, 3, 2, 4), ["conv0", "conv1_branch0", "norm2"], tmp_path)
+
+
+def test_pooling_takes_the_largest_of_four():
+    stem, plain = ConvStem((4,), ("pool",), norm=False), ConvStem((4,), (1,), norm=False)
+    plain(IMAGES), stem(IMAGES)
+    stem.set_weights(plain.get_weights())
+    full = np.asarray(plain(IMAGES))
+    cells = np.pad(full, ((0, 0), (0, 1), (0, 0), (0, 0))).reshape(2, 5, 2, 4, 2, 4)
+    np.testing.assert_allclose(np.asarray(stem(IMAGES)), cells.max((2, 4)), rtol=1e-6)
+
+
 def test_a_branch_adds_to_its_input():
     stem, plain = ConvStem((4,), (1,), (2,)), ConvStem((4,), (1,))
     stem(IMAGES), plain(IMAGES)
@@ -68,6 +82,8 @@ def test_statistics_are_learnt_in_training_only():
         (((4, 8), (2,)), r"strides=\(2,\)"),
         (((4, 0),), r"filters\[1\]=0"),
         (((4, 8), None, (1,)), r"branches=\(1,\)"),
+        (((4, 4), (1, "whiten")), r"strides\[1\]='whiten'"),
+        (((4,), ("pol",)), r"strides\[0\]='pol'"),
         (((4,), (1,), (-1,)), r"branches\[0\]"),
     ],
 )
