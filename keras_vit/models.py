@@ -23,7 +23,7 @@ def vit(
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     # tokens
-    stem: str | Sequence[tuple[int, ...]] | keras.Layer | None = None,
+    stem: str | Sequence[tuple[int | str, ...]] | keras.Layer | None = None,
     patch_size: int | tuple[int, int] | None = None,
     class_token: bool | None = None,
     distilled: bool = False,

@@ -42,9 +42,10 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         stem: Convolutional stem applied before patching: a Keras layer or model that returns a feature map
             `(batch, rows, columns, channels)`, such as `ResNetStem()` or a `keras.applications` network up to one of
             its layers; `"conv"` for a `ConvStem` that ends at the width; or `(filters, stride)` pairs for a
-            `ConvStem`, such as `((32, 1), (64, 2))`, with the convolutions of a residual branch as a third number where
-            one follows: `((32, 1, 2), (64, 2))`. The number in the variant's name remains the stride of patches
-            in pixels: `"S/16"` with a stem of stride 16 has patches of size 1. Defaults to `None`.
+            `ConvStem`, such as `((32, 1), (64, 2))`, whose strides may be words; a third number, as in `((32, 1, 2),
+            (64, 2))`, counts the convolutions of a residual branch that follows. The number in the variant's name
+            remains the stride of patches in pixels: `"S/16"` with a stem of stride 16 has patches of size 1. Defaults
+            to `None`.
         patch_size: Integer or `(height, width)`; overrides the variant's. After a stem, it counts on the feature map.
             Defaults to `None`.
         class_token: Whether to add a class token; `None` adds one if `pooling` needs it. Defaults to `None`.

@@ -23,10 +23,10 @@ class ConvStem(keras.layers.Layer):
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
-        strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` stands for stride 1 and 2 x 2 max-pooling,
-            before the normalisation. `"whiten"`, of the first convolution only, stands for stride 1 and weights that
-            begin as cosine transforms of the pixels around, each in both signs: nearly the principal components of
-            photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initialises a first convolution.
+        strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` stands for stride 1 and 2 x 2
+            max-pooling, before the normalisation. `"whiten"`, of the first convolution only, stands for stride 1 and
+            weights that begin as cosine transforms of the pixels around, each in both signs: nearly the principal
+            components of photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initialises it.
         branches: Convolutions in the residual branch after each convolution; `None` for no branches.
         norm: Whether batch normalisation follows each convolution. Without, each has a bias, and the last one of a
             branch no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
@@ -39,11 +39,12 @@ class ConvStem(keras.layers.Layer):
         `(batch, height, width, channels)`.
 
     Output shape:
-        `(batch, height / s, width / s, filters[-1])`, where `s` is the product of the strides. Sizes are rounded up.
+        `(batch, height / s, width / s, filters[-1])`, where `s` is the product of the strides, 2 for `"pool"` and 1
+        for `"whiten"`. Sizes are rounded up.
 
     Raises:
         ValueError: If filters or strides are not as above, branches negative, or the three differ in number; or a
-            `"whiten"` convolution has more filters than 18 times the image's channels.
+            `"whiten"` convolution has more filters than 18 times the image's channels, or no normalisation.
 
     Example:
 
@@ -54,7 +55,7 @@ class ConvStem(keras.layers.Layer):
     def __init__(
         self,
         filters: Sequence[int],
-        strides: Sequence[int] | None = None,
+        strides: Sequence[int | str] | None = None,
         branches: Sequence[int] | None = None,
         norm: bool = True,
         **kwargs,
@@ -75,6 +76,8 @@ class ConvStem(keras.layers.Layer):
                 checks.one_of(f"strides[{i}]", stride, known)
             else:
                 checks.positive(**{f"strides[{i}]": stride})
+        if WHITEN in self.strides and not norm:
+            raise ValueError(f"A 'whiten' convolution needs batch normalisation. Received: norm={norm}")
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)
         self.norm = norm
@@ -94,7 +97,7 @@ class ConvStem(keras.layers.Layer):
                 dtype=dtype,
             )
             conv.build(shape)
-            shape = conv.compute_output_shape(shape)
+            shape = (shape[0], *_sides(shape[1:3], stride), filters)
             self.convs.append(conv)
             if self.norm:
                 norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
@@ -121,12 +124,16 @@ class ConvStem(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         batch, *sides, _ = input_shape
         for stride in self.strides:
-            step = {POOL: 2, WHITEN: 1}.get(stride, stride)
-            sides = [side and -(-side // step) for side in sides]
+            sides = _sides(sides, stride)
         return batch, *sides, self.filters[-1]
 
     def get_config(self):
         return {**super().get_config(), **own_config(self, ConvStem)}
+
+
+def _sides(sides, stride):
+    step = {POOL: 2, WHITEN: 1}.get(stride, stride)
+    return [side and -(-side // step) for side in sides]
 
 
 def _next(layers, x, training, relu=True, pool=False):

@@ -1,7 +1,8 @@
+import keras
 import numpy as np
 import pytest
 
-from keras_vit import ConvStem
+from keras_vit import ConvStem, count_macs
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend
@@ -23,6 +24,12 @@ def test_residual_branches(tmp_path):
 def test_pooling_and_a_first_convolution_that_whitens(tmp_path):
     make = lambda dtype: ConvStem((8, 6, 4), ("whiten", "pool", 2), (0, 1, 0), dtype=dtype)  # noqa: E731
     run_layer_test(make, IMAGES.shape, (2, 3, 2, 4), ["conv0", "conv1_branch0", "norm2"], tmp_path)
+
+
+def test_multiply_adds_are_those_on_the_pooled_map():
+    stem = ConvStem((8, 6, 4), ("whiten", "pool", 2), (0, 1, 0))
+    model = keras.Sequential([keras.Input((8, 8, 3)), stem])
+    assert count_macs(model) == 9 * (64 * (3 * 8 + 8 * 6) + 16 * 6 * 6 + 4 * 6 * 4)
 
 
 def test_pooling_takes_the_largest_of_four():
@@ -83,6 +90,7 @@ def test_statistics_are_learnt_in_training_only():
         (((4, 0),), r"filters\[1\]=0"),
         (((4, 8), None, (1,)), r"branches=\(1,\)"),
         (((4, 4), (1, "whiten")), r"strides\[1\]='whiten'"),
+        (((4,), ("whiten",), (0,), False), "needs batch normalisation. Received: norm=False"),
         (((4,), ("pol",)), r"strides\[0\]='pol'"),
         (((4,), (1,), (-1,)), r"branches\[0\]"),
     ],
