@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import calibration, export
 from tests.commands.helpers import run
+from tests.marks import slow
 
 RNG = np.random.default_rng(0)
 
@@ -49,6 +50,7 @@ def test_no_other_temperature_has_a_smaller_loss():
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
 
 
+@slow
 def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run("fit", "digits", "optim.epochs=6", "model.depth=1", "--workdir", "run")

@@ -10,6 +10,7 @@ from keras_vit import cookbook
 from keras_vit.commands.recipes import renamed
 from keras_vit.config import Weights
 from keras_vit.labels import labels_beside, num_classes, returns_images
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
@@ -28,6 +29,7 @@ def test_every_recipe_loads_and_builds():
         assert num_classes(planned) == outputs
 
 
+@slow
 def test_shipped_weights_load_and_are_small():
     shipped = [recipe for recipe in map(keras_vit.load_recipe, keras_vit.list_recipes()) if recipe.weights]
     assert shipped

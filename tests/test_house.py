@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import keras_vit
+from tests.marks import slow
 
 ROOT = pathlib.Path(keras_vit.__file__).parent
 FLOORS = {
@@ -156,6 +157,7 @@ def test_public_names():
         assert getattr(keras_vit, name).__doc__, f"{name} has no docstring"
 
 
+@slow
 def test_importing_is_quiet_and_light():
     script = (
         "import sys, keras; before = keras.config.floatx(), keras.config.dtype_policy().name\n"

@@ -79,6 +79,7 @@ def test_a_reader_that_has_enough_is_no_error():
         assert process.wait() == 1 and not process.stderr.read()
 
 
+@slow
 def test_commands_use_tensorflows_memory_pool_unless_told_otherwise(monkeypatch):
     monkeypatch.delenv("TF_CPU_ALLOCATOR_USE_BFC", raising=False)
     monkeypatch.setenv("TF_CPU_BFC_MEM_LIMIT_IN_MB", "8000")

@@ -4,7 +4,7 @@ import pytest
 
 import keras_vit
 from keras_vit import counting, explain, merge_tokens
-from tests.marks import first_everywhere, once
+from tests.marks import first_everywhere, once, slow_on_jax
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("uint8")
@@ -24,6 +24,7 @@ def tokens_of(model):
     return [keras.tree.flatten(block.input)[0].shape[1] for block in blocks]
 
 
+@slow_on_jax
 @pytest.mark.parametrize(
     "arguments",
     first_everywhere(
@@ -68,6 +69,7 @@ def test_multiply_adds_are_of_the_tokens_that_are_left():
     assert merged["block_1"] == 13 * qkv_and_proj + 13**2 * attention + 9 * mlp + matching(6)
 
 
+@slow_on_jax
 def test_it_is_saved_and_loaded(tmp_path):
     merged = merge_tokens(random_vit(pooling="gap"), 3)
     merged.save(tmp_path / "merged.keras")

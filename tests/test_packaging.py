@@ -12,6 +12,8 @@ import zipfile
 
 import pytest
 
+from tests.marks import slow
+
 ROOT = pathlib.Path(__file__).parents[1]
 KINDS = (".py", ".csv", ".html", ".css", ".typed")
 LIST = "import keras_vit; print(*keras_vit.list_recipes()); print(keras_vit.__file__)"
@@ -55,6 +57,7 @@ def recipes():
     return sorted(path.stem for path in (ROOT / "recipes").glob("*.py"))
 
 
+@slow
 def test_wheel(checkout, tmp_path):
     names = build("wheel", checkout, tmp_path)
     top = {name.split("/")[0] for name in names}
@@ -75,6 +78,7 @@ def test_bare_checkout(checkout):
     assert listed.split() == recipes() and path.startswith(str(checkout))
 
 
+@slow
 def test_editable_install(checkout, tmp_path):
     venv.create(tmp_path / "venv")
     executable = tmp_path / "venv" / "bin" / "python"

@@ -8,6 +8,7 @@ import pytest
 
 import keras_vit
 from keras_vit import public
+from tests.marks import slow
 
 
 def run(*words, cwd=None):
@@ -29,6 +30,7 @@ def test_names_of_a_program_are_there_at_once_and_others_are_not():
     assert not hasattr(keras_vit, "nothing") and "vit" in vars(keras_vit)
 
 
+@slow
 def test_layers_load_by_the_import_alone(tmp_path):
     """Before Keras or after it, in a script or in a package that `python -m` runs."""
     keras_vit.vit("Ti/4", image_size=8, depth=1, num_classes=2).save(tmp_path / "model.keras")
@@ -41,6 +43,7 @@ def test_layers_load_by_the_import_alone(tmp_path):
     assert run("-m", "mine", "help", cwd=tmp_path) == run("after.py", cwd=tmp_path) == "vit_Ti_4\n"
 
 
+@slow
 def test_on_the_command_line_names_come_when_they_are_asked_for():
     """As while Python looks for the module of `python -m keras_vit`."""
     start = "import sys; sys.argv = ['-m', 'x']; sys.orig_argv = ['python', '-m', 'keras_vit', 'x']\n"
@@ -62,6 +65,7 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
     assert run("-c", script) == f"module 'keras_vit' has no attribute 'nothing'\nTrue True {keras_vit.__version__}\n"
 
 
+@slow
 def test_a_model_compiled_with_our_optimizer_is_loaded_elsewhere(tmp_path):
     model = keras_vit.vit("mu/4", image_size=8, num_classes=2)
     model.compile(keras_vit.optimizers.AdamW(1e-3, layer_decay=0.8), "mse")

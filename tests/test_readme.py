@@ -10,6 +10,7 @@ from PIL import Image
 
 import keras_vit
 from tests.commands.helpers import run as command
+from tests.marks import slow
 
 pytest.importorskip("tensorflow")
 
@@ -74,6 +75,7 @@ def test_the_page_of_tasks_runs(tmp_path, monkeypatch, capsys, eagerly):
     assert "mean_error" in capsys.readouterr().out
 
 
+@slow
 def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run("docs/export.md")

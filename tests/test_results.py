@@ -36,6 +36,7 @@ def test_evaluate_export_and_evaluate_again(run):
         results.export(run, quantize=["int9"])
 
 
+@slow
 def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
     with pytest.warns(UserWarning, match="is rough. Received: 8"):  # all that this run trained on
         reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True)
@@ -57,6 +58,7 @@ def test_explain_and_predict(run, tmp_path):
         predict(run, ["no.png"])
 
 
+@slow
 def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model, *_ = keras_vit.load_run(run)

@@ -16,6 +16,7 @@ from tests.marks import slow
 from tests.small import small, smoke
 
 
+@slow
 def test_first_losses_are_those_of_the_first_version(tmp_path):
     """Ten steps, one per epoch. The numbers are what the code printed before tasks existed."""
     changes = {"data.limit": 32, "optim.epochs": 10, "optim.warmup_epochs": 2.0, "augment.mixup": 0.2}

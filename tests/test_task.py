@@ -14,6 +14,7 @@ import tensorflow as tf
 import keras_vit
 from keras_vit import config, task
 from keras_vit.data import pipeline, sources
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 TOY = """
@@ -47,6 +48,7 @@ recipe = Recipe(
 """
 
 
+@slow
 def test_a_task_in_a_recipe_file_does_everything(tmp_path, monkeypatch):
     (tmp_path / "toy.py").write_text(TOY)
     recipe = keras_vit.load_recipe(tmp_path / "toy.py", {"task.power": 2.0})

@@ -5,8 +5,10 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from tests.commands.helpers import SMALL, run
+from tests.marks import slow
 
 
+@slow
 def test_tour_then_each_command_on_the_run(tmp_path, capsys, eagerly):
     workdir = tmp_path / "run"
     run("tour", "digits", *SMALL, "--workdir", str(workdir))

@@ -15,6 +15,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import keras_layers, pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 RNG = np.random.default_rng(0)
 PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
@@ -161,6 +162,7 @@ def test_layers_that_move_anything_are_refused_where_there_are_boxes():
             keras_layers.check_layers([layer], ("bounding_boxes",))
 
 
+@slow
 def test_layers_of_keras_on_jax():
     pytest.importorskip("jax")
     script = (

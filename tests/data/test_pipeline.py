@@ -18,6 +18,7 @@ from keras_vit.data.sources import Source  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
 from keras_vit.tasks import Classify  # noqa: E402
 from tests import picturefiles  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
@@ -82,6 +83,7 @@ def test_a_run_can_start_anywhere_and_sees_what_it_would_have_seen(epoch, step, 
     same(mixed[4 * epoch + step :], tail)
 
 
+@slow
 def test_processes_share_a_batch():
     recipe = change(data=Data(batch_size=6), augment=ALONE)
     parts = [batches(recipe, first_step=1, share=(index, 3)) for index in range(3)]
@@ -123,6 +125,7 @@ def fingerprint(whole):
     return hashlib.sha256(b"".join(array.tobytes() for batch in whole + drawn for array in batch)).hexdigest()
 
 
+@slow
 def test_another_process_makes_the_same_batches(mixed):
     script = "from tests.data import test_pipeline as t; print(t.fingerprint(t.batches(t.MIXED)))"
     other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)

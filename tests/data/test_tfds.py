@@ -14,6 +14,7 @@ from keras_vit.data import memory, pipeline, records, sources, tfds  # noqa: E40
 from keras_vit.data.boxes import EMPTY  # noqa: E402
 from keras_vit.images import mask_pixels  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 
 def test_unprepared_data_without_network_fails_at_once(tmp_path, monkeypatch):
@@ -47,6 +48,7 @@ def jpeg(value, kind="JPEG"):
     return file.getvalue()
 
 
+@slow
 def test_imagenet_is_prepared_from_the_official_archives(tmp_path, monkeypatch):
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(tfds, "urlopen", lambda *_, **__: pytest.fail("asks the network"))

@@ -18,6 +18,7 @@ from keras_vit.training import rundir
 from tests import picturefiles
 from tests.browser import chromium, watched
 from tests.demo.pages import drawn, request, served, upload
+from tests.marks import slow
 
 WAIT = 120_000  # milliseconds
 
@@ -80,6 +81,7 @@ def address():
         yield f"http://127.0.0.1:{port}"
 
 
+@slow
 def test_in_a_browser(address, digits, tmp_path):
     image = from_drawing(drawn(digits[0][3]), (28, 28, 1), "tfds:mnist")
     keras.utils.save_img(tmp_path / "three.png", image, scale=False)

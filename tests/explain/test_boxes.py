@@ -7,6 +7,7 @@ from keras import ops
 from keras_vit.explain import attention_maps, attention_of_boxes
 from keras_vit.layers import QueryDecoder
 from keras_vit.tasks import Detect
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -22,6 +23,7 @@ def shaken(model):
     return model
 
 
+@slow_on_jax
 def test_queries_look_where_the_last_block_does():
     model = shaken(TASK.model(**SMALL))
     maps = attention_of_boxes(model, IMAGES)

@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import attention_maps, features
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
+from tests.marks import slow_on_jax
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,6 +27,7 @@ def test_all_tokens_and_the_norm():
     np.testing.assert_allclose(np.asarray(found["block_2"]), np.asarray(normed), atol=1e-5)
 
 
+@slow_on_jax
 @pytest.mark.backend
 def test_it_is_saved_trained_and_shares_its_weights(tmp_path):
     model = tiny()

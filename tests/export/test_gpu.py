@@ -59,6 +59,7 @@ def narrow(variant="mu/4", stem=None, **options):
     return shaken(vit(variant, stem=stem, **{**sizes, **options}))
 
 
+@slow
 @pytest.mark.parametrize("options, formats", [*TABLE, *(pytest.param(*row, marks=slow) for row in RARE)])
 def test_gpu_and_cpu_agree_on_every_model(options, formats, tmp_path, vulkan, untimed):
     model = narrow(**options)

@@ -8,6 +8,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.export import forms, half
 from tests.export.small import IMAGES, tiny
+from tests.marks import slow
 
 
 def with_large_channels(size):
@@ -38,6 +39,7 @@ def test_what_float16_cannot_hold_is_said():
     assert not found["half_max_abs_diff"] < 1
 
 
+@slow
 def test_the_report_of_a_float16_file_says_it(tmp_path, untimed):
     report = keras_vit.export_tflite(tiny(), tmp_path / "a.tflite", quantize="float16", images=IMAGES)
     assert report.half_agreement == 1 and "as a phone's GPU computes, on 4 images" in str(report)

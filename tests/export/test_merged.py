@@ -8,6 +8,7 @@ from tests.marks import slow
 from tests.test_merging import IMAGES, random_vit
 
 
+@slow
 @pytest.mark.parametrize("quantize", ["float16", *(pytest.param(name, marks=slow) for name in (None, "dynamic"))])
 def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path, untimed):
     merged = keras_vit.merge_tokens(random_vit(), 3)

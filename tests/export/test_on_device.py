@@ -11,10 +11,12 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
+from tests.marks import slow
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "export.md"
 
 
+@slow
 def test_interpreter_and_compiled_model_of_the_page_agree_with_keras(tmp_path):
     model = keras_vit.from_recipe("mnist", pretrained=True)
     keras_vit.export_tflite(model, tmp_path / "mnist.tflite")

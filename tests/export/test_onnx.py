@@ -11,6 +11,7 @@ pytest.importorskip("tf2onnx")
 import keras_vit
 from keras_vit.export import prepare, runtimes
 from tests.export.small import IMAGES, tiny
+from tests.marks import slow
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@slow
 def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
     task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
     model = task.model(variant="mu/8", image_size=(72, 40), stem=((4, 2),))  # maps of 5 rows, enlarged to 9

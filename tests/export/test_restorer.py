@@ -46,6 +46,7 @@ def test_int8_of_a_branch_that_is_always_zero(tmp_path):
     assert report.mean_abs_diff < 0.02 * report.range
 
 
+@slow
 def test_saved_model_and_onnx_return_pixels(model, tmp_path):
     import tensorflow as tf
 

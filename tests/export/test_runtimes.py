@@ -6,6 +6,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.export import prepare, runtimes
 from keras_vit.keras_private import tflite_operators
+from tests.marks import slow
 
 
 def op(name, inputs, outputs):
@@ -38,6 +39,7 @@ def test_a_profile_has_time_and_memory(exported):
     assert report.memory_mb is None or 0 < report.memory_mb < 50
 
 
+@slow
 def test_boxes_in_pixels_and_scores_are_the_models_output(tmp_path):
     task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
     model = task.model(variant="mu/8", image_size=(32, 24), stem=((4, 2),))

@@ -10,9 +10,11 @@ import keras
 import numpy as np
 import pytest
 
+from tests.marks import slow
+
 pytest.importorskip("tensorflow")
 pytest.importorskip("fastapi")
-
+pytestmark = slow
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "serving.md"
 

@@ -6,6 +6,7 @@ import pytest
 
 from keras_vit import MergingBlock, TransformerBlock, Unmerge
 from tests.layers.test_token_matching import groups_of
+from tests.marks import slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 X = np.random.default_rng(0).normal(size=(3, 11, 16)).astype("float32")
@@ -16,6 +17,7 @@ def random_weights(layer):
     layer.set_weights([rng.normal(size=w.shape, scale=0.3) for w in layer.get_weights()])
 
 
+@slow_on_jax
 def test_it_is_the_published_block_step_by_step():
     plain, first, second = (
         TransformerBlock(2, 32),
@@ -80,6 +82,7 @@ def test_shapes_saving_and_training(tmp_path):
     assert np.isfinite(after).all() and not np.array_equal(after, before)
 
 
+@slow
 def test_rematerialisation_changes_nothing():
     def gradient(scope):
         keras.utils.set_random_seed(0)
@@ -96,6 +99,7 @@ def test_rematerialisation_changes_nothing():
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+@slow_on_jax
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision(dtype):
     block = MergingBlock(2, 32, merged=4, num_prefix=1, dtype=dtype)

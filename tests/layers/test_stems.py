@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import ConvStem, ResNetStem, vit
 from keras_vit.keras_private import shapes_only
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -30,6 +31,7 @@ def test_stems(arguments, filters, patch):
     assert model.get_layer("patches").patch_size == patch and model.get_layer("stem").output.shape[-1] == filters
 
 
+@slow_on_jax
 def test_a_keras_network_up_to_a_layer_is_a_stem(tmp_path):
     network = keras.applications.MobileNetV2(input_shape=(32, 48, 3), weights=None, include_top=False, alpha=0.35)
     stem = keras.Model(network.input, network.get_layer("block_3_expand_relu").output)

@@ -9,6 +9,7 @@ from PIL import Image
 
 from keras_vit import plots
 from keras_vit.report import embed
+from tests.marks import slow
 
 LABELS, POINTS = [0, 2, 0], np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]])
 NAMES = ["<b>&", "never", "$x_$ #000000"]
@@ -50,6 +51,7 @@ def test_figures_share_no_id():
     assert figures[0] == embed.svg(plots.plot_history({"loss": [2.0, 1.0]}), "first")
 
 
+@slow
 def test_a_figure_of_a_thousand_classes_is_small():
     many = np.arange(1000)
     names = [f"class {i}" for i in many]

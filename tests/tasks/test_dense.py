@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import config
 from keras_vit.tasks import dense
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -29,6 +30,7 @@ def test_tokens_become_a_map_in_their_places():
     np.testing.assert_array_equal(places[:, 1, 2], tokens[:, 2 + 6 + 2])
 
 
+@slow_on_jax
 def test_dpt_begins_where_it_is_told():
     encoder = dense.encoder(SMALL, 3, "segmenter")
     output = dense.dpt(encoder, 3, 8, np.array([1.0, 2.0, 3.0]))

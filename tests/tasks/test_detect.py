@@ -9,7 +9,7 @@ import pytest
 from keras_vit import save_checkpoint, vit
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks import Detect, Segment
-from tests.marks import EAGERLY, once
+from tests.marks import EAGERLY, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -21,13 +21,14 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float
 BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0], [0.5, 0.5, 0.7, 0.9, 0]]], "float32")
 
 
+@slow_on_jax
 @pytest.mark.parametrize(
     "head, more",
     [
         ("tokens", dict(SMALL, class_token=True)),
         ("decoder", HYBRID),
-        pytest.param("tokens", HYBRID, marks=once),
-        pytest.param("decoder", dict(SMALL, class_token=True), marks=once),
+        pytest.param("tokens", HYBRID, marks=slow),
+        pytest.param("decoder", dict(SMALL, class_token=True), marks=slow),
     ],
 )
 def test_sets_learn_on_any_encoder(head, more, tmp_path):
@@ -107,6 +108,7 @@ def test_the_map_is_finer_than_the_tokens():
     assert TASK.learner(TASK.model(**HYBRID)).output_shape == (None, 32, 48, 6)
 
 
+@slow
 def test_weights_of_a_detector_keep_its_head(tmp_path):
     first = TASK.model(**SMALL)
     for variable in first.weights:

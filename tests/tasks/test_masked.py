@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.tasks.masked import MaskedAutoencoder, MaskedLoss
 from tests.checkpoints.helpers import unexpected
-from tests.marks import first_everywhere, once
+from tests.marks import first_everywhere, once, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -34,6 +34,7 @@ def patches(images):
     return np.stack(cut, axis=1)
 
 
+@slow_on_jax
 @pytest.mark.parametrize(
     "more",
     first_everywhere(
@@ -85,6 +86,7 @@ def test_a_step_trains_the_encoder_and_the_decoder():
     assert not still and "decoder/position" not in {v.path for v in made.trainable_variables}
 
 
+@slow_on_jax
 def test_saving(tmp_path):
     made = learner(encoder(registers=1), mask_ratio=0.5, mlp_dim=24, normalise=False)
     made.save(tmp_path / "learner.keras")

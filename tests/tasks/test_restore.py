@@ -7,7 +7,7 @@ import pytest
 
 from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.tasks import Classify, Restore
-from tests.marks import EAGERLY
+from tests.marks import EAGERLY, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -17,6 +17,7 @@ RNG = np.random.default_rng(0)
 IMAGES, ORIGINALS = (RNG.integers(0, 256, (2, n, 12 * n // 8, 3)).astype("float32") for n in (8, 16))
 
 
+@slow_on_jax
 def test_starts_as_cubic_convolution_and_learns(tmp_path):
     model = TASK.model(**SMALL)
     assert model.output_shape == (None, 16, 24, 3) and model.output.dtype == "float32"

@@ -8,7 +8,7 @@ from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment
-from tests.marks import EAGERLY, first_everywhere, once
+from tests.marks import EAGERLY, once, slow
 
 pytestmark = pytest.mark.backend
 
@@ -32,7 +32,7 @@ def source(**values):
     [
         pytest.param("linear", dict(SMALL, class_token=True, registers=2), marks=once),
         ("mask", dict(SMALL, final_norm="after")),
-        pytest.param("dpt", dict(SMALL, class_token=True), marks=once),
+        pytest.param("dpt", dict(SMALL, class_token=True), marks=slow),
         ("dpt", HYBRID),
     ],
 )
@@ -96,7 +96,7 @@ def test_weights_of_a_classifier_leave_its_head_and_pooling(tmp_path):
     assert model.output_shape == (None, 32, 48, 3) and not np.asarray(model.get_layer("head").kernel).any()
 
 
-@pytest.mark.parametrize("head", first_everywhere("linear", "mask", "dpt"))
+@pytest.mark.parametrize("head", ["linear", *(pytest.param(head, marks=slow) for head in ("mask", "dpt"))])
 def test_weights_of_a_segmenter_keep_its_head(tmp_path, head):
     task = Segment(classes=CLASSES, head=head)
     first = task.model(variant="mu/8", image_size=(32, 48))

@@ -4,6 +4,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from keras_vit.tasks.set_loss import SetLoss
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -51,6 +52,7 @@ def by_hand(truth, found):
     return entropy + sum(apart) / max(len(truth), 1)
 
 
+@slow_on_jax
 def test_the_loss_is_detrs_over_all_blocks():
     y = predicted()
     want = [sum(by_hand(truth, block) for block in blocks) for truth, blocks in zip(BOXES, y)]
@@ -60,6 +62,7 @@ def test_the_loss_is_detrs_over_all_blocks():
     assert (again.l1, again.giou) == (1, 3)
 
 
+@slow_on_jax
 def test_rows_may_be_more_than_queries_if_objects_are_not():
     y = predicted(queries=2)
     want = [sum(by_hand(truth, block) for block in blocks) for truth, blocks in zip(BOXES, y)]

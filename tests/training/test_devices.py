@@ -84,6 +84,7 @@ def on_jax(tmp_path_factory):
     return result(process("jax", folder, XLA_FLAGS="--xla_force_host_platform_device_count=4")), folder
 
 
+@slow
 @needs_jax
 def test_on_jax_four_devices_train_as_one_does(on_jax):
     found, folder = on_jax
@@ -91,6 +92,7 @@ def test_on_jax_four_devices_train_as_one_does(on_jax):
     assert same(folder / "data", folder / "one")
 
 
+@slow
 @needs_jax
 def test_on_jax_weights_are_split_and_so_is_what_the_optimizer_holds(on_jax):
     found, folder = on_jax
@@ -107,6 +109,7 @@ def test_on_jax_weights_are_split_and_so_is_what_the_optimizer_holds(on_jax):
     assert not any(axis for name, spec in specs.items() if "block" not in name for axis in spec)
 
 
+@slow
 @needs_jax
 def test_on_jax_what_cannot_be_shared_evenly_is_refused(on_jax):
     said = on_jax[0]["said"]

@@ -8,7 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import finetuning
-from tests.marks import how
+from tests.marks import how, slow
 
 pytestmark = pytest.mark.backend
 
@@ -123,6 +123,7 @@ def test_lora_says_itself_what_is_trained():
     assert not probe.get_layer("block_0").attention.qkv.lora_enabled
 
 
+@slow
 def test_the_two_phases_of_the_page_run():
     text = (pathlib.Path(__file__).parents[2] / "docs" / "training.md").read_text()
     (block,), names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}

@@ -9,6 +9,7 @@ import keras_vit
 from keras_vit import config
 from keras_vit.training import growing
 from keras_vit.training.loop import Run
+from tests.marks import slow
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
 
 GROWS = config.override(RECIPE, {"optim.image_sizes": (4,), "optim.epochs": 2})
@@ -58,7 +59,7 @@ def grown(tmp_path_factory):
     return fit(tmp_path_factory.mktemp("grown") / "one", GROWS, save_steps=1)
 
 
-@pytest.mark.parametrize("after", [2, 5, 7])
+@pytest.mark.parametrize("after", [2, *(pytest.param(one, marks=slow) for one in (5, 7))])
 def test_a_run_that_grows_resumes_bit_for_bit(tmp_path, grown, after):
     model, history = grown
     with pytest.raises(SystemError):

@@ -5,6 +5,7 @@ import pytest
 from keras_vit import TransformerBlock, vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -22,6 +23,7 @@ def moved(optimizer, **more):
     return {v.path: keras.ops.convert_to_numpy(v) - old for v, old in zip(model.trainable_variables, before)}
 
 
+@slow_on_jax
 def test_matrices_of_blocks_move_in_all_directions_alike_and_the_rest_as_with_adam():
     muon, adam = moved("muon"), moved("adamw")
     kernels = [path for path in muon if "block_" in path and path.endswith("kernel")]

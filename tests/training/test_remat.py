@@ -6,6 +6,7 @@ import pytest
 
 from keras_vit import vit
 from keras_vit.training.remat import rematerialised
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -21,6 +22,7 @@ def built(scope):
     return model
 
 
+@slow_on_jax
 def test_training_is_the_same():
     """With every kind of random draw on: both passes must draw the same, once a step."""
     losses, ends, paths = [], [], []

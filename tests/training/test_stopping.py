@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config
 from keras_vit.training import state, stopping
+from tests.marks import slow
 from tests.training.small import RECIPE, fit, what_counts
 
 
@@ -31,7 +32,7 @@ def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where)
     assert all(np.isfinite(array).all() for array in state.newest(tmp_path)[0].values())
 
 
-@pytest.mark.parametrize("at, step", [(6, "epoch 1, step 2 of 5"), (9, "epoch 2, step 0 of 5")])
+@pytest.mark.parametrize("at, step", [(6, "epoch 1, step 2 of 5"), pytest.param(9, "epoch 2, step 0 of 5", marks=slow)])
 def test_ctrl_c_saves_and_leaves(tmp_path, whole, at, step):
     class Ask(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
