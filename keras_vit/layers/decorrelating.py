@@ -1,7 +1,5 @@
 """Weights of a first convolution that nearly decorrelate the pixels of an image."""
 
-import itertools
-
 import keras
 import numpy as np
 
@@ -28,7 +26,7 @@ def decorrelating(shape, dtype=None):
         raise ValueError(
             f"A 'whiten' convolution on {sides[-1]} channels has at most {most} filters. Received: filters={filters}"
         )
-    waves = sorted(itertools.product(*map(range, sides)), key=lambda wave: sum(number**2 for number in wave))
+    waves = sorted(np.ndindex(*sides), key=lambda wave: sum(number**2 for number in wave))
     half = np.stack([_basis(sides, wave) for wave in waves[: -(-filters // 2)]], axis=-1)
     return keras.ops.convert_to_tensor(SCALE * np.concatenate([half, -half], axis=-1)[..., :filters], dtype)
 
