@@ -138,6 +138,6 @@ def _sides(sides, stride):
 
 def _next(layers, x, training, relu=True, pool=False):
     conv, norm = next(layers)
-    x = ops.max_pool(conv(x), 2, padding="same") if pool else conv(x)
+    x = ops.max_pool(conv(x), 2, strides=2, padding="same") if pool else conv(x)
     x = x if norm is None else norm(x, training=training)
     return ops.relu(x) if relu else x
