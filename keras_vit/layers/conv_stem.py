@@ -70,10 +70,9 @@ class ConvStem(keras.layers.Layer):
                 f"Received: filters={filters!r}, strides={strides!r}, branches={branches!r}"
             )
         checks.positive(**{f"filters[{i}]": value for i, value in enumerate(self.filters)})
-        words = [(POOL, WHITEN), *[(POOL,)] * len(self.strides[1:])]
-        for i, (stride, known) in enumerate(zip(self.strides, words)):
+        for i, stride in enumerate(self.strides):
             if isinstance(stride, str):
-                checks.one_of(f"strides[{i}]", stride, known)
+                checks.one_of(f"strides[{i}]", stride, (POOL,) if i else (POOL, WHITEN))
             else:
                 checks.positive(**{f"strides[{i}]": stride})
         if WHITEN in self.strides and not norm:
@@ -138,6 +137,9 @@ def _sides(sides, stride):
 
 def _next(layers, x, training, relu=True, pool=False):
     conv, norm = next(layers)
-    x = ops.max_pool(conv(x), 2, strides=2, padding="same") if pool else conv(x)
-    x = x if norm is None else norm(x, training=training)
+    x = conv(x)
+    if pool:
+        x = ops.max_pool(x, 2, strides=2, padding="same")
+    if norm is not None:
+        x = norm(x, training=training)
     return ops.relu(x) if relu else x

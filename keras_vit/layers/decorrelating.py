@@ -10,8 +10,9 @@ def decorrelating(shape, dtype=None):
     """Returns the kernels of a convolution as three-dimensional cosine transforms, each with both signs.
 
     Basis vectors of the discrete cosine transform (Ahmed, Natarajan and Rao 1974, "Discrete cosine transform") along
-    rows, columns and channels; the slow ones, in which photographs vary most, come first. Of red, green and blue, the
-    channels' are brightness and two opponent colours. A ReLU keeps one half of a response, so each comes twice.
+    rows, columns and channels. Low frequencies come first, because photographs vary most along them. Over red, green
+    and blue, the transform gives brightness and two opponent colours. A ReLU drops the negative half of a response, so
+    each kernel has a copy of the opposite sign.
 
     Args:
         shape: `(rows, columns, channels, filters)`.

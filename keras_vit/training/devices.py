@@ -69,7 +69,7 @@ class Place:
                 )
 
     def moved(self, model):
-        """Returns a copy of a model on all devices of this place; the model itself if there is one device."""
+        """Returns a copy of a model on all devices, or the model itself if there is one device."""
         if model is None or not self.even:
             return model
         return fill(keras.models.clone_model(model), model.get_weights())

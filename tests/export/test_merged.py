@@ -9,7 +9,7 @@ from tests.test_merging import IMAGES, random_vit
 
 
 @slow
-@pytest.mark.parametrize("quantize", ["float16", *(pytest.param(name, marks=slow) for name in (None, "dynamic"))])
+@pytest.mark.parametrize("quantize", ["float16", None, "dynamic"])
 def test_tflite_files_merge_tokens_as_the_model_does(quantize, tmp_path, untimed):
     merged = keras_vit.merge_tokens(random_vit(), 3)
     report = keras_vit.export_tflite(merged, tmp_path / "merged.tflite", quantize=quantize, images=IMAGES)
