@@ -3,7 +3,7 @@
 from keras_vit.checkpoints.tables import CLIP, HALF, IMAGENET, channels_of, published_heads
 
 GELUS = {"gelu": "exact", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu_fast": "tanh", "quick_gelu": "quick"}
-INTERPOLATIONS = {2: "bilinear", 3: "bicubic"}
+INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 CONFIG, PROCESSOR, DEFAULT = "config.json", "preprocessor_config.json", "transformers' default"
 
 
@@ -96,7 +96,7 @@ def read_processor(processor, kind):
     evaluation = {
         "resize": by_edge if stated["do_center_crop"] else "direct",
         "crop_pct": cropped / edge if stated["do_center_crop"] else None,
-        "interpolation": INTERPOLATIONS.get(stated["resample"], INTERPOLATIONS[default["resample"]]),
+        "interpolation": INTERPOLATIONS.get(stated["resample"], stated["resample"]),
         "antialias": True,
     }
     source = PROCESSOR if processor else DEFAULT

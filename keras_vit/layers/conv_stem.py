@@ -71,9 +71,11 @@ class ConvStem(keras.layers.Layer):
             )
         checks.positive(**{f"filters[{i}]": value for i, value in enumerate(self.filters)})
         for i, stride in enumerate(self.strides):
-            if isinstance(stride, str):
-                checks.one_of(f"strides[{i}]", stride, (POOL,) if i else (POOL, WHITEN))
-            else:
+            words = [POOL] if i else [POOL, WHITEN]
+            if isinstance(stride, str) and stride not in words:
+                allowed = " or ".join(["a positive integer", *map(repr, words)])
+                raise ValueError(f"`strides[{i}]` must be {allowed}. Received: strides[{i}]={stride!r}")
+            if not isinstance(stride, str):
                 checks.positive(**{f"strides[{i}]": stride})
         if WHITEN in self.strides and not norm:
             raise ValueError(f"A 'whiten' convolution needs batch normalisation. Received: norm={norm}")

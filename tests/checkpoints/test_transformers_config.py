@@ -91,6 +91,12 @@ def test_processors_that_do_not_crop():
     assert evaluation == {"resize": "direct", "crop_pct": None, "interpolation": "bicubic", "antialias": True}
 
 
+def test_a_way_of_resizing_that_is_not_ours_is_named():
+    """The model loads; `keras_vit.preprocess` says which ways it knows."""
+    assert read_hub(huggingface, "hf_vit", processor={"resample": 1})[1]["interpolation"] == "lanczos"
+    assert read_hub(huggingface, "hf_vit", processor={"resample": 9})[1]["interpolation"] == 9
+
+
 def test_a_processor_that_crops_and_has_no_size():
     assert read_hub(huggingface, "hf_vit", processor={"do_center_crop": True})[1]["crop_pct"] == 224 / 256
 

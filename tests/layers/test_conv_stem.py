@@ -89,9 +89,9 @@ def test_statistics_are_learnt_in_training_only():
         (((4, 8), (2,)), r"strides=\(2,\)"),
         (((4, 0),), r"filters\[1\]=0"),
         (((4, 8), None, (1,)), r"branches=\(1,\)"),
-        (((4, 4), (1, "whiten")), r"strides\[1\]='whiten'"),
+        (((4, 4), (1, "whiten")), r"a positive integer or 'pool'. Received: strides\[1\]='whiten'"),
         (((4,), ("whiten",), (0,), False), "needs batch normalisation. Received: norm=False"),
-        (((4,), ("pol",)), r"strides\[0\]='pol'"),
+        (((4,), ("pol",)), r"or 'pool' or 'whiten'. Received: strides\[0\]='pol'"),
         (((4,), (1,), (-1,)), r"branches\[0\]"),
     ],
 )
