@@ -1,4 +1,4 @@
-"""Photographs at twice the size: trained on 200 photographs, tested on Set5 and Set14.
+"""Photographs at twice the size: trained on 190 photographs, tested on Set5 and Set14.
 
 python -m keras_vit fit superres_x2 data.source=folder:superres
 python -m keras_vit predict superres_x2 photo.png --to larger
@@ -11,8 +11,8 @@ https://github.com/EliSchwartz/imagenet-sample-images; the smallest has 86 pixel
 Reached a PSNR of 37.39 dB and an SSIM of 0.9585 on Set5, and 33.10 dB and 0.9134 on Set14 (`evaluate --split set14`),
 of the luma channel without a border of two pixels. Cubic convolution has 33.68 and 30.33 dB there; published are 36.66
 dB on Set5 for SRCNN, 37.53 for VDSR and 37.99 for EDSR's baseline. It took 86 minutes on two CPU cores that also did
-other work most of the time. Settings were chosen on the ten photographs of the validation split; Set5 was looked at
-once before, after a third of the run. The first residual branch died: its ReLUs are always zero.
+other work most of the time. Settings were chosen on the ten photographs of the validation split; Set5 had been
+used once before, after a third of the run. The first residual branch died: its ReLUs are always zero.
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore, Weights

@@ -25,7 +25,7 @@ def write_vectors(
     share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
     overwrite: Flag = False,
 ) -> None:
-    """Write the vectors of a folder's images into one file. The same command goes on after a kill.
+    """Write the vectors of a folder's images into one file. The same command resumes after an interruption.
 
     Args:
         tokens: A vector for each patch instead of one for each image.

@@ -34,8 +34,9 @@ def embed_folder(
 ) -> pathlib.Path:
     """Writes the vectors of all images in a folder into one file.
 
-    Finished parts are kept in the folder `OUT.partial` until the file is whole: the same call goes on after a kill.
-    Only one part's vectors are in memory. Images that cannot be read are listed in the file and at the end.
+    Finished parts are kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
+    interruption. Only one part's vectors are in memory. Images that cannot be read are listed in the file and at the
+    end.
 
     Args:
         folder: Searched with all its subfolders, through links too; hidden ones are left out.
