@@ -6,6 +6,7 @@ from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
+from keras_vit.layers import ConvStem
 from keras_vit.models import vit
 from keras_vit.variants import SIZES, VARIANTS
 
@@ -81,4 +82,5 @@ def _new_stem(stem, arguments):
     if isinstance(stem, keras.Model):
         shape = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
         return keras.models.clone_model(stem, input_tensors=keras.Input(shape))
-    return type(stem).from_config({**stem.get_config(), "dtype": arguments.get("dtype")})
+    steps = {"strides": stem.steps} if isinstance(stem, ConvStem) else {}
+    return type(stem).from_config({**stem.get_config(), **steps, "dtype": arguments.get("dtype")})

@@ -18,7 +18,7 @@ from keras_vit.checkpoints import (
 )
 from keras_vit.checkpoints.tables import Format, grid, listing
 from keras_vit.labels import fitting
-from keras_vit.layers import ResNetStem
+from keras_vit.layers import ConvStem, ResNetStem
 from keras_vit.models import DEFAULTS
 
 FORMATS = (
@@ -117,10 +117,10 @@ def describe(checkpoint, name="auto"):
 def class_names(checkpoint, count):
     """Returns a source's class names as `{"labels": [...]}`, or `{}` if it has none.
 
-    From `save_checkpoint`'s notes, transformers' `id2label` or timm's `label_names`.
+    From `save_checkpoint`'s notes, transformers' `id2label` or timm's `label_names`, once `labels`.
     """
-    config = checkpoint.config
-    names = checkpoint.notes.get("labels") or config.get("label_names") or config.get("id2label") or ()
+    stated = (checkpoint.config.get(key) for key in ("label_names", "id2label", "labels"))
+    names = checkpoint.notes.get("labels") or next(filter(None, stated), ())
     if isinstance(names, dict):
         names = [names.get(str(i)) for i in range(count or 0)]
     names = fitting(names, count)
@@ -135,3 +135,10 @@ def credit(checkpoint):
 def of_stem(stem):
     """Returns the options of a `ResNetStem` that its weights do not show."""
     return {f"the stem's {name}": getattr(stem, name) for name in STEM} if isinstance(stem, ResNetStem) else {}
+
+
+def without_weights(arguments):
+    """Returns what a model computes without weights of its own: its fixed positions, and its stem's strides."""
+    position, stem = arguments.get("position", "learned"), arguments.get("stem")
+    found = {"stem's strides": stem.steps} if isinstance(stem, ConvStem) else {}
+    return found | ({} if position == "learned" else {"position": position})

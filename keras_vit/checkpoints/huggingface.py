@@ -87,9 +87,9 @@ def architecture(shapes, checkpoint):
     block = BLOCK.format(i=0)
     stated, origins = transformers_config.read_model(checkpoint.config, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
-    statistics, evaluation, prepared = transformers_config.read_processor(
-        checkpoint.processor, "DeiT" if distillation else "ViT"
-    )
+    of_imagenet = checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
+    kind = "DeiT" if distillation else "MAE" if of_imagenet else "ViT"
+    statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     head = next((n for n in ("classifier", "cls_classifier") if f"{n}.bias" in shapes), None)
     one_head = distillation and head == "classifier"
     arguments = {

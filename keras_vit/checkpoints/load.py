@@ -12,7 +12,7 @@ from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
-from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, credit, describe, of_stem
+from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, credit, describe, of_stem, without_weights
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import Options, plan
 from keras_vit.checkpoints.own import SAVED
@@ -87,6 +87,10 @@ def load_weights(
         for name in (name for name, is_clear in compared.items() if is_clear):
             if stated[name] != own[name]:
                 raise ValueError(f"{str(source)!r} has {name}={stated[name]!r}, and the model {own[name]!r}.")
+        theirs, ours = without_weights(stated), without_weights(own)
+        for name in () if unclear else set(theirs) & set(ours):
+            if theirs[name] != ours[name]:
+                raise ValueError(f"{str(source)!r} has {name} {theirs[name]!r}, and the model {ours[name]!r}.")
         _check_head(model, checkpoint, description, own, options)
         for name in ("mean", "std"):
             stated[name] = adapt.statistics(stated[name], own["channels"])

@@ -3,10 +3,11 @@
 import math
 import re
 
-from keras_vit.checkpoints.tables import IMAGENET, channels_of, grid
+from keras_vit.checkpoints.tables import IMAGENET, Missing, channels_of, grid
 
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
+EVALUATION = ("mean", "std", "input_size", "crop_pct", "crop_mode", "interpolation")
 POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
 # Only the name of an architecture shows these.
 GELU_OF = {
@@ -95,14 +96,15 @@ def read(config, gated=False):
         ValueError: If it describes a model that is not a plain ViT, though its weights have the same names.
     """
     name, options = str(config.get("architecture", "")), config.get("model_args") or {}
-    evaluation = config.get("pretrained_cfg") or {}
+    flat = {key: config[key] for key in EVALUATION if key in config}  # older files have no "pretrained_cfg"
+    evaluation = config.get("pretrained_cfg", flat) or {}
     other = [f"{key}={value!r}" for key, value in options.items() if value and key not in OPTIONS]
     other += [f"architecture={name!r}"] * bool(name and not known(name))
     other += [f"pos_embed={options.get('pos_embed')!r}"] * (options.get("pos_embed", "learn") not in POSITIONS)
     pooling = options.get("global_pool", config.get("global_pool"))
-    activation = None if gated and options.get("act_layer") == "silu" else options.get("act_layer")
+    activation = options.get("act_layer")
     other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
-    other += [f"act_layer={activation!r}"] * (activation is not None and activation not in GELUS)
+    other += [f"act_layer={activation!r}"] * (activation not in ((None, "silu") if gated else (None, *GELUS)))
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
     arguments = dict(_blocks(name) or {})
@@ -110,11 +112,13 @@ def read(config, gated=False):
     heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
         arguments["num_heads"], origins["num_heads"] = heads, "config.json"
+    elif options.get("embed_dim"):
+        origins["num_heads"] = Missing("config.json has embed_dim and no num_heads: pass num_heads.")
     if pooling is not None:
         arguments["pooling"] = POOLINGS[pooling]
     gelu = next((g for pattern, g in GELU_OF.items() if re.search(pattern, name)), "exact")
-    if name or activation:
-        arguments["gelu"], origins["gelu"] = GELUS[activation] if activation else gelu, "config.json"
+    if name or activation in GELUS:
+        arguments["gelu"], origins["gelu"] = GELUS.get(activation, gelu), "config.json"
     for key in ("mean", "std"):
         if key in evaluation:
             arguments[key], origins["mean"] = evaluation[key], "config.json"

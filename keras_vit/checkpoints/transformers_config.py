@@ -15,6 +15,7 @@ def _processor(statistics, resample, size=None):
 
 PROCESSORS = {  # without preprocessor_config.json: that of the published models
     "ViT": _processor(HALF, resample=2),
+    "MAE": _processor(IMAGENET, resample=2),
     "DeiT": _processor(IMAGENET, resample=3, size={"height": 256, "width": 256}),
     "BEiT": _processor(HALF, resample=3),
     "YOLOS": _processor(IMAGENET, resample=2),

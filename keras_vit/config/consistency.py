@@ -30,6 +30,8 @@ def check_recipe(recipe):
     resize = recipe.data.resize
     if isinstance(resize, tuple) and not (len(resize) == 2 and resize[0] >= image[0] and resize[1] >= image[1]):
         raise ValueError(f"data.resize must be at least the image_size, {image}. Received: {resize}")
+    if isinstance(resize, tuple) and abs(resize[0] / image[0] - resize[1] / image[1]) * max(image) >= 1:
+        raise ValueError(f"data.resize must enlarge both sides of image_size, {image}, alike. Received: {resize}")
     if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
         raise ValueError(
             "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "

@@ -115,7 +115,13 @@ def steps_per_epoch(source, recipe):
             "The training split must have as many images as one batch, or more. "
             f"Received: {len(source)} images, data.batch_size={recipe.data.batch_size}"
         )
-    return len(source) // recipe.data.batch_size
+    steps, optim = len(source) // recipe.data.batch_size, recipe.optim
+    if optim.accumulate > optim.epochs * steps:
+        raise ValueError(
+            f"optim.accumulate must be at most {optim.epochs * steps}, the batches of the whole run. "
+            f"Received: {optim.accumulate}"
+        )
+    return steps
 
 
 def _in_order(source, recipe, size, batch, finish, raw=False):

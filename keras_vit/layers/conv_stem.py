@@ -78,7 +78,9 @@ class ConvStem(keras.layers.Layer):
             if not isinstance(stride, str):
                 checks.positive(**{f"strides[{i}]": stride})
         if WHITEN in self.strides and not norm:
-            raise ValueError(f"A 'whiten' convolution needs batch normalisation. Received: norm={norm}")
+            raise ValueError(
+                f"A 'whiten' convolution needs batch normalisation. Received: strides={strides!r} and norm={norm}"
+            )
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)
         self.norm = norm
@@ -104,6 +106,11 @@ class ConvStem(keras.layers.Layer):
                 norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
                 norm.build(shape)
                 self.norms.append(norm)
+
+    @property
+    def steps(self):
+        """The strides as they act on trained weights, which no longer show that they began as `"whiten"`."""
+        return tuple(1 if stride == WHITEN else stride for stride in self.strides)
 
     def _plan(self):
         """Yields the name, filters and stride of each convolution, in the order of use."""

@@ -41,8 +41,7 @@ class Distiller(keras.Model):
         temperature: float = 3.0,
         **kwargs,
     ):
-        checks.model(student, "student")
-        checks.model(teacher, "teacher")
+        check_shapes(student, teacher)
         checks.one_of("kind", kind, ("soft", "hard"))
         checks.above_zero(temperature=temperature)
         checks.number(weight=weight)
@@ -50,12 +49,6 @@ class Distiller(keras.Model):
             raise ValueError(f"`weight` must be from 0 to 1. Received: weight={weight}")
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
         self.dtype_policy = student.dtype_policy  # tells `compile` to scale the loss of float16
-        for what in ("input_shape", "output_shape"):
-            if getattr(student, what) != getattr(teacher, what):
-                raise ValueError(
-                    f"The teacher's {what} must be the student's, {getattr(student, what)}. "
-                    f"Received: {getattr(teacher, what)}"
-                )
         teacher.trainable = False
         for variable in teacher.weights:  # a layer cloned as frozen does not freeze its sublayers
             variable.trainable = False
@@ -111,7 +104,22 @@ def load_teacher(task, model, given=None):
     if given is None and task.teacher is None:
         raise ValueError("task.distill needs a teacher: task.teacher, or the argument `teacher`.")
     if given is not None:
-        return given
-    if task.teacher.endswith(".keras"):
-        return keras.models.load_model(task.teacher)
-    return from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))
+        teacher = given
+    elif task.teacher.endswith(".keras"):
+        teacher = keras.models.load_model(task.teacher)
+    else:
+        teacher = from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))
+    check_shapes(model, teacher)
+    return teacher
+
+
+def check_shapes(student, teacher):
+    """Raises an error unless two Keras models have the same input and output shapes."""
+    checks.model(student, "student")
+    checks.model(teacher, "teacher")
+    for what in ("input_shape", "output_shape"):
+        if getattr(student, what) != getattr(teacher, what):
+            raise ValueError(
+                f"The teacher's {what} must be the student's, {getattr(student, what)}. "
+                f"Received: {getattr(teacher, what)}"
+            )

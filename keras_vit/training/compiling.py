@@ -34,15 +34,7 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
 
     Returns:
         The model, with its optimizer built.
-
-    Raises:
-        ValueError: If `optim.accumulate` is larger than the run.
     """
-    if optim.accumulate > optim.epochs * steps:
-        raise ValueError(
-            f"optim.accumulate must be at most {optim.epochs * steps}, the batches of the whole run. "
-            f"Received: {optim.accumulate}"
-        )
     if optim.warmup_epochs + optim.cooldown_epochs > optim.epochs:
         warnings.warn(
             f"The learning rate never reaches its peak: optim.warmup_epochs={optim.warmup_epochs} and "

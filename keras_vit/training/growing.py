@@ -53,6 +53,11 @@ def check(recipe, model, teacher=None):
             f"optim.image_sizes must grow to the side of the model's square images, {height} x {width} pixels, and be "
             f"fewer than the {optim.epochs} epochs. Received: {optim.image_sizes}"
         )
+    if recipe.augment.crop == "window":
+        raise ValueError(
+            "optim.image_sizes is not for augment.crop='window', whose boxes would be smaller parts of each image. "
+            f"Received: {optim.image_sizes}"
+        )
     if len(model.output_shape) != 2:
         raise ValueError(
             "optim.image_sizes is for models with one output vector per image, not one per pixel. "

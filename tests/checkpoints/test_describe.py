@@ -34,6 +34,7 @@ def test_class_names_of_others(folders):
         ("huggingface", {"id2label": [1, 2]}, None),
         ("timm", {"label_names": LABELS}, LABELS),
         ("timm", {"label_names": "abcdefg"}, None),
+        ("timm", {"label_names": None, "labels": LABELS}, LABELS),
     ]:
         with open_checkpoint(folders[form]) as checkpoint:
             config = json.loads((folders[form] / "config.json").read_text()) | change

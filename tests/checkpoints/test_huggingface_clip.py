@@ -21,3 +21,10 @@ def test_image_towers():
     expected = dict(class_token=False, pre_norm=False, pooling="map", num_classes=0, mean=0.5, gelu="tanh")
     assert {name: siglip[name] for name in expected} == expected and evaluation["resize"] == "direct"
     assert read("hf_siglip", drop=("head",))[0]["pooling"] == "gap"
+
+
+def test_the_newer_of_two_configurations_of_the_tower_counts():
+    config = {"model_type": "clip", "vision_config_dict": {"hidden_act": "gelu", "num_attention_heads": 3}}
+    for more in ({}, {"vision_config": {"hidden_act": "quick_gelu"}}):
+        arguments, *_ = read("hf_clip", config={**config, **more})
+        assert (arguments["gelu"], arguments["num_heads"]) == ("exact", 3)

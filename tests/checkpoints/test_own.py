@@ -67,6 +67,31 @@ def convolutions(tmp_path_factory):
     return saved("convolutions", tmp_path_factory.mktemp("convolutions"))
 
 
+@pytest.mark.parametrize(
+    "theirs, ours, message",
+    [
+        (dict(stem=((6, 1), (8, 2))), dict(stem=((6, 2), (8, 1))), r"strides \(1, 2\), and the model \(2, 1\)"),
+        (dict(stem=((6, "pool"),)), dict(stem=((6, 2),)), r"strides \('pool',\), and the model \(2,\)"),
+        (dict(position="sincos2d"), dict(position="sincos1d"), "position 'sincos2d', and the model 'sincos1d'"),
+        (dict(position=None), dict(position="sincos2d"), "position None, and the model 'sincos2d'"),
+    ],
+)
+def test_what_has_no_weights_must_be_equal_too(theirs, ours, message, tmp_path):
+    more = dict(pooling="gap", depth=1)
+    filled(**theirs, **more).save(tmp_path / "theirs.keras")
+    with pytest.raises(ValueError, match=message):
+        load_weights(filled(**ours, **more), tmp_path / "theirs.keras")
+
+
+def test_a_whitening_stem_is_loaded_with_fewer_channels(tmp_path):
+    model = filled(stem=((32, "whiten"), (8, 2)), depth=1)
+    model.save(tmp_path / "mine.keras")
+    load_weights(filled(stem=((32, 1), (8, 2)), depth=1), tmp_path / "mine.keras")
+    grey = from_checkpoint(tmp_path / "mine.keras", channels=1)
+    kernel, first = (m.get_layer("stem").convs[0].kernel for m in (grey, model))
+    np.testing.assert_allclose(kernel, keras.ops.sum(first, axis=2, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
 def outputs(model, x=PIXELS):
     return keras.ops.convert_to_numpy(model(x, training=False))
 

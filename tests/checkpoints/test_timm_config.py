@@ -7,6 +7,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.tables import Missing
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
@@ -71,16 +72,31 @@ def test_pooling_is_read_in_either_place():
 
 def test_models_that_cannot_be_loaded():
     assert not unexpected(
-        (partial(timm_config.read, config), pattern)
+        (partial(timm_config.read, **(config if "config" in config else {"config": config})), pattern)
         for config, pattern in [
             ({"architecture": "vit_dlittle_patch16_reg1_gap_256"}, "architecture='vit_dlittle_patch16_reg1_gap_256'"),
             ({"model_args": {"act_layer": "relu"}}, "act_layer='relu'"),
             ({"model_args": {"act_layer": "silu"}}, "act_layer='silu'"),
+            (dict(config={"model_args": {"act_layer": "gelu"}}, gated=True), "act_layer='gelu'"),
             ({"global_pool": "avgmax"}, "global_pool='avgmax'"),
             ({"model_args": {"pool_include_prefix": True}}, "pool_include_prefix=True"),
             ({"model_args": {"norm_layer": "rmsnorm"}}, "norm_layer='rmsnorm'"),
         ]
     )
+
+
+def test_an_older_file_has_all_in_one_place():
+    config = {"architecture": "vit_tiny_patch16_224", "mean": [0.4] * 3, "crop_pct": 0.95, "interpolation": "bilinear"}
+    arguments, evaluation, origins = timm_config.read({**config, "input_size": [3, 96, 96]})
+    assert (arguments["mean"], arguments["image_size"], origins["mean"]) == ([0.4] * 3, (96, 96), "config.json")
+    assert (evaluation["crop_pct"], evaluation["interpolation"]) == (0.95, "bilinear")
+
+
+def test_an_architecture_of_another_width_does_not_show_its_heads():
+    options = {"embed_dim": 384}
+    origins = timm_config.read({"architecture": "vit_base_patch16_224", "model_args": options})[2]
+    assert isinstance(origins["num_heads"], Missing)
+    assert timm_config.read({"model_args": {**options, "num_heads": 12}})[0]["num_heads"] == 12
 
 
 def test_gated_models_have_silu():

@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import from_checkpoint
 from keras_vit.checkpoints import huggingface, huggingface_clip, huggingface_dinov2
-from keras_vit.checkpoints.tables import Assumed, Missing
+from keras_vit.checkpoints.tables import IMAGENET, Assumed, Missing
 from keras_vit.checkpoints.transformers_config import write_processor
 from tests.checkpoints.helpers import arrays_of, read_hub, write
 
@@ -83,6 +83,11 @@ def test_images_that_are_not_normalised():
 @pytest.mark.parametrize("act, gelu", [("gelu_new", "tanh"), ("gelu_pytorch_tanh", "tanh"), ("quick_gelu", "quick")])
 def test_activations(act, gelu):
     assert read_hub(huggingface, "hf_vit", dict(hidden_act=act))[0]["gelu"] == gelu
+
+
+def test_masked_autoencoders_saw_imagenet_s_mean():
+    for kind, mean in (("vit_mae", IMAGENET["mean"]), ("vit", 0.5)):
+        assert read_hub(huggingface, "hf_vit", {"model_type": kind}, processor={})[0]["mean"] == mean
 
 
 def test_processors_that_do_not_crop():

@@ -21,6 +21,7 @@ def test_a_recipe_that_fits_together_is_returned():
         ({"model.channels": 4, "augment.randaugment": 1}, "1 or 3 channels. Received: channels=4"),
         ({"data.resize": 7}, "data.resize must be at least 8, the shorter side of image_size. Received: 7"),
         ({"data.resize": (8, 11)}, r"data.resize must be at least the image_size, \(8, 12\). Received: \(8, 11\)"),
+        ({"data.resize": (12, 12)}, r"enlarge both sides of image_size, \(8, 12\), alike. Received: \(12, 12\)"),
         ({"augment.crop_resize": 7}, "augment.crop_resize must be at least 8, .* Received: 7"),
         ({"augment.crop": "resized"}, "needs augment.crop_resize"),
         ({"model.num_classes": 1}, "two classes or more. Received: model.num_classes=1"),

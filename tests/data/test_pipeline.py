@@ -12,7 +12,7 @@ from PIL import Image
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.config import Augment, Data, Optim, Recipe, override  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
@@ -177,6 +177,9 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
 def test_data_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="as many images as one batch, or more. Received: 3 images, data.batch_size=5"):
         pipeline.training_batches(SOURCE.take(slice(3)), RECIPE, SIZE)
+    most = pipeline.steps_per_epoch(SOURCE, RECIPE) * RECIPE.optim.epochs
+    with pytest.raises(ValueError, match=f"optim.accumulate must be at most {most}, .* Received: 1000"):
+        pipeline.steps_per_epoch(SOURCE, override(RECIPE, {"optim.accumulate": 1000}))
 
 
 def test_a_file_that_went_bad_is_refused(tmp_path):

@@ -90,7 +90,10 @@ def test_statistics_are_learnt_in_training_only():
         (((4, 0),), r"filters\[1\]=0"),
         (((4, 8), None, (1,)), r"branches=\(1,\)"),
         (((4, 4), (1, "whiten")), r"a positive integer or 'pool'. Received: strides\[1\]='whiten'"),
-        (((4,), ("whiten",), (0,), False), "needs batch normalisation. Received: norm=False"),
+        (
+            ((4,), ("whiten",), (0,), False),
+            r"needs batch norm.*: strides=\('whiten',\) and norm=False",
+        ),
         (((4,), ("pol",)), r"or 'pool' or 'whiten'. Received: strides\[0\]='pol'"),
         (((4,), (1,), (-1,)), r"branches\[0\]"),
     ],

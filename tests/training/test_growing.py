@@ -105,10 +105,19 @@ def test_outputs_for_every_pixel_are_refused():
         growing.check(recipe, model)
 
 
+def test_windows_are_refused():
+    with pytest.raises(ValueError, match="not for augment.crop='window'"):
+        growing.check(config.override(GROWS, {"augment.crop": "window"}), tiny())
+
+
 def test_a_teacher_is_refused_before_a_directory_is_made(tmp_path):
     shape = {"model.variant": "mu/4", "model.image_size": 8, "model.channels": 1, "model.num_classes": 3}
     recipe = config.override(GROWS, {"task.distill": "soft", **shape})
     arrays = (SOURCE.images[:], SOURCE.labels)
-    with pytest.raises(ValueError, match="without a teacher or a decoder"):
-        keras_vit.fit(recipe, tmp_path / "run", train=arrays, validation=arrays, teacher=tiny())
+    for teacher, message in (
+        (tiny(), "without a teacher or a decoder"),
+        (keras_vit.vit("mu/4", image_size=8, num_classes=4), "input_shape must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            keras_vit.fit(recipe, tmp_path / "run", train=arrays, validation=arrays, teacher=teacher)
     assert not (tmp_path / "run").exists()
