@@ -1,5 +1,6 @@
 """What every test shares: one seed, and the switch that hides TensorFlow from a run on JAX."""
 
+import collections
 import os
 import pathlib
 import shutil
@@ -41,7 +42,15 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items):
-    """Starts the longest files first, lest one worker wait for them at the end."""
+    """Leaves out what is slow, and starts the longest files first, lest one worker wait for them at the end."""
+    from tests.marks import slow
+
+    seen = collections.Counter()
+    for item in items:
+        for mark in item.iter_markers("few"):
+            seen[item.path, item.originalname] += 1
+            if seen[item.path, item.originalname] > mark.args[0]:
+                item.add_marker(slow)
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 

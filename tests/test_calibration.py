@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import calibration, export
 from tests.commands.helpers import run
-from tests.marks import slow
+from tests.marks import few, slow
 
 RNG = np.random.default_rng(0)
 
@@ -26,6 +26,7 @@ def overconfident(factor=4.0, **more):
     return model, images, labels
 
 
+@few(1)
 @pytest.mark.parametrize("more", [{}, {"distilled": True}])
 def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
     model, images, labels = overconfident(**more)

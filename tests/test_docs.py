@@ -141,6 +141,7 @@ def test_the_site_builds_is_complete_and_loads_nothing_from_elsewhere(tmp_path):
     assert re.search(r"<code>limit</code>\s*\(<code>int \| None</code>\): .+; <code>None</code> by default", api)
 
 
+@slow
 @needs_tools
 def test_what_is_wrong_fails_and_leaves_the_old_site(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()

@@ -70,6 +70,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
         main(["list"])
 
 
+@slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of another system")
 def test_a_reader_that_has_enough_is_no_error():
     environment = {name: value for name, value in os.environ.items() if name != LEVEL}

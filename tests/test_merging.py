@@ -4,7 +4,7 @@ import pytest
 
 import keras_vit
 from keras_vit import counting, explain, merge_tokens
-from tests.marks import first_everywhere, once, slow_on_jax
+from tests.marks import few, first_everywhere, once, slow_on_jax
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("uint8")
@@ -110,6 +110,7 @@ def test_attention_is_that_of_the_patches():
     assert explain.token_norms(merged, IMAGES).shape == (4, 3, 17)
 
 
+@few(1)
 @once
 @pytest.mark.parametrize("pooling", ["token", "gap", "map"])
 def test_everything_explained_is_equal_without_merging(pooling):

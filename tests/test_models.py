@@ -159,7 +159,7 @@ EVERY_OPTION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["tokens", *(pytest.param(name, marks=slow) for name in ("gap", "map", "first"))])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=slow) for name in ("tokens", "gap", "map", "first")])
 def test_trains_under_xla_saves_and_loads(name, tmp_path):
     model = vit("mu/4", image_size=(12, 8), num_classes=5, dropout=0.1, stochastic_depth=0.1, **EVERY_OPTION[name])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -12,7 +12,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config, cookbook, results, runs
 from keras_vit.training import devices
-from tests.marks import slow
+from tests.marks import few, slow
 from tests.small import small, smoke
 
 
@@ -70,6 +70,7 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run, eagerly):
         runs.fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
 
 
+@slow
 def test_how_far_it_is_is_told_on_one_line_an_epoch(tmp_path, capsys, eagerly):
     recipe = config.override(small(), {"optim.epochs": 2})
     runs.fit(recipe, tmp_path / "run")
@@ -168,6 +169,7 @@ def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path, eagerl
     assert runs.fit(recipe, tmp_path / "run", verbose=0)[1] == history
 
 
+@few(1)
 @pytest.mark.parametrize("share", [0, 1])
 def test_a_picture_that_goes_bad_is_named(share, pictures, tmp_path, monkeypatch):
     from keras_vit.data import memory
@@ -214,6 +216,7 @@ def test_bad_arrays_are_named_before_anything_is_written(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+@slow
 def test_a_teacher_is_asked_for_and_learned_from(tmp_path, eagerly):
     recipe = config.override(small(), {"task.distill": "hard"})
     with pytest.raises(ValueError, match="task.distill needs a teacher"):

@@ -17,6 +17,7 @@ from keras_vit.checkpoints import fetch as module
 from keras_vit.checkpoints.fetch import fetch
 from tests.checkpoints.helpers import unexpected
 from tests.checkpoints.loopback import BODY, COMMIT, REPOS, Server
+from tests.marks import slow
 
 SHA256 = hashlib.sha256(BODY).hexdigest()
 OTHER = hashlib.sha256(b"other").hexdigest()
@@ -143,6 +144,7 @@ def test_servers_that_are_not_there(server, cache):
         fetch("http://nowhere.example:x/y", cache_dir=cache)
 
 
+@slow
 def test_after_a_kill_it_starts_again(server, cache):
     url = f"{server.url}/stuck/x.npz"
     with child("fetch(sys.argv[1], cache_dir=sys.argv[2])", url, cache) as process:

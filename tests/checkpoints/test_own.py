@@ -8,6 +8,7 @@ import keras_vit
 from keras_vit import from_checkpoint, load_weights, vit
 from keras_vit.resampling import resize_distances
 from tests.checkpoints.helpers import assert_same_weights, filled, weights
+from tests.marks import few
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("uint8")
 GREY = np.random.default_rng(1).integers(0, 256, (1, 32, 48, 1)).astype("uint8")
@@ -96,6 +97,7 @@ def outputs(model, x=PIXELS):
     return keras.ops.convert_to_numpy(model(x, training=False))
 
 
+@few(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_model_comes_back_and_adapts(kind, tmp_path):
     model, path = saved(kind, tmp_path)

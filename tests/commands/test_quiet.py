@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from keras_vit.commands.quiet import LEVEL
+from tests.marks import slow
 
 START = """
 import logging, os, sys
@@ -59,6 +60,7 @@ def test_the_user_s_own_level_stands():
     assert len(done.stderr.splitlines()) == 2 and done.stdout == "0\n"
 
 
+@slow
 def test_a_command_is_quiet_and_a_recipe_of_your_own_finds_every_name(tmp_path):
     pytest.importorskip("tensorflow")
     recipe = tmp_path / "mine.py"

@@ -11,6 +11,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from tests import picturefiles
 from tests.commands.helpers import run as command
+from tests.marks import slow
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_a_bad_image_alone_is_an_error(run, pictures, capsys):
     assert re.fullmatch(r"error: '.*bad.png' is not a PNG, JPEG, .*\n", capsys.readouterr().err)
 
 
+@slow
 def test_steps_are_told_apart_from_what_is_found(run, tmp_path, capsys):
     command("evaluate", str(run))
     out, err = capsys.readouterr()

@@ -15,7 +15,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import keras_layers, pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
-from tests.marks import slow  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 
 RNG = np.random.default_rng(0)
 PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
@@ -55,6 +55,7 @@ def draws_by_position_alone(make):
     np.testing.assert_array_equal(batches(*make(), epoch=1, step=3), whole[9:])  # others of their kind, resumed
 
 
+@few(1)
 @pytest.mark.parametrize(
     "names", [["RandAugment"], ["AugMix"], [n for n in KERAS if n not in ("RandAugment", "AugMix")]]
 )

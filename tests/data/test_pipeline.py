@@ -18,7 +18,7 @@ from keras_vit.data.sources import Source  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
 from keras_vit.tasks import Classify  # noqa: E402
 from tests import picturefiles  # noqa: E402
-from tests.marks import slow  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 
 COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
@@ -75,6 +75,7 @@ def same(first, second):
             np.testing.assert_array_equal(a, b)
 
 
+@few(2)
 @pytest.mark.parametrize("epoch, step", [(0, 1), (1, 0), (2, 2)])
 def test_a_run_can_start_anywhere_and_sees_what_it_would_have_seen(epoch, step, mixed):
     dataset = pipeline.training_batches(SOURCE, MIXED, SIZE, first_epoch=epoch, first_step=step)

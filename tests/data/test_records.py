@@ -10,6 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import memory, pipeline, records, sources  # noqa: E402
+from tests.marks import few  # noqa: E402
 
 COUNTS = (9, 1, 30, 20, 13)  # records of each file
 SIZE = (4, 4, 3)
@@ -118,6 +119,7 @@ def test_parts_of_files_are_read(files):
         [*range(15, 25), 58, 59], 8))  # fmt: skip
 
 
+@few(2)
 @pytest.mark.parametrize("index", [slice(8), slice(9), slice(9, 11), slice(-5, None), slice(30, 1000), slice(0, 0)])
 def test_slices_are_as_of_a_list(stream, index):
     part = stream.take(index)

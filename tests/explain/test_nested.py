@@ -8,6 +8,7 @@ import pytest
 
 from keras_vit import attention_maps, attention_relevance, attention_rollout, explain, features, plots, vit
 from tests.explain.models import IMAGES, tiny
+from tests.marks import few
 
 LARGE = np.random.default_rng(1).integers(0, 256, (3, 24, 16, 3)).astype("uint8")
 SMALL = LARGE.reshape(3, 12, 2, 8, 2, 3).mean((2, 4)).astype("float32")
@@ -89,6 +90,7 @@ def expected_of(look, large):
     return keras.ops.convert_to_numpy(LOOKS[look](flat(), SMALL if large else IMAGES))
 
 
+@few(24)
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_function_finds_the_nested_vit(pair, look):
     model, images, large = pair

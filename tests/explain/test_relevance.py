@@ -9,6 +9,7 @@ from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
 from keras_vit.training.remat import rematerialised
 from tests.explain.models import IMAGES, KINDS, shared
+from tests.marks import few
 
 
 def one_block():
@@ -38,6 +39,7 @@ def nodes(model):
     return [len(layer._inbound_nodes) for layer in model.layers]
 
 
+@few(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_shapes_and_classes(kind):
     model = shared(kind)

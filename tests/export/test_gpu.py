@@ -75,12 +75,14 @@ def test_gpu_and_cpu_agree_on_every_model(options, formats, tmp_path, vulkan, un
         assert report.gpu_images == 4 and (not exact or report.gpu_agreement == 1)
 
 
+@slow
 def test_batches_of_bytes(tmp_path, vulkan, untimed):
     settings = dict(batch_size=3, input_dtype="uint8", probabilities=True)
     report = export_tflite(tiny(pooling="gap"), tmp_path / "m.tflite", images=IMAGES, **settings)
     assert report.gpu == "all" and report.gpu_max_abs_diff < 1e-5 * report.range and report.gpu_images == 4
 
 
+@slow
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
 @pytest.mark.parametrize(
     "name, data, formats, count",

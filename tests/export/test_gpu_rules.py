@@ -5,7 +5,7 @@ tf = pytest.importorskip("tensorflow")
 import keras_vit  # noqa: E402
 from keras_vit.export import gpu_rules  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
-from tests.marks import slow  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 from tests.test_merging import random_vit  # noqa: E402
 
 CASES = {
@@ -63,6 +63,7 @@ MODELS = {
 MERGING = {"EQUAL", "LESS", "LOG", "REDUCE_MIN", "SQUARE"}  # what MediaTek's compiler lacks
 
 
+@few(2)
 @pytest.mark.parametrize("name", [n if n in ("distilled", "stem") else pytest.param(n, marks=slow) for n in MODELS])
 @pytest.mark.parametrize("quantize", [None, "float16"])
 def test_files_in_float16_have_nothing_that_is_refused_others_only_sums(name, quantize, tmp_path, untimed):

@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.export import forms, half
 from tests.export.small import IMAGES, tiny
-from tests.marks import slow
+from tests.marks import few, slow
 
 
 def with_large_channels(size):
@@ -47,6 +47,7 @@ def test_the_report_of_a_float16_file_says_it(tmp_path, untimed):
     assert plain.half_images is None and "phone" not in str(plain)
 
 
+@few(1)
 @pytest.mark.parametrize("name", ["mnist", "cifar10_hybrid", "nuclei"])
 def test_shipped_models_are_right_in_float16(name):
     model = keras_vit.from_recipe(name, pretrained=True)

@@ -11,9 +11,10 @@ pytest.importorskip("tf2onnx")
 import keras_vit
 from keras_vit.export import prepare, runtimes
 from tests.export.small import IMAGES, tiny
-from tests.marks import slow
+from tests.marks import few, slow
 
 
+@few(1)
 @pytest.mark.parametrize(
     "options, probabilities",
     [(dict(), True), (dict(distilled=True, registers=2, gelu="exact", dtype="mixed_bfloat16"), False)],

@@ -12,7 +12,7 @@ from keras_vit import export_tflite  # noqa: E402
 from keras_vit.export import prepare, quantize  # noqa: E402
 from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
-from tests.marks import slow  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 
 CONVOLUTIONAL = dict(pooling="gap", stem="conv", registers=1)
 
@@ -25,6 +25,7 @@ def whole(**options):
         return model, export_tflite(model, f"{folder}/m.tflite").bytes
 
 
+@few(2)
 @pytest.mark.parametrize(
     "options, settings, size, error",
     [

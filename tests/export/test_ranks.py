@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import PatchEncoder, Patches, TransformerBlock, export_tflite
 from keras_vit.export import ranks, runtimes
 from tests.export.small import CALIBRATION, tiny
-from tests.marks import slow
+from tests.marks import few, slow
 
 SHAPE = (12, 8, 3)
 TABLE = np.random.default_rng(1).normal(size=(12, 24)).astype("float32")
@@ -74,6 +74,7 @@ RARE = [
 ]
 
 
+@few(2)
 @pytest.mark.parametrize(
     "make, settings",
     [*CASES, *(pytest.param(*case, marks=slow) for case in RARE)],
@@ -98,6 +99,7 @@ def before_and_after(tmp_path, monkeypatch, model, **settings):
     return before, after
 
 
+@few(1)
 @pytest.mark.parametrize("quantize", [None, "dynamic", pytest.param("float16", marks=slow)])
 def test_it_costs_one_reshape_and_no_cut(quantize, tmp_path, untimed, monkeypatch):
     before, after = before_and_after(tmp_path, monkeypatch, tiny(pooling="gap"), quantize=quantize)

@@ -10,6 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit import export_saved_model, preprocess  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
+from tests.marks import few  # noqa: E402
 
 SCRIPT = """
 import sys
@@ -49,6 +50,7 @@ def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["there"]
 
 
+@few(2)
 @pytest.mark.parametrize(
     "rule",
     [

@@ -3,6 +3,7 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
@@ -14,6 +15,7 @@ def test_batches_do_not_change_vectors(model):
         np.testing.assert_allclose(Embedder(model, batch_size=batch_size)(IMAGES), wanted, atol=1e-5)
 
 
+@slow
 def test_a_model_without_pooling_is_pooled_if_it_is_named():
     assert Embedder("nuclei").shape == (96,)
     assert Embedder("nuclei", tokens=True).shape == (16, 16, 96)

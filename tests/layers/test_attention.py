@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import MultiHeadSelfAttention
 from tests.harness import run_layer_test
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
@@ -13,6 +14,7 @@ MASK = RNG.random((2, 5, 5)) < 0.7
 MASK |= np.eye(5, dtype=bool)
 
 
+@few(1)
 @pytest.mark.parametrize(
     "options", [dict(qkv_bias=False, qk_norm=True), dict(inner_norm=True), dict(dropout=0.1, attention_dropout=0.1)]
 )

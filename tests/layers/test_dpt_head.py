@@ -7,13 +7,14 @@ import pytest
 from keras_vit import DPTHead
 from tests.checkpoints.helpers import benchmark
 from tests.harness import run_layer_test
-from tests.marks import once
+from tests.marks import few, once
 
 pytestmark = pytest.mark.backend
 
 RNG = np.random.default_rng(0)
 
 
+@few(1)
 @pytest.mark.parametrize(
     "shapes, factors, output, options",
     [

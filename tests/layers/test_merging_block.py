@@ -66,6 +66,7 @@ def test_without_merging_it_is_the_plain_block():
     assert block.compute_output_shape(X.shape) == ((3, 11, 16), (3, 11, 1))
 
 
+@slow
 def test_shapes_saving_and_training(tmp_path):
     inputs = keras.Input((11, 16))
     x, sources = MergingBlock(2, 32, merged=4, num_prefix=2)(inputs)

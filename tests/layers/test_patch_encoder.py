@@ -4,10 +4,12 @@ import pytest
 
 from keras_vit import PatchEncoder, Patches, resampling
 from tests.harness import run_layer_test
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
 
+@few(3)
 @pytest.mark.parametrize(
     "options, tokens",
     [

@@ -3,6 +3,7 @@ import pytest
 
 from keras_vit.layers import PixelHead
 from tests.harness import run_layer_test
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
@@ -10,6 +11,7 @@ RNG = np.random.default_rng(0)
 TOKENS, MAP = RNG.normal(size=(2, 2, 3, 5)).astype("float32"), RNG.normal(size=(2, 4, 6, 7)).astype("float32")
 
 
+@few(1)
 @pytest.mark.parametrize("scale, depth", [(1, 0), (2, 1), (3, 2)])
 def test_layer(scale, depth, tmp_path):
     make = lambda dtype: PixelHead(3, scale=scale, depth=depth, dtype=dtype)  # noqa: E731

@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import TransformerBlock
 from tests.harness import run_layer_test
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
@@ -11,6 +12,7 @@ TOKENS = np.random.default_rng(0).normal(size=(2, 5, 12)).astype("float32")
 PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
 
 
+@few(2)
 @pytest.mark.parametrize(
     "options, parts",
     [

@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import evaluate, load_run
 from keras_vit.report.gather import gather
+from tests.marks import slow
 
 
 def test_a_run_is_measured_as_by_evaluate(run):
@@ -27,6 +28,7 @@ def test_a_run_is_measured_as_by_evaluate(run):
     assert len(facts.history["loss"]) == 1 and facts.exports == []
 
 
+@slow
 def test_shipped_weights_and_a_part_of_the_split(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     images = np.random.default_rng(0).integers(0, 256, (9, 28, 28, 1)).astype("uint8")

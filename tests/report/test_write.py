@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import count_macs, evaluate, export_tflite, load_run
 from keras_vit.report import report
 from tests.browser import chromium, watched
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,7 @@ def test_a_failure_leaves_the_old_report(run, tmp_path, monkeypatch):
     assert (tmp_path / "old.html").read_text() == "old"
 
 
+@slow
 def test_all_right_all_wrong_and_one_image(run, tmp_path):
     model, *_ = load_run(run)
     images = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 1))
@@ -63,6 +65,7 @@ def test_all_right_all_wrong_and_one_image(run, tmp_path):
         assert "measured on 1 images" in text and 'id="map"' not in text
 
 
+@slow
 def test_a_file_outside_a_run_has_no_recipe_and_names_are_escaped(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = load_run(run).model

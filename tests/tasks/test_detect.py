@@ -9,7 +9,7 @@ import pytest
 from keras_vit import save_checkpoint, vit
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks import Detect, Segment
-from tests.marks import EAGERLY, once, slow, slow_on_jax
+from tests.marks import EAGERLY, few, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -82,6 +82,7 @@ def test_the_tokens_of_boxes_are_registers():
         dataclasses.replace(TASK, head="tokens").model(**SMALL, registers=2)
 
 
+@few(1)
 @pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), pytest.param(HYBRID, marks=once)])
 def test_learns_on_any_encoder(more, tmp_path):
     pytest.importorskip("pycocotools")

@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.tasks.classify import ClassLoss
 from keras_vit.tasks.distillation import Distiller
-from tests.marks import how
+from tests.marks import how, slow
 
 pytestmark = pytest.mark.backend
 
@@ -55,6 +55,7 @@ def test_the_loss_is_deits(kind, distilled):
     np.testing.assert_allclose(keras.ops.convert_to_numpy(learner(IMAGES)), np.mean(logits, axis=0), atol=1e-5)
 
 
+@slow
 def test_the_student_learns_what_the_teacher_says_and_the_teacher_stays():
     student, teacher = model(1), model(2)
     before = [keras.ops.convert_to_numpy(w) for w in teacher.weights]

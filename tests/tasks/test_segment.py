@@ -8,7 +8,7 @@ from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment
-from tests.marks import EAGERLY, once, slow
+from tests.marks import EAGERLY, few, once, slow
 
 pytestmark = pytest.mark.backend
 
@@ -27,6 +27,7 @@ def source(**values):
     return types.SimpleNamespace(mask_counts=counts, mask_values={int(v): "a.png" for v in np.flatnonzero(counts[0])})
 
 
+@few(1)
 @pytest.mark.parametrize(
     "head, more",
     [

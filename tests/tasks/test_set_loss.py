@@ -4,7 +4,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from keras_vit.tasks.set_loss import SetLoss
-from tests.marks import slow_on_jax
+from tests.marks import slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -69,6 +69,7 @@ def test_rows_may_be_more_than_queries_if_objects_are_not():
     np.testing.assert_allclose(np.asarray(SetLoss().call(BOXES, keras.ops.convert_to_tensor(y))), want, rtol=1e-4)
 
 
+@slow
 def test_queries_learn_a_set_in_a_compiled_step():
     from keras_vit.layers import SetBoxes, SetHead
 

@@ -59,6 +59,7 @@ def grown(tmp_path_factory):
     return fit(tmp_path_factory.mktemp("grown") / "one", GROWS, save_steps=1)
 
 
+@slow
 @pytest.mark.parametrize("after", [2, *(pytest.param(one, marks=slow) for one in (5, 7))])
 def test_a_run_that_grows_resumes_bit_for_bit(tmp_path, grown, after):
     model, history = grown

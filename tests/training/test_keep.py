@@ -10,9 +10,11 @@ pytest.importorskip("tensorflow")
 from keras_vit import config
 from keras_vit.tasks import Classify
 from keras_vit.training import keep, state
+from tests.marks import few
 from tests.training.small import RECIPE, Break, fit, what_counts
 
 
+@few(1)
 @pytest.mark.parametrize("seconds, steps", [(0.0, [1, 2, 3, 4, 5]), (1e9, [5])])
 def test_a_state_is_saved_after_some_time_and_after_each_epoch(tmp_path, monkeypatch, seconds, steps):
     saved = []

@@ -11,7 +11,7 @@ from keras_vit.training import state
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.evaluation import tally_of
 from keras_vit.training.loop import Run
-from tests.marks import slow
+from tests.marks import few, slow
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
 
 
@@ -93,6 +93,7 @@ def test_a_damaged_state_is_passed_over(tmp_path, whole):
         np.testing.assert_array_equal(a, b)
 
 
+@few(1)
 @pytest.mark.parametrize("settings", [dict(freeze=1), dict(freeze="all"), dict(lora=2)])
 def test_what_is_frozen_stays_and_the_rest_learns(tmp_path, settings):
     recipe = config.override(

@@ -10,6 +10,7 @@ import pytest
 
 from keras_vit import config, vit
 from keras_vit.training import rundir, state
+from tests.marks import slow
 
 RECIPE = config.Recipe(name="x", model={"width": 8, "image_size": (4, 4)})
 DATA = {"arrays": False, "train": "1", "validation": "2"}
@@ -271,6 +272,7 @@ def test_what_is_no_run_is_left_alone(tmp_path):
         rundir.load(tmp_path, rundir.MODEL)
 
 
+@slow
 def test_a_directory_is_one_process_own(tmp_path):
     with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):
         script = (
@@ -279,8 +281,7 @@ def test_a_directory_is_one_process_own(tmp_path):
             "    with rundir.claimed(sys.argv[1], RECIPE, DATA, ('a', 'b')): pass\n"
             "except ValueError as error: print(error)\n"
         )
-        words = [sys.executable, "-c", script, str(tmp_path / "run")]
-        root = pathlib.Path(__file__).parents[2]
+        words, root = [sys.executable, "-c", script, str(tmp_path / "run")], pathlib.Path(__file__).parents[2]
         done = subprocess.run(words, capture_output=True, text=True, cwd=root)
         assert "Another process is training in" in done.stdout, done.stderr[-2000:]
     with rundir.claimed(tmp_path / "run", RECIPE, DATA, ("a", "b")):

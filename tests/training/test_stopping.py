@@ -9,10 +9,11 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config
 from keras_vit.training import state, stopping
-from tests.marks import slow
+from tests.marks import few, slow
 from tests.training.small import RECIPE, fit, what_counts
 
 
+@few(1)
 @pytest.mark.parametrize("where", ["average", "loss"])
 def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where):
     class Poison(keras.callbacks.Callback):
