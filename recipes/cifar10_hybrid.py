@@ -1,10 +1,14 @@
-"""CIFAR-10 from scratch: 50,000 images of 32 x 32 pixels, seven convolutions and two blocks.
+r"""CIFAR-10 from scratch: 50,000 images of 32 x 32 pixels, ten convolutions and two blocks.
 
 python -m keras_vit fit cifar10_hybrid
+python -m keras_vit fit cifar10_hybrid model.weights=runs/cifar10_hybrid optim.epochs=20 optim.learning_rate=2e-3 \
+    --workdir runs/cifar10_longer
 
-Reached 88.61 % on the test set of a JPEG copy of CIFAR-10, which is slightly lossy, and 89.1 % on the 1,000 training
-images kept for validation. The test set was used once, after the last epoch of a single run. It took 104 minutes on two
-CPU cores that also did other work.
+The second command continues with the weights of the first.
+
+Reached 90.59 % on the test set of a JPEG copy of CIFAR-10, which is slightly lossy, and 90.7 % on the 1,000 training
+images kept for validation; 89.83 and 89.7 % after the first command alone. The test set was used twice: after each of
+the two commands. It took 80 and 37 minutes on two CPU cores that also did other work.
 """
 
 from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe, Weights
@@ -12,15 +16,16 @@ from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe, We
 recipe = Recipe(
     name="cifar10_hybrid",
     task=Classify(label_smoothing=0.1),
-    model=dict(variant=None, stem=((32, 1), (64, 2, 2), (128, 2, 2)),  # (filters, stride, branch of n)
-               patch_size=1, width=128, depth=2, num_heads=4, mlp_dim=256,
-               image_size=32, num_classes=10, pooling="gap", stochastic_depth=0.05),
+    model=dict(variant=None, image_size=32, num_classes=10,
+               # filters, stride or what stands for it, convolutions in the residual branch
+               stem=((32, "whiten"), (64, "pool", 2), (128, "pool", 2), (128, "pool", 2)),
+               patch_size=1, width=128, depth=2, num_heads=4, mlp_dim=256, pooling="gap", stochastic_depth=0.1),
     data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=128),
-    augment=Augment(crop="padded", crop_padding=4, flip=True, erase=0.5),
-    optim=Optim(optimizer="muon", epochs=36, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
-                warmup_epochs=0.5),
+    augment=Augment(crop="padded", crop_padding=4, flip=True, randaugment=1, magnitude=8.0, erase=0.5),
+    optim=Optim(optimizer="muon", epochs=45, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
+                warmup_epochs=0.5, xla=False),  # on a CPU, pooling is faster without XLA
     weights=Weights(file="cifar10_hybrid.keras",
-                    sha256="29a90dd2f835436ad614505f791547836fecf9ece2e5337a1957a85200817337"),
-    reached=Reached(test_accuracy=0.8861, minutes=104.0, device="2 CPU cores, x86-64", commit="ff804a2",
-                    note="the JPEG copy of CIFAR-10; the cores were shared with other work"),
+                    sha256="1f1879f4fcdf9767ebe10c4df1c47d44cf735dd8e7aa201a89fe5025a6a6203b"),
+    reached=Reached(test_accuracy=0.9059, minutes=117.0, device="2 CPU cores, x86-64", commit="787c56e",
+                    note="the JPEG copy of CIFAR-10; both commands; the cores were shared with other work"),
 )  # fmt: skip
