@@ -1,8 +1,6 @@
 """Names in Hugging Face transformers' files: the image towers of CLIP, SigLIP, and SigLIP 2 of one image size."""
 
-import functools
 import math
-import operator
 import re
 
 import numpy as np
@@ -95,8 +93,9 @@ def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embedding.weight", 4)
     config = checkpoint.config
     kind = "CLIP" if "pre_layrnorm.weight" in shapes else "SigLIP"
-    parts = [config[key] or {} for key in ("vision_config", "vision_config_dict") if key in config]  # the last one wins
-    tower = functools.reduce(operator.or_, parts, {"model_type": config["model_type"]}) if parts else config
+    names = ("vision_config", "vision_config_dict")  # the second wins
+    first, second = (config.get(name) or {} for name in names)
+    tower = {"model_type": config["model_type"], **first, **second} if set(names) & set(config) else config
     stated, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
     if not config and kind == "CLIP":
         origins["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
