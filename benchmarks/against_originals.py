@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import platform
-import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
@@ -23,6 +22,7 @@ import numpy as np  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
+from checkout import commit  # noqa: E402
 
 import keras_vit  # noqa: E402
 
@@ -199,10 +199,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             row = report(options, lambda: hub_case("ViTForImageClassification", folder, 224, **{**small, **options}))  # noqa: B023
         rows[f"transformers ViT Ti, {options}"] = row
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     packages = ("keras", "torch", "timm", "transformers")
     about = {
-        "commit": commit,
+        "commit": commit(),
         "backend": keras.backend.backend(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
     }

@@ -10,12 +10,12 @@ python benchmarks/coverage.py > benchmarks/results/coverage.json
 
 import collections
 import gc
+import itertools
 import json
 import multiprocessing
 import pathlib
 import platform
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -54,20 +54,17 @@ OUTCOMES = ("right", "warned", "refused", "wrong", "failed")
 
 def main():
     import timm
+    from checkout import commit
 
-    tags = collections.Counter()
-    for tag in timm.list_pretrained():
-        name = tag.partition(".")[0]
-        if timm.models._registry._model_to_module[name] in MODULES:
-            tags[name] += 1
+    published = (timm.list_models(module=module, pretrained=True, include_tags=True) for module in MODULES)
+    tags = collections.Counter(tag.partition(".")[0] for tag in itertools.chain.from_iterable(published))
     rows = []
     names = sorted(tags)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=20) as pool:  # returns the memory
         for name, found in zip(names, pool.imap(measured, names), strict=True):
             rows.append({"architecture": name, "tags": tags[name], **found})
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "machine": platform.machine()}
+    about = {"commit": commit(), "machine": platform.machine()}
     about |= {name: version(name) for name in ("keras", "tensorflow", "torch", "timm")}
     print(json.dumps({**about, "tolerance": TOLERANCE, "rows": rows}, indent=1))
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+from checkout import commit
+
 VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
 ROUNDS = 3
 CASES = {  # arguments of `vit`, and images per step
@@ -78,6 +80,5 @@ if __name__ == "__main__":
             },
         }  # fmt: skip
         print(case, rows[case], file=sys.stderr, flush=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
+    about = {"commit": commit(), "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
     print(json.dumps({**about, "rounds": ROUNDS, "cases": rows}, indent=1))

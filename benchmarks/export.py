@@ -14,7 +14,6 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ import time
 import keras
 import numpy as np
 import tensorflow as tf
+from checkout import commit
 
 import keras_vit
 from keras_vit.export import runtimes
@@ -160,12 +160,11 @@ def accuracy(name):
 
 
 def main(variants, rounds):
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     report = {
         "accuracy": {name: accuracy(name) for name in SHIPPED},
         "latency": {variant: latency(variant, rounds) for variant in variants},
         "rounds": rounds,
-        "commit": commit,
+        "commit": commit(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
         "keras": keras.__version__,
         "tensorflow": tf.__version__,

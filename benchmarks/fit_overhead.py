@@ -9,11 +9,11 @@ Ti/16 at 224 on FOLDER's JPEGs (folders of classes), with an Inception crop and 
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 
 import numpy as np
+from checkout import commit
 
 import keras_vit
 from keras_vit import machine
@@ -71,8 +71,7 @@ def measure(name, rounds=7):
 def main(names):
     if "photographs" in names and "KERAS_VIT_IMAGES" not in os.environ:
         sys.exit("photographs are found by KERAS_VIT_IMAGES, a folder of classes, which is not set.")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    print(json.dumps({"rows": [measure(name) for name in names], "commit": commit, **machine.describe()}, indent=2))
+    print(json.dumps({"rows": [measure(name) for name in names], "commit": commit(), **machine.describe()}, indent=2))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ import json
 import pathlib
 import platform
 import resource
-import subprocess
 import tempfile
 import time
 
 import numpy as np
+from checkout import commit
 
 from keras_vit.checkpoints.read import open_checkpoint
 
@@ -68,8 +68,7 @@ def main(rounds=5000):
             path = pathlib.Path(folder) / pathlib.Path(name).name
             rows[name] = dict(outcomes((GOLDEN / name).read_bytes(), path, rounds, seed=i))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "python": platform.python_version(), "files": rounds * len(FILES), "crashes": 0}
+    about = {"commit": commit(), "python": platform.python_version(), "files": rounds * len(FILES), "crashes": 0}
     about |= {"seconds": round(time.perf_counter() - start), "memory_grew_by_mb": round((peak - before) / 1024, 1)}
     print(json.dumps({**about, "outcomes": rows}, indent=2))
 

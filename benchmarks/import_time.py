@@ -11,6 +11,8 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+from checkout import commit
+
 SCRIPT = (
     "import time; start = time.perf_counter(); import keras; middle = time.perf_counter(); import keras_vit; "
     "print(middle - start, time.perf_counter() - middle)"
@@ -23,13 +25,12 @@ def main(rounds=15):
         done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
         runs.append([float(x) for x in done.stdout.split()])
     keras, ours = zip(*runs)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     row = {
         "keras_s": round(statistics.median(keras), 3),
         "keras_vit_over_keras_s": round(statistics.median(ours), 3),
         "spread_s": [round(min(ours), 3), round(max(ours), 3)],
         "rounds": rounds,
-        "commit": commit,
+        "commit": commit(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("keras", "tensorflow")},

@@ -13,12 +13,12 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import time
 
 import keras
 import numpy as np
 import tensorflow as tf
+from checkout import commit
 
 from keras_vit.config import LEVELS, Augment, Data, Optim, Recipe
 from keras_vit.data import pipeline, sources
@@ -112,9 +112,7 @@ def main(rounds=7, photographs=200, passes=5, size=224, only=None):
         "size": size,
         "rounds": rounds,
         "photographs_a_round": passes * len(source),
-        "commit": subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-        ).stdout.strip(),
+        "commit": commit(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
         "keras": keras.__version__,
         "tensorflow": tf.__version__,

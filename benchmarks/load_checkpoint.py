@@ -13,6 +13,8 @@ import sys
 import tempfile
 from importlib.metadata import version
 
+from checkout import commit
+
 FILES = {"google": "b16.npz", "timm": "b16.safetensors", "huggingface": "hub"}
 WRITE = """
 import sys, numpy as np, keras_vit
@@ -62,8 +64,7 @@ def main(rounds=5):
                 "after_over_built_mb": round(after - built),
                 "peak_over_file": round((peak - built) / size, 2),
             }
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"rounds": rounds, "commit": commit, "device": f"{os.cpu_count()} cores, {platform.machine()}"}
+    about = {"rounds": rounds, "commit": commit(), "device": f"{os.cpu_count()} cores, {platform.machine()}"}
     about |= {name: version(name) for name in ("keras", "safetensors")}
     print(json.dumps({**about, "files": rows}, indent=2))
 

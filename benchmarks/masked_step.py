@@ -10,12 +10,12 @@ import math
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 
 import keras
 import tensorflow as tf
+from checkout import commit
 
 import keras_vit
 from keras_vit.tasks.masked import visible_patches
@@ -84,8 +84,7 @@ def main():
         cases[name] = measured(*case)
         print(name, cases[name], file=sys.stderr, flush=True)
         keras.backend.clear_session()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "device": f"{platform.machine()}, {os.cpu_count()} cores"}
+    about = {"commit": commit(), "device": f"{platform.machine()}, {os.cpu_count()} cores"}
     about |= {"keras": keras.__version__, "tensorflow": tf.__version__}
     print(json.dumps({**about, "rounds": ROUNDS, "cases": cases}, indent=1))
 

@@ -9,7 +9,8 @@ and saving, from the throughput of each epoch.
 import argparse
 import json
 import pathlib
-import subprocess
+
+from checkout import commit
 
 import keras_vit
 from keras_vit.data import pipeline
@@ -17,7 +18,6 @@ from keras_vit.plots import plot_history
 from keras_vit.runs import sources_of
 from keras_vit.training import history, rundir
 
-COMMIT = ("git", "rev-parse", "--short", "HEAD")
 RESULTS = pathlib.Path(__file__).parent / "results" / "pretraining.json"
 
 
@@ -33,7 +33,7 @@ def measured(run):
         "test_accuracy": keras_vit.evaluate(run)[str(pathlib.Path(run) / rundir.MODEL)]["accuracy"],
         "loss": [round(value, 4) for value in curves["loss"]],
         "val_accuracy": [round(value, 4) for value in curves["val_accuracy"]],
-        "commit": subprocess.run(COMMIT, capture_output=True, text=True, cwd=RESULTS.parent).stdout.strip(),
+        "commit": commit(),
         "machine": rundir.trained_on(run),
     }
 

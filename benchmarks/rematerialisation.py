@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from checkout import commit
+
 CASES = ("kept", "computed again")
 
 
@@ -50,14 +52,13 @@ def main(variant="S/16", batch="32"):
         printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         found[name] = json.loads(printed.splitlines()[-1])
     one, other = (found[name] for name in CASES)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     report = {
         "variant": variant,
         "batch": int(batch),
         **found,
         "memory_ratio": other["megabytes"] / one["megabytes"],
         "time_ratio": other["seconds"] / one["seconds"],
-        "commit": commit,
+        "commit": commit(),
         "device": f"{platform.machine()}, {len(__import__('os').sched_getaffinity(0))} cores",
         "versions": {"keras": keras.__version__, "tensorflow": tf.__version__},
     }

@@ -8,7 +8,8 @@ Nothing is computed: JAX says which arrays the backward pass keeps, from shapes 
 import contextlib
 import json
 import math
-import subprocess
+
+from checkout import commit
 
 NAMES = ("B/16", "L/16", "H/14", "g/14", "G/14")
 DEVICE = 80e9  # bytes
@@ -73,10 +74,9 @@ def main():
     import keras_vit
 
     sizes = {size.name: size for size in keras_vit.list_variants()}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     found = {dtype: {name: row(sizes[name], dtype) for name in NAMES} for dtype in ("float32", "mixed_bfloat16")}
     versions = {"keras": keras.__version__, "jax": jax.__version__}
-    print(json.dumps({**found, "commit": commit, "device": "none", "versions": versions}, indent=2))
+    print(json.dumps({**found, "commit": commit(), "device": "none", "versions": versions}, indent=2))
 
 
 if __name__ == "__main__":

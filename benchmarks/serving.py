@@ -10,12 +10,12 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import tensorflow as tf
+from checkout import commit
 
 import keras_vit
 
@@ -58,6 +58,5 @@ if __name__ == "__main__":
     for case, batches in CASES.items():
         rows[case] = measured(case, batches)
         print(case, rows[case], file=sys.stderr, flush=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
+    about = {"commit": commit(), "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
     print(json.dumps({**about, "tensorflow": tf.__version__, "cases": rows}, indent=1))

@@ -14,12 +14,12 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
 
 import keras
+from checkout import commit
 
 import keras_vit
 from keras_vit import config, machine
@@ -62,10 +62,8 @@ def main(name, changes, goals, seeds):
         last = {"seconds": round(clock.spent, 1), "test_accuracy": round(clock.seen[-1][1], 4)}
         runs.append({"seed": seed, "seconds_to": reached, **last})
         print(runs[-1], file=sys.stderr)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    print(
-        json.dumps({"recipe": name, "changes": changes, "runs": runs, "commit": commit, **machine.describe()}, indent=2)
-    )
+    report = {"recipe": name, "changes": changes, "runs": runs, "commit": commit(), **machine.describe()}
+    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

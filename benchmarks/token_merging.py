@@ -10,13 +10,13 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 
 import keras
 import numpy as np
 import tensorflow as tf
+from checkout import commit
 
 import keras_vit
 from keras_vit import results
@@ -91,6 +91,5 @@ if __name__ == "__main__":
         keras.backend.clear_session()
         rows["speed"][f"{variant} {size}"] = speed(variant, size, batch, counts)
         print(variant, size, rows["speed"][f"{variant} {size}"], file=sys.stderr, flush=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    about = {"commit": commit, "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
+    about = {"commit": commit(), "cores": os.cpu_count(), "machine": platform.processor() or platform.machine()}
     print(json.dumps({**about, "tensorflow": tf.__version__, "keras": keras.__version__, **rows}, indent=1))

@@ -84,12 +84,13 @@ def load_weights(
         unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
         compared = {"rotary": not unclear, "attention_pool": own["pooling"] == "map"}
         compared["branch_norm"] = not isinstance(origins.get("branch_norm"), tables.Assumed)
-        for name in (name for name, is_clear in compared.items() if is_clear):
-            if stated[name] != own[name]:
-                raise ValueError(f"{str(source)!r} has {name}={stated[name]!r}, and the model {own[name]!r}.")
-        theirs, ours = without_weights(stated), without_weights(own)
-        for name in () if unclear else set(theirs) & set(ours):
-            if theirs[name] != ours[name]:
+        clear = [name for name, is_clear in compared.items() if is_clear]
+        theirs, ours = (
+            {name: arguments[name] for name in clear} | ({} if unclear else without_weights(arguments))
+            for arguments in (stated, own)
+        )
+        for name in theirs:
+            if name in ours and theirs[name] != ours[name]:
                 raise ValueError(f"{str(source)!r} has {name} {theirs[name]!r}, and the model {ours[name]!r}.")
         _check_head(model, checkpoint, description, own, options)
         for name in ("mean", "std"):

@@ -46,7 +46,7 @@ def test_any_grid_has_its_own_angles():
 def test_a_model_with_other_positions_is_refused():
     model = vit(**{**SMALL, "num_classes": 0}, registers=2, position=None, layer_scale=1.0, key_bias=False)
     before = weights(model)
-    with pytest.raises(ValueError, match="has rotary='dinov3', and the model None"):
+    with pytest.raises(ValueError, match="has rotary 'dinov3', and the model None"):
         load_weights(model, file_of(CASE))
     assert_same_weights(weights(model), before)
 

@@ -45,7 +45,7 @@ def test_fills_a_model_of_the_same_arguments(case):
 @pytest.mark.parametrize("own", [{"num_heads": 2}, {"over_prefix": True}])
 def test_another_attention_pool_is_refused(own):
     model = vit(**{**SMALL, "num_classes": 0}, gelu="tanh", pooling="map", attention_pool=own)
-    with pytest.raises(ValueError, match="has attention_pool=None, and the model {"):
+    with pytest.raises(ValueError, match="has attention_pool None, and the model {"):
         load_weights(model, file_of("hf_siglip"))
 
 

@@ -228,7 +228,7 @@ def test_relative_positions_of_another_grid(tmp_path):
 
 
 def test_what_no_tensor_shows_is_compared(plain):
-    with pytest.raises(ValueError, match="has branch_norm=False, and the model True"):
+    with pytest.raises(ValueError, match="has branch_norm False, and the model True"):
         load_weights(filled(depth=1, branch_norm=True), plain[1])
 
 
