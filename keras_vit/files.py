@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import time
 
+from keras_vit import checks
+
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
 _DAY = 24 * 60 * 60
 
@@ -15,6 +17,12 @@ _PACKAGE = pathlib.Path(__file__).parent
 def folder(name):
     """Returns the path of `recipes` or `saved_models`: in the installed package, else in the checkout."""
     return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
+
+
+def check_free(path, overwrite):
+    """Raises FileExistsError if a path exists, unless `overwrite`."""
+    if checks.path("path", path).exists() and not overwrite:
+        raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
-from keras_vit.export.prepare import check_free, need
+from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
-from keras_vit.files import replacing
+from keras_vit.files import check_free, replacing
 from keras_vit.labels import fitting, num_classes
 from keras_vit.task import Task, are_shares
 from keras_vit.trained import Found, find, predictor, read

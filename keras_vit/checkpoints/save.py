@@ -19,7 +19,7 @@ from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.checkpoints.match import Options, heads_of, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
-from keras_vit.files import UNFINISHED, sweep
+from keras_vit.files import UNFINISHED, check_free, commit, sweep
 from keras_vit.labels import fitting
 from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models import DEFAULTS
@@ -57,15 +57,7 @@ def save_checkpoint(
     Warns:
         UserWarning: If the format cannot record some argument, such as the GELU: readers will assume another.
     """
-    path = checks.path("path", path)
-    if path.suffix == ".keras":
-        raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
-    format = format or ("google" if path.suffix == ".npz" else None)
-    checks.one_of("format", format, WRITTEN)
-    suffix = ".npz" if format == "google" else ".safetensors"
-    as_file = path.suffix == suffix
-    if not as_file and (format == "google" or path.suffix in SUFFIXES):
-        raise ValueError(f"A {format} checkpoint's file must end in {suffix}. Received: path={str(path)!r}")
+    path, format, folder, main = target(path, format, overwrite)
     arguments = arguments_of(model)
     form = next(form for form in FORMATS if form.library == format and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
@@ -74,11 +66,9 @@ def save_checkpoint(
     if arguments["position"] in FIXED and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # these formats store a fixed table like a learned one
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
-    folder, main = (path.parent, path.name) if as_file else (path, f"model{suffix}")
-    files = {} if as_file else files
-    existing = [name for name in (main, *files) if (folder / name).exists()]
-    if existing and not overwrite:
-        raise FileExistsError(f"{str(folder / existing[0])!r} exists. Choose another path, or pass overwrite=True.")
+    files = files if folder == path else {}
+    for name in files:
+        check_free(folder / name, overwrite)
     notes = {"arguments": {k: arguments[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
     notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
     if isinstance(arguments["stem"], ResNetStem):
@@ -89,13 +79,33 @@ def save_checkpoint(
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost = _not_recorded(model, temporary / main, form, arguments, arrays)
         for name in (*files, main):
-            os.replace(temporary / name, folder / name)
+            commit(temporary / name, folder / name)
     if lost:
         warnings.warn(
             f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}.",
             stacklevel=2,
         )
     return path
+
+
+def target(path, format, overwrite):
+    """Returns the path, the format, and the folder and name of the file of weights, after the checks without a model.
+
+    Raises:
+        ValueError, FileExistsError: As `save_checkpoint`.
+    """
+    path = checks.path("path", path)
+    if path.suffix == ".keras":
+        raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
+    format = format or ("google" if path.suffix == ".npz" else None)
+    checks.one_of("format", format, WRITTEN)
+    suffix = ".npz" if format == "google" else ".safetensors"
+    as_file = path.suffix == suffix
+    if not as_file and (format == "google" or path.suffix in SUFFIXES):
+        raise ValueError(f"A {format} checkpoint's file must end in {suffix}. Received: path={str(path)!r}")
+    folder, name = (path.parent, path.name) if as_file else (path, f"model{suffix}")
+    check_free(folder / name, overwrite)
+    return path, format, folder, name
 
 
 @contextlib.contextmanager

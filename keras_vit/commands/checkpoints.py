@@ -64,7 +64,9 @@ def convert_checkpoint(
     """
     import keras_vit
     from keras_vit import config
-    from keras_vit.export.prepare import check_free, destination
+    from keras_vit.checkpoints.save import target
+    from keras_vit.export.prepare import destination
+    from keras_vit.files import check_free
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
     if format not in ("keras", "google", "timm", "huggingface") or (format == "keras") != (to.suffix == ".keras"):
@@ -72,8 +74,10 @@ def convert_checkpoint(
             "Write to a name that ends in .keras or .npz, or pass --format timm or --format huggingface. "
             f"Received: {str(to)!r}"
         )
-    if format in ("keras", "google"):
-        check_free(to, overwrite)  # before anything is downloaded
+    if format == "keras":  # before anything is downloaded
+        check_free(to, overwrite)
+    else:
+        target(to, format, overwrite)
     model = keras_vit.from_pretrained(source, **config.parse(changes))
     if format == "keras":
         with destination(to, overwrite) as temporary:

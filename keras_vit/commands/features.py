@@ -151,7 +151,7 @@ def find_anomalies(
         overwrite: Replace that file.
     """
     from keras_vit import frozen
-    from keras_vit.export.prepare import check_free
+    from keras_vit.files import check_free
     from keras_vit.images import in_folder
 
     files, normal = _files(images), in_folder(good)

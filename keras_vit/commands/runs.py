@@ -65,8 +65,7 @@ def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> N
         overwrite: Replace what is there.
     """
     from keras_vit import calibration, trained
-    from keras_vit.export.prepare import check_free
-    from keras_vit.files import replacing
+    from keras_vit.files import check_free, replacing
 
     model = trained.find(run)
     path = to or model.home / "calibrated.keras"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit import checks
+from keras_vit import checks, files
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import export_copy
 
@@ -62,7 +62,7 @@ def export_onnx(
     prepare.check_probabilities(model, probabilities)
     score = check.scorer(model, images, classes, score)
     images = check.sample(model, images)
-    prepare.check_free(f"{path}.json", overwrite)
+    files.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
         _write(export_copy(model, erf=True), temporary, probabilities)
         try:

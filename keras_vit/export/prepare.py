@@ -10,7 +10,7 @@ import tempfile
 import keras
 import numpy as np
 
-from keras_vit import checks, files
+from keras_vit import files
 from keras_vit.labels import num_classes, returns_boxes, returns_images
 from keras_vit.layers.point_boxes import EDGES
 from keras_vit.preprocessing import stated_labels, stated_rule
@@ -116,12 +116,6 @@ def need(quantize=(), onnx=False):
         raise ImportError(f"{each}: pip install {packages}. Nothing was written.")
 
 
-def check_free(path, overwrite):
-    """Raises FileExistsError if a path exists, unless `overwrite`."""
-    if checks.path("path", path).exists() and not overwrite:
-        raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
-
-
 @contextlib.contextmanager
 def destination(path, overwrite):
     """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
@@ -131,7 +125,7 @@ def destination(path, overwrite):
         OSError: If the folder of `path` cannot be made or written to, or the disk is full.
     """
     path = pathlib.Path(path)
-    check_free(path, overwrite)
+    files.check_free(path, overwrite)
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
     new = [folder for folder in path.parents if not folder.exists()]  # the innermost first

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 
-from keras_vit import checks
+from keras_vit import checks, files
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import float32
 from keras_vit.preprocessing import data_resize, evaluation_rule
@@ -64,7 +64,7 @@ def export_saved_model(
     prepare.check_probabilities(model, probabilities)
     checks.switch(xla=xla)
     score = check.scorer(model, images, classes, score)
-    prepare.check_free(path, overwrite)
+    files.check_free(path, overwrite)
     images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
         write(float32(model), temporary, None, probabilities=probabilities, encoded=True, xla=xla)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit import checks
+from keras_vit import checks, files
 from keras_vit.export import check, gpu, gpu_rules, half, npu_rules, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
@@ -80,8 +80,8 @@ def export_tflite(
     prepare.check_model(model)
     prepare.check_labels(model, labels)
     prepare.check_probabilities(model, probabilities)
-    prepare.check_free(path, overwrite)
-    prepare.check_free(f"{path}.json", overwrite)
+    files.check_free(path, overwrite)
+    files.check_free(f"{path}.json", overwrite)
     calibrated = quantize in formats.CALIBRATED
     if batch_size > 1 and calibrated:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")

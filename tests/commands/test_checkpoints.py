@@ -30,6 +30,8 @@ def test_convert(tmp_path, capsys):
     assert "a.keras' exists" in capsys.readouterr().err  # before the source is looked for
     run("convert", str(source), str(tmp_path / "hub"), "num_classes=3", "--format", "huggingface")
     assert {path.name for path in (tmp_path / "hub").iterdir()} >= {"model.safetensors", "config.json"}
+    run("convert", "nowhere.npz", str(tmp_path / "hub"), "--format", "huggingface", status=2)
+    assert "model.safetensors' exists" in capsys.readouterr().err
     run("convert", str(tmp_path / "hub"), str(tmp_path / "b.npz"), "--overwrite")
     run("convert", str(source), str(tmp_path / "timm"), status=2)
     assert "--format timm" in capsys.readouterr().err
