@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.keras_private import call_of, sublayers
+from keras_vit.keras_private import call_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
 
 HEADS = ("head", "head_distilled")  # layers that return logits
@@ -15,6 +15,14 @@ def fill(copy, values):
         if hasattr(layer, "finalize_state"):
             layer.finalize_state()
     return copy
+
+
+def merged_values(model):
+    """Returns the values of a model's weights, in their order, with LoRA merged into the kernels."""
+    layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
+    merged = {id(kernel_without_lora(layer)): layer.kernel for layer in layers}
+    updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
+    return [merged.get(id(v), v.value) for v in model.weights if id(v) not in updates]
 
 
 def backbone(model: keras.Model) -> keras.Model:

@@ -83,7 +83,8 @@ def _of_run(found, arrays):
     if not isinstance(found.task, Classify):
         raise ValueError(f"Calibration is for classifiers. Received: {found.file!r}, for {type(found.task).__name__}")
     _heads(model)
-    source, run = results.source_of(found, found.recipe.data.validation, arrays), predictor(model)
+    split = found.recipe.data.validation if arrays is None else None
+    source, run = results.source_of(found, split, arrays), predictor(model)
     parts = [
         (run(examples["images"]), examples["labels"])
         for examples in pipeline.evaluation_arrays(source, found.recipe, model.input_shape[1:])

@@ -1,6 +1,8 @@
-"""Class names in a file, one per line."""
+"""Class names in a file, one per line, and what a model's outputs are."""
 
 import pathlib
+
+import keras
 
 from keras_vit import files
 from keras_vit.layers.add_to_image import AddToImage
@@ -41,6 +43,15 @@ def returns_boxes(model):
 def returns_images(model):
     """Returns whether a model's output is an image, of pixels from 0 to 255."""
     return isinstance(model.layers[-1], AddToImage)
+
+
+def returns_probabilities(model):
+    """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
+    last = model
+    while isinstance(last, keras.Model):
+        last = getattr(last, "operations", last.layers)[-1]
+    ends = (keras.activations.softmax, keras.activations.sigmoid)
+    return getattr(last, "activation", None) in ends or type(last).__name__ in ("Softmax", "Sigmoid")
 
 
 def fitting(names, count):

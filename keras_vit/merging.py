@@ -7,7 +7,7 @@ import keras
 from keras_vit.backbone import backbone, fill
 from keras_vit.explain import anatomy
 from keras_vit.keras_private import sublayers
-from keras_vit.layers import MergingBlock, Unmerge
+from keras_vit.layers import MergingBlock, Positions, Unmerge
 
 
 def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
@@ -28,7 +28,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
     Raises:
         ValueError: For an `r` that is no such number; a model without a `PatchEncoder` or `TransformerBlock`s, or whose
             blocks take more than tokens, such as a mask; or one with positions in attention (`rotary`, or
-            `position="relative"`), LoRA, or merging already.
+            `position="relative"`) or before each block (`block_positions`), LoRA, or merging already.
 
     Example:
 
@@ -41,6 +41,8 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
         raise ValueError(f"The model must be one without merging. Received: {model.name!r}, which merges tokens")
     if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
         raise ValueError(f"{model.name!r} has LoRA. Call `merge_lora` first.")
+    if any(isinstance(layer, Positions) for layer in inner.layers):
+        raise ValueError(f"Merged tokens have no position. Received: {model.name!r}, with block_positions=True")
     counts = {block.name: count for block, count in zip(blocks, schedule)}
     merged = _merged(inner, counts, num_prefix)
 

@@ -11,7 +11,7 @@ from keras_vit import checks
 from keras_vit.images import plain_pixels, read_pixels
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import fitting, num_classes
-from keras_vit.layers import Rescale
+from keras_vit.layers.rescale import Rescale, plain
 from keras_vit.resampling import resize_matrix
 
 DEFAULT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
@@ -105,14 +105,14 @@ def _is_own(model):
 def _metadata(model):
     """Returns the metadata of a model's first layer, also if the layer is in a nested model."""
     first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-    return {name: value for name, value in (first.metadata if first else {}).items() if value}
+    return {name: value for name, value in plain(first.metadata if first else {}).items() if value}
 
 
 def data_resize(size, rule):
-    """Returns `resize` of a `keras_vit.config.Data` that follows an evaluation rule, for images of a size."""
+    """Returns what `keras_vit.data.cuts` takes as `resize` to follow an evaluation rule, for images of a size."""
     if rule["resize"] == "squash":
         return tuple(before_crop(side, rule) for side in size)
-    return before_crop(min(size), rule) if rule["resize"] == "crop" else {"window": "window"}.get(rule["resize"])
+    return min(size) / rule["crop_pct"] if rule["resize"] == "crop" else {"window": "window"}.get(rule["resize"])
 
 
 def before_crop(side, rule):

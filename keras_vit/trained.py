@@ -9,8 +9,8 @@ import keras
 import numpy as np
 
 from keras_vit import checks, config, cookbook
-from keras_vit.labels import labels_beside, num_classes
-from keras_vit.preprocessing import data_resize, evaluation_rule, preprocess, stated_labels
+from keras_vit.labels import labels_beside, num_classes, returns_probabilities
+from keras_vit.preprocessing import preprocess, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -28,7 +28,7 @@ class Found(NamedTuple):
     """A trained model, and where its files and data are."""
 
     trained: Trained
-    recipe: config.Recipe  # of a file outside a run directory: a stand-in that says how to resize images
+    recipe: config.Recipe  # of a file outside a run directory: a stand-in, to classify arrays of the model's size
     file: str  # the model's file, as `evaluate` lists it
     home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
@@ -139,14 +139,11 @@ def _of_run(folder, file):
 
 def _alone(path):
     model = rundir.read_model(path)
-    size, classes = _check_images(model, path), _classes(model, path)
+    _check_images(model, path)
+    classes = _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
-    rule = evaluation_rule(model)
-    data = config.Data(
-        source="", resize=data_resize(size, rule), method=rule["interpolation"], antialias=rule["antialias"]
-    )
-    stand_in = config.Recipe(name=path.stem, model={}, data=data)
+    stand_in = config.Recipe(name=path.stem, model={}, data=config.Data(source=""))
     return Found(trained, stand_in, str(path), path.with_suffix(""))
 
 
@@ -157,16 +154,12 @@ def predictor(model, eager=False):
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
     """
-    last = model
-    while isinstance(last, keras.Model):
-        last = last.layers[-1]
-    ends = (keras.activations.softmax, keras.activations.sigmoid)
-    logits = not isinstance(last, keras.layers.Softmax) and getattr(last, "activation", None) not in ends
+    probabilities = returns_probabilities(model)
 
     def predict(images):
         outputs = model(images, training=False) if eager else model.predict_on_batch(images)
         outputs = keras.ops.convert_to_numpy(outputs)
-        return outputs if logits else np.log(np.maximum(outputs, 1e-30))
+        return np.log(np.maximum(outputs, 1e-30)) if probabilities else outputs
 
     return predict
 
@@ -183,14 +176,13 @@ def read(found, files):
 
 
 def _check_images(model, path):
-    """Returns (height, width) of a model's images; raises ValueError unless it takes images of known size."""
+    """Raises ValueError unless a model takes images of known size."""
     given = getattr(model, "input_shape", None)
     if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
         raise ValueError(
             f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
             f"Received: input shape {given}"
         )
-    return given[1:3]
 
 
 def _classes(model, path):

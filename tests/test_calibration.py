@@ -1,3 +1,5 @@
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import calibration, export
-from tests.commands.helpers import run
+from tests.commands.helpers import run as command
 from tests.marks import few, slow
 
 RNG = np.random.default_rng(0)
@@ -43,6 +45,17 @@ def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
     assert kept == pytest.approx(found.temperature, rel=1e-2)
 
 
+def test_a_file_and_a_run_on_arrays_are_fitted_to_arrays(run, tmp_path):
+    model, images, labels = overconfident()
+    model.save(tmp_path / "alone.keras")
+    found = keras_vit.calibrate(model, arrays=(images, labels))
+    again = keras_vit.calibrate(tmp_path / "alone.keras", arrays=(images, labels))
+    assert again.temperature == pytest.approx(found.temperature, rel=1e-3)
+    (run / "data.json").write_text(json.dumps({"arrays": True}))
+    with pytest.raises(ValueError, match="Received: 50 images, "):  # of chance labels, which no temperature fits
+        keras_vit.calibrate(run, arrays=(RNG.integers(0, 256, (50, 8, 8, 1)), np.arange(50) % 10))
+
+
 def test_no_other_temperature_has_a_smaller_loss():
     model, images, labels = overconfident(0.3)
     logits = np.asarray(model(images), "float64")
@@ -54,13 +67,13 @@ def test_no_other_temperature_has_a_smaller_loss():
 @slow
 def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run("fit", "digits", "optim.epochs=6", "model.depth=1", "--workdir", "run")
+    command("fit", "digits", "optim.epochs=6", "model.depth=1", "--workdir", "run")
     found = keras_vit.calibrate("run")
     assert found.loss[1] <= found.loss[0]
-    run("calibrate", "run")
+    command("calibrate", "run")
     assert "run/calibrated.keras: temperature" in capsys.readouterr().out
-    run("calibrate", "run", status=2)
-    run("calibrate", "run", "--to", "a.h5", status=2)
+    command("calibrate", "run", status=2)
+    command("calibrate", "run", "--to", "a.h5", status=2)
     model = keras_vit.load_run("run/calibrated.keras").model
     assert model.get_layer("rescale").metadata["temperature"] == pytest.approx(found.temperature, rel=1e-3)
     x = RNG.integers(0, 256, (4, 8, 8, 1)).astype("float32")

@@ -1,6 +1,7 @@
+import keras
 import pytest
 
-from keras_vit.labels import labels_beside, read_labels, write_labels
+from keras_vit.labels import labels_beside, read_labels, returns_probabilities, write_labels
 
 pytestmark = pytest.mark.backend
 
@@ -23,3 +24,22 @@ def test_names_lie_beside_a_model(tmp_path):
     assert labels_beside(tmp_path / "best.keras") == ("a", "b")
     write_labels(tmp_path / "best.labels.txt", "xyz")
     assert labels_beside(tmp_path / "best.keras") == ("x", "y", "z")
+
+
+def softmax_inside():
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, keras.ops.softmax(keras.layers.Dense(2)(inputs)))
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted"),
+    [
+        (lambda: [keras.layers.Dense(2)], False),
+        (lambda: [keras.layers.Dense(2, activation="softmax")], True),
+        (lambda: [keras.layers.Dense(2), keras.layers.Softmax()], True),
+        (lambda: [keras.layers.Dense(2), keras.layers.Activation("sigmoid")], True),
+        (lambda: [softmax_inside()], True),
+    ],
+)
+def test_probabilities_are_known_by_the_end_of_a_model(last, wanted):
+    assert returns_probabilities(keras.Sequential([keras.Input((4,)), *last()])) == wanted

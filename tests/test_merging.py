@@ -152,6 +152,8 @@ def test_models_that_cannot_merge_are_refused():
         merge_tokens(random_vit(rotary="dinov3", position=None), 1)
     with pytest.raises(ValueError, match="Merged tokens have no position"):
         merge_tokens(random_vit(position="relative"), 1)
+    with pytest.raises(ValueError, match="Merged tokens have no position.*block_positions"):
+        merge_tokens(random_vit(block_positions=True), 1)
     inputs = keras.Input((17, 32))
     block = keras_vit.TransformerBlock(2, 64)
     with pytest.raises(ValueError, match="exactly one PatchEncoder layer"):

@@ -214,3 +214,10 @@ def test_what_travels_is_found_in_a_nested_model():
     np.testing.assert_array_equal(preprocess(outer, PHOTO), preprocess(inside, PHOTO))
     assert stated_labels(outer) == stated_labels(inside) == ("a", "b")
     assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None
+
+
+def test_names_of_classes_may_be_an_array():
+    model = vit("mu/4", image_size=8, num_classes=2)
+    model.get_layer("rescale").metadata["labels"] = np.array(["cat", "dog"])
+    assert stated_labels(model) == ("cat", "dog")
+    assert preprocess(model, np.zeros((9, 9, 3), "uint8")).shape == (1, 8, 8, 3)

@@ -66,8 +66,7 @@ def test_a_file_outside_of_a_run_says_what_it_knows(tmp_path):
     assert plain.trained.recipe is None and plain.alone and not plain.shipped and plain.run is None
     assert plain.trained.class_names == wrong.trained.class_names == tuple("0123456789")
     assert named.trained.class_names[3] == "digit 3" and named.home == tmp_path / "named"
-    data = plain.recipe.data
-    assert (data.resize, data.method, data.antialias) == (10, "bicubic", recipe.data.antialias)
+    assert plain.recipe.data.resize is None  # its arrays have the model's size
 
 
 def test_a_recipe_s_own_weights():
@@ -208,3 +207,18 @@ def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ValueError, match=r"do not fit this model. Different: num_classes"):
         trained.load_run(tmp_path / "mine.py")
+
+
+def test_arrays_for_a_file_are_what_its_model_sees(tmp_path):
+    """They are of its size already: the crop of its evaluation rule is over."""
+    rule = {"resize": "crop", "crop_pct": 0.5, "interpolation": "bicubic", "antialias": True}
+    model = keras_vit.vit("mu/4", image_size=16, num_classes=5, metadata={"evaluation": rule})
+    model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 5)))
+    photographs = np.random.default_rng(0).integers(0, 256, (30, 40, 50, 3)).astype("uint8")
+    images = keras_vit.preprocess(model, photographs)
+    classes = np.asarray(model(images)).argmax(-1)
+    assert len(set(classes)) > 1
+    model.save(tmp_path / "a.keras")
+    assert keras_vit.evaluate(tmp_path / "a.keras", arrays=(images, classes)) == {
+        str(tmp_path / "a.keras"): {"accuracy": 1.0}
+    }

@@ -127,9 +127,9 @@ def class_names(checkpoint, count):
     return {"labels": names} if names and names[0] != "LABEL_0" else {}
 
 
-def credit(checkpoint):
-    """Returns the name and the licence of weights in Keras's own file, as its metadata has them."""
-    return {name: checkpoint.notes[name] for name in ("name", "licence") if checkpoint.notes.get(name)}
+def own_notes(checkpoint, *names):
+    """Returns what the metadata in Keras's own file says of its weights, such as their `"licence"`."""
+    return {name: checkpoint.notes[name] for name in names if checkpoint.notes.get(name)}
 
 
 def of_stem(stem):

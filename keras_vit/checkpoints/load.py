@@ -12,7 +12,7 @@ from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
-from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, credit, describe, of_stem, without_weights
+from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
 from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.match import Options, plan
 from keras_vit.checkpoints.own import SAVED
@@ -22,7 +22,7 @@ from keras_vit.keras_private import shapes_only
 from keras_vit.layers import Rescale
 from keras_vit.models import DEFAULTS
 
-OF_WEIGHTS = ("labels", "name", "licence")  # metadata that belongs to the weights, not to the model
+OF_WEIGHTS = ("labels", "temperature", "name", "licence")  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -201,8 +201,9 @@ def _metadata(source, checkpoint, description, num_classes, options):
     """Returns the metadata of loaded weights: where they are from, how to prepare images, and who says so."""
     form, _, _, evaluation, origins = description
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
-    labels = class_names(checkpoint, num_classes) if options.head == "require" else {}
-    return about | labels | credit(checkpoint)
+    if options.head == "require":
+        about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, "temperature")
+    return about | own_notes(checkpoint, "name", "licence")
 
 
 def _fill(model, checkpoint, steps):

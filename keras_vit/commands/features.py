@@ -124,6 +124,8 @@ def draw_components(
     from keras_vit import frozen, plots, preprocessing
     from keras_vit.files import replacing
 
+    if to.is_dir():
+        raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
     files, built = _files(images), frozen.Embedder(_needed(model), tokens=True).model
     colours = frozen.pca_image(built, files, foreground=not whole)
     figure = plots.plot_pca(preprocessing.preprocess(built, files), colours)

@@ -37,5 +37,10 @@ def check_recipe(recipe):
             "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
             "Received: augment.crop_resize=None"
         )
+    if recipe.augment.crop != "resized" and recipe.augment.crop_resize is not None:
+        raise ValueError(
+            "augment.crop_resize is for augment.crop='resized'. "
+            f"Received: augment.crop_resize={recipe.augment.crop_resize} and augment.crop={recipe.augment.crop!r}"
+        )
     recipe.task.check(recipe)
     return recipe

@@ -16,6 +16,7 @@ For evaluation, `Data.resize` is the shorter side in pixels to which an image is
 `"window"` for the centre of the image as it is; `None` for the whole image, resized to the model's size.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -59,9 +60,11 @@ def centre_cut(shape, size, data):
     if data.resize == "window":
         cut = _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.0)
         return cut._replace(start=(shape - cut.extent) // 2)
-    squashed = isinstance(data.resize, tuple)
-    cut = _whole(shape, tf.constant(data.resize) if squashed else _grid(shape, data.resize, size))
-    return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
+    if isinstance(data.resize, tuple):
+        cut = _whole(shape, tf.constant(data.resize))
+        return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
+    cut = _whole(shape, _grid(shape, data.resize, size))
+    return cut._replace(window=tf.unstack(tf.cast(tf.round((cut.grid - size[:2]) / 2), "int32")))
 
 
 def _whole(shape, grid):
@@ -76,10 +79,15 @@ def _box(shape, factor, size, place):
 
 
 def _grid(shape, pixels, size):
-    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side."""
-    shape = tf.cast(shape, "float32")
-    wanted = tf.constant([pixels * side / min(size[:2]) for side in size[:2]], "float32")
-    return tf.cast(tf.round(shape * tf.reduce_max(wanted / shape)), "int32")
+    """Resizes the shorter side to `pixels`; an oblong `size` then fits into the image by its own shorter side.
+
+    Rounded as `keras_vit.preprocess` does, and torchvision and timm before it.
+    """
+    wanted = [math.floor(pixels * side / min(size[:2]) + 1e-6) for side in size[:2]]
+    if wanted[0] == wanted[1]:
+        return wanted[0] * shape // tf.reduce_min(shape)
+    shape = tf.cast(shape, "float64")
+    return tf.cast(tf.round(shape / tf.reduce_min(shape / wanted)), "int32")
 
 
 def _random_box(shape, area, numbers):

@@ -25,8 +25,10 @@ def read_files(paths, size, data=WHOLE):
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If a file cannot be read as an image.
+        ValueError: If a file cannot be read as an image, or `size` has other than 1 or 3 channels.
     """
+    if size[2] not in (1, 3):
+        raise ValueError(f"A model of image files must have 1 or 3 channels. Received: a model of {size[2]}")
     images = []
     for path in paths:
         item = tf.constant(encoded(path))

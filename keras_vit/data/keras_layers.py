@@ -22,6 +22,7 @@ STILL = (  # layers of Keras that leave everything in its place
     "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPosterization", "RandomSaturation", "RandomSharpness",
     "Solarization",
 )  # fmt: skip
+EVERY_IMAGE = ("Rescaling", "Normalization", "Resizing", "CenterCrop")  # the model's and the pipeline's own work
 NO_MASKS = ("AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "RandomGrayscale")
 
 
@@ -74,6 +75,12 @@ def check_layers(layers, names=("images",)):
         if any(type(inner).__name__ in NEED_LABELS for inner in sublayers(layer)):
             raise ValueError(
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
+            )
+    for layer in _leaves(layers):
+        if type(layer).__name__ in EVERY_IMAGE:
+            raise ValueError(
+                "Augment.layers are for training only: the model rescales pixels, and the pipeline resizes images. "
+                f"Received: {type(layer).__name__} {layer.name!r}"
             )
     if MASKS in names:
         _check_masks(_leaves(layers))

@@ -90,13 +90,16 @@ class Stream:
 
     @functools.cached_property
     def mask_counts(self):
-        """Pixels of each value 0 to 255 in the segmentation masks of the first records, `(records, 256)`."""
-        return masks.counts_of(self._column("segmentation_masks", next(iter(self.in_order(FIRST)))).tolist())
+        """Pixels of each value 0 to 255 in all segmentation masks, `(parts, 256)`; reads every record."""
+        return np.stack([self._counts(records).sum(0) for records in self.in_order(FIRST)])
 
-    @property
+    @functools.cached_property
     def mask_values(self):
         """The values in the segmentation masks of the first records: from each to the name of a mask that has it."""
-        return masks.named_values(self.mask_counts)
+        return masks.named_values(self._counts(next(iter(self.in_order(FIRST)))))
+
+    def _counts(self, records):
+        return masks.counts_of(self._column("segmentation_masks", records).tolist())
 
     def take(self, index):
         """Returns the stream of the images in a slice."""

@@ -109,10 +109,18 @@ def scorer(model, images, classes, score):
     """Returns the function from outputs to a dictionary with a score, or `None` without `classes` and `score`.
 
     Raises:
-        ValueError: If there are no images to score, or not one class of the model per image.
+        ValueError: If there are no images to score, or not one class of the model per image; for both, or classes of a
+            model whose outputs are not (batch, classes).
     """
     if classes is None and score is None:
         return None
+    if classes is not None and score is not None:
+        raise ValueError("Pass `classes`, to report the top-1 accuracy, or a `score` of your own. Received: both")
+    if classes is not None and (len(model.output_shape) != 2 or model.output_shape[-1] == 1):
+        raise ValueError(
+            "`classes` are for classifiers of two classes or more; pass `score` for others. "
+            f"Received: {model.name!r}, output shape {model.output_shape}"
+        )
     if images is None:
         raise ValueError("`classes` and `score` need the `images` that they are of. Received: images=None")
     if classes is None:

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.backbone import fill
+from keras_vit.backbone import fill, merged_values
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MLP, MergingBlock, MultiHeadSelfAttention, TransformerBlock
 
@@ -160,7 +160,7 @@ def _copy(model, dtype="float32"):
 
     try:
         copy = keras.models.clone_model(model, clone_function=rebuild, recursive=True)
-        fill(copy, model.get_weights())
+        fill(copy, [ops.convert_to_numpy(value) for value in merged_values(model)])
     except (ValueError, TypeError, NotImplementedError) as error:
         policies = _other_policies(model)
         if policies:

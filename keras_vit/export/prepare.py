@@ -11,9 +11,9 @@ import keras
 import numpy as np
 
 from keras_vit import files
-from keras_vit.labels import num_classes, returns_boxes, returns_images
+from keras_vit.labels import num_classes, returns_boxes, returns_images, returns_probabilities
 from keras_vit.layers.point_boxes import EDGES
-from keras_vit.preprocessing import stated_labels, stated_rule
+from keras_vit.preprocessing import evaluation_rule, stated_labels
 
 CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
@@ -64,11 +64,13 @@ def check_labels(model, labels):
 
 
 def check_probabilities(model, probabilities):
-    """Raises ValueError if probabilities are asked for of a model that returns boxes, images, or one logit."""
+    """Raises ValueError if probabilities are asked for of a model without logits, or with one."""
     if probabilities and returns_boxes(model):
         raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
     if probabilities and returns_images(model):
         raise ValueError(f"An image has no probabilities. Received: probabilities=True with {model.name!r}")
+    if probabilities and returns_probabilities(model):
+        raise ValueError(f"The model returns probabilities already. Received: probabilities=True with {model.name!r}")
     if probabilities and model.output_shape[-1] == 1:
         raise ValueError(
             "A softmax of one logit is always 1: apply a sigmoid to it. "
@@ -101,7 +103,7 @@ def facts(model, labels):
             "range": [0, 255],
             "channels": {1: "grey", 3: "RGB"}.get(model.input_shape[-1]),
         },
-        "preprocessing": stated_rule(model),
+        "preprocessing": evaluation_rule(model),
         "labels": None if labels is None else [str(label) for label in labels],
     }
 

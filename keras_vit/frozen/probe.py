@@ -110,5 +110,6 @@ def _with_head(model, kernel, bias, names):
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):
         if isinstance(layer, Rescale):
-            layer.metadata = {**(layer.metadata or {}), "labels": names}
+            kept = {name: value for name, value in layer.metadata.items() if name != "temperature"}  # of the old head
+            layer.metadata = kept | {"labels": names}
     return copy

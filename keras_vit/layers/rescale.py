@@ -75,4 +75,9 @@ class Rescale(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {**super().get_config(), **own_config(self, Rescale)}
+        return {**super().get_config(), **own_config(self, Rescale), "metadata": plain(self.metadata)}
+
+
+def plain(metadata):
+    """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in metadata.items()}

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, explain, results, trained
+from keras_vit.explain import anatomy
 from keras_vit.plots import canvas
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -69,6 +70,7 @@ def gather(target, arrays=None, most=10_000):
 
     found = trained.find(target)
     (model, known, class_names), recipe, task = found.trained, found.recipe, found.task
+    anatomy.blocks(model)  # whose attention is drawn: a model without any is refused before it is measured
     source = results.source_of(found, None, arrays)
     some, size, run = source.take(slice(most)), model.input_shape[1:], trained.predictor(model)
     tally, scores = evaluation.tally_of(run, task, recipe, some, size, keep=True)

@@ -44,6 +44,8 @@ class Classify(Task):
         classes = recipe.model.get("num_classes", 2)
         if classes in (None, 0, 1):
             raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
+        if "partial_auc" in self.metrics and classes != 2:
+            raise ValueError(f"The metric 'partial_auc' is for two classes. Received: model.num_classes={classes}")
 
     def on(self, source, arguments=None):
         names = source.class_names

@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,6 +108,12 @@ class Detect(Task):
             raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
         if recipe is not None:
             dense.check_recipe(recipe, "boxes")
+            if self.head == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
+                warnings.warn(
+                    "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
+                    "are those of a YOLOS.",
+                    stacklevel=2,
+                )
 
     def on(self, source, arguments=None):
         self.check()

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.backbone import HEADS
+from keras_vit.labels import returns_probabilities
 from keras_vit.pretrained import from_pretrained
 
 
@@ -29,7 +30,7 @@ class Distiller(keras.Model):
         temperature: Softmax temperature of `"soft"`, above 0.
 
     Raises:
-        ValueError: If the teacher's input or output shape differs from the student's.
+        ValueError: If the teacher's input or output shape differs from the student's, or one returns probabilities.
     """
 
     def __init__(
@@ -72,21 +73,23 @@ class Distiller(keras.Model):
         if len(y_pred.shape) == 2:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         by_labels = super().compute_loss(x, y, y_pred[:, 0], sample_weight, training)
-        return (1 - self.weight) * by_labels + self.weight * self.from_teacher(x, y_pred[:, -1])
+        by_teacher = self.from_teacher(x, y_pred[:, -1])
+        if sample_weight is not None:
+            by_teacher = by_teacher * ops.cast(ops.reshape(sample_weight, (-1,)), by_teacher.dtype)
+        return (1 - self.weight) * by_labels + self.weight * ops.mean(by_teacher)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         y_pred = ops.mean(y_pred, axis=1) if len(y_pred.shape) == 3 else y_pred
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def from_teacher(self, images, logits):
-        """Returns the mean of `d` over the batch."""
+        """Returns `d` of each image."""
         target = ops.stop_gradient(self.teacher(images, training=False))
         if self.kind == "hard":
-            return ops.mean(keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True))
+            return keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True)
         t = self.temperature
         wanted = ops.softmax(target / t, axis=-1)
-        divergence = ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
-        return t**2 * ops.mean(divergence)
+        return t**2 * ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
 
 
 def load_teacher(task, model, given=None):
@@ -114,9 +117,11 @@ def load_teacher(task, model, given=None):
 
 
 def check_shapes(student, teacher):
-    """Raises an error unless two Keras models have the same input and output shapes."""
-    checks.model(student, "student")
-    checks.model(teacher, "teacher")
+    """Raises an error unless two Keras models have the same input and output shapes, and return logits."""
+    for name, model in (("student", student), ("teacher", teacher)):
+        checks.model(model, name)
+        if returns_probabilities(model):
+            raise ValueError(f"The {name} must return logits. Received: {model.name!r}, which returns probabilities")
     for what in ("input_shape", "output_shape"):
         if getattr(student, what) != getattr(teacher, what):
             raise ValueError(

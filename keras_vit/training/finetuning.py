@@ -3,8 +3,8 @@
 import keras
 
 from keras_vit import checks
-from keras_vit.backbone import backbone, calls, fill, leading_to
-from keras_vit.keras_private import calls_of, kernel_without_lora, sublayers
+from keras_vit.backbone import backbone, calls, fill, leading_to, merged_values
+from keras_vit.keras_private import calls_of, sublayers
 from keras_vit.layers import TransformerBlock
 from keras_vit.training import devices, state
 
@@ -119,19 +119,16 @@ def merge_lora(model: keras.Model) -> keras.Model:
         A model that is not compiled. Frozen layers are frozen in it too.
     """
     checks.model(model)
-    return plain_copy(model, merged_values(model))
+    return plain_copy(model, merged_arrays(model))
 
 
-def merged_values(model):
+def merged_arrays(model):
     """Returns a model's weights as arrays, in their order, with LoRA merged into the kernels."""
-    layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
-    merged = {id(kernel_without_lora(layer)): layer.kernel for layer in layers}
-    updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
-    return [state.to_numpy(merged.get(id(v), v.value)) for v in model.weights if id(v) not in updates]
+    return [state.to_numpy(value) for value in merged_values(model)]
 
 
 def plain_copy(model, values):
-    """Returns a copy of a model with the weights from `merged_values`; it belongs to this process alone."""
+    """Returns a copy of a model with the weights from `merged_arrays`; it belongs to this process alone."""
     with devices.apart():
         return fill(type(model).from_config(model.get_config()), values)
 

@@ -5,6 +5,7 @@ import dataclasses
 
 import keras
 
+from keras_vit import checks
 from keras_vit.explain import anatomy
 from keras_vit.layers import Positions
 
@@ -46,6 +47,8 @@ def check(recipe, model, teacher=None):
     optim = recipe.optim
     if not optim.image_sizes:
         return
+    for size in optim.image_sizes:
+        checks.positive(**{"optim.image_sizes": size})
     _, height, width, channels = model.input_shape
     sizes = (*optim.image_sizes, height)
     if height != width or list(sizes) != sorted(set(sizes)) or len(sizes) > optim.epochs:

@@ -44,7 +44,11 @@ def layer_factors(paths, decay):
     """
     blocks = blocks_of(paths)
     named = [re.search(r"block_(\d+)$", block) for block in blocks]
-    numbers = [int(name[1]) for name in named] if all(named) else range(len(blocks))
+    if all(named):  # a decoder's blocks, which have a prefix of their own, come after the last
+        blocks = [block for block in blocks if block.rpartition("/")[0] == blocks[0].rpartition("/")[0]]
+        numbers = [int(block.rpartition("_")[2]) for block in blocks]
+    else:
+        numbers = range(len(blocks))
     depth = 1 + max(numbers, default=-1)
     inside = [
         next((n + 1 for n, block in zip(numbers, blocks) if path.startswith(f"{block}/")), None) for path in paths

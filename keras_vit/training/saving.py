@@ -18,7 +18,7 @@ def save_trained(learner, model, path, writes=True):
         writes: Whether this process writes the file. Others only contribute their part of the weights.
     """
     with averaged(learner):
-        values = finetuning.merged_values(model)
+        values = finetuning.merged_arrays(model)
     if not writes:
         return
     copy = finetuning.plain_copy(model, values)
@@ -51,4 +51,4 @@ def save_final(run):
     if run.place.processes == 1:
         return run.model
     # Its weights may be sharded over the processes.
-    return finetuning.plain_copy(run.model, finetuning.merged_values(run.model))
+    return finetuning.plain_copy(run.model, finetuning.merged_arrays(run.model))

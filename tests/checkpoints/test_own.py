@@ -246,3 +246,12 @@ def test_merged_tokens_are_left_out_and_it_is_said(plain, tmp_path):
     np.testing.assert_array_equal(outputs(again), outputs(model))
     with pytest.warns(UserWarning, match="does not record .*token merging"):
         keras_vit.save_checkpoint(merged, tmp_path / "fast.npz")
+
+
+def test_the_temperature_stays_with_the_head(plain, tmp_path):
+    model = from_checkpoint(plain[1])
+    model.get_layer("rescale").metadata["temperature"] = 0.5
+    model.save(tmp_path / "a.keras")
+    assert from_checkpoint(tmp_path / "a.keras").get_layer("rescale").metadata["temperature"] == 0.5
+    assert "temperature" not in from_checkpoint(tmp_path / "a.keras", head="new").get_layer("rescale").metadata
+    assert "temperature" not in load_weights(model, plain[1]).get_layer("rescale").metadata

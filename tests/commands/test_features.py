@@ -76,6 +76,7 @@ def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
         (["knn", "INDEX", "FOLDER", "--model", "nuclei"], "`model` must be the index's"),
         (["probe", "INDEX", "--to", "x.npz"], "--to must end in .keras"),
         (["pca", "FOLDER"], "--model is missing"),
+        (["pca", "FOLDER", "--model", "mnist", "--to", "FOLDER"], "`to` must be a file. Received: the folder"),
         (["anomaly", "FOLDER", "FOLDER", "--model", "mnist", "--save", "a.h5"], "--save must end in .keras"),
         (["anomaly", "nowhere", "FOLDER", "--model", "mnist"], "There is no image in the folder 'nowhere'"),
     ],

@@ -1,12 +1,15 @@
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+import keras_vit  # noqa: E402
 from keras_vit.config import Augment, Data  # noqa: E402
-from keras_vit.data import cuts  # noqa: E402
+from keras_vit.data import crops, cuts  # noqa: E402
+from keras_vit.preprocessing import data_resize  # noqa: E402
 
 SHAPE = (90, 120)  # of the image
 
@@ -77,3 +80,15 @@ def test_evaluation_sees_the_centre_as_it_is():
     assert [np.asarray(part).tolist() for part in cut[1:4]] == [[29, 40], [31, 40], [31, 40]]  # as `preprocess`
     cut = cuts.centre_cut(tf.constant(SHAPE), (180, 180, 3), Data(resize="window"))
     assert np.asarray(cut.extent).tolist() == [90, 90]
+
+
+@pytest.mark.parametrize("size", [(24, 24), (24, 36), (36, 24)])
+@pytest.mark.parametrize("share", [0.9, 0.875])
+def test_the_centre_is_where_preprocess_cuts_it(size, share):
+    rule = {"resize": "crop", "crop_pct": share, "interpolation": "bilinear", "antialias": True}
+    model = keras_vit.vit("mu/4", patch_size=12, image_size=size, num_classes=2, metadata={"evaluation": rule})
+    data = SimpleNamespace(resize=data_resize(size, rule), method="bilinear", antialias=True)
+    for shape in ((40, 53), (64, 43), (33, 33), (47, 30)):
+        photograph = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
+        cut = crops.evaluation_image(photograph, (*size, 3), data)
+        np.testing.assert_allclose(cut, keras_vit.preprocess(model, photograph)[0], atol=2)

@@ -46,3 +46,8 @@ def test_a_name_may_be_no_utf_8(tmp_path):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
     pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
     assert image_files.read_files([path], (3, 3, 1)).shape == (1, 3, 3, 1)
+
+
+def test_files_have_one_or_three_channels(tmp_path):
+    with pytest.raises(ValueError, match="1 or 3 channels. Received: a model of 4"):
+        image_files.read_files([tmp_path / "none.png"], (8, 8, 4))

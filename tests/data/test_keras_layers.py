@@ -31,7 +31,7 @@ KERAS = {
     "RandomColorJitter": lambda: L.RandomColorJitter((0, 255), brightness_factor=0.3, contrast_factor=0.3),
     "Pipeline": lambda: L.Pipeline([L.RandomZoom(0.2), L.RandomTranslation(0.1, 0.1)]),
     "Sequential": lambda: keras.Sequential([L.RandomFlip(), L.RandomRotation(0.1, seed=1)]),
-    "no randomness": lambda: L.Rescaling(0.5),
+    "no randomness": lambda: L.Equalization(),
 }
 
 
@@ -73,7 +73,7 @@ def test_layers_draw_apart_from_each_other_and_anew_for_each_batch_and_seed():
         found = pipeline.training_batches(flat, changed, (32, 32, 3), first_epoch=0).as_numpy_iterator()
         return np.array([images[0, 0, 0, 0] - 100 for images, _ in found])
 
-    one, two = shifts((noise(),)), shifts((L.Rescaling(1.0), noise()))
+    one, two = shifts((noise(),)), shifts((L.Identity(), noise()))
     assert len(set(one)) == 12 and not set(one) & set(shifts((noise(),), seed=2))
     np.testing.assert_array_equal(one, two)  # the layer between draws nothing
     second = shifts((noise(), noise())) - one
@@ -107,6 +107,9 @@ def test_what_cannot_be_used_is_refused():
         batches(lambda images: images)
     for layer in (L.MixUp(name="mine"), keras.Sequential([L.CutMix()], name="mine")):
         with pytest.raises(ValueError, match="Augment.mixup or Augment.cutmix. Received: 'mine'"):
+            batches(layer)
+    for layer in (L.Rescaling(1 / 255, name="mine"), keras.Sequential([L.Resizing(4, 4, name="mine")])):
+        with pytest.raises(ValueError, match="the model rescales pixels, .* Received: Res.*ing 'mine'"):
             batches(layer)
 
 
@@ -149,8 +152,8 @@ def test_masks_keep_their_values(name):
 
 
 def test_layers_that_cannot_change_masks_are_refused():
-    for layer in (L.AugMix(), L.RandomGrayscale(), L.Rescaling(0.5), keras.Sequential([L.AugMix()])):
-        with pytest.raises(ValueError, match="leave their values as they are. Received: (AugMix|RandomGr|Rescaling)"):
+    for layer in (L.AugMix(), L.RandomGrayscale(), L.Identity(), keras.Sequential([L.AugMix()])):
+        with pytest.raises(ValueError, match="leave their values as they are. Received: (AugMix|RandomGr|Identity)"):
             with_masks(layer)
     with pytest.raises(ValueError, match="fill_value=0 where there are segmentation masks. Received: fill_value=9"):
         with_masks(L.RandomZoom(0.3, fill_mode="constant", fill_value=9))

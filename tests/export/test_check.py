@@ -108,3 +108,12 @@ def test_the_facts_are_json_whatever_was_measured(tmp_path):
     check.write_json(tmp_path / "a.json", Found(), labels=["a"])
     read = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
     assert read == {"labels": ["a"], "report": {"half_max_abs_diff": None}}
+
+
+def test_classes_are_for_classifiers_alone(model):
+    images = np.zeros((8, 8, 8, 3))
+    for other in (vit("mu/4", image_size=8, num_classes=1), vit("mu/4", image_size=8, num_classes=0, pooling="none")):
+        with pytest.raises(ValueError, match="`classes` are for classifiers of two classes or more"):
+            check.scorer(other, images, np.zeros(8, int), None)
+    with pytest.raises(ValueError, match="Received: both"):
+        check.scorer(model, images[..., :1], np.zeros(8, int), lambda outputs: {})

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import vit
+from keras_vit import add_lora, vit
 from keras_vit.export import forms
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MultiHeadSelfAttention, TransformerBlock
@@ -144,3 +144,13 @@ def test_layers_inside_other_layers_have_their_forms(make):
     assert not {keras.layers.LayerNormalization, MultiHeadSelfAttention} & {type(layer) for layer in sublayers(copy)}
     assert {keras.layers.LayerNormalization, MultiHeadSelfAttention} <= {type(layer) for layer in sublayers(model)}
     np.testing.assert_allclose(copy(tokens), model(tokens), atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_lora_is_merged(policy):
+    model = add_lora(shaken(tiny(dtype=policy)), 2)
+    shaken(model)
+    copy = forms.export_copy(model, half=True)
+    assert copy is not model and not any(getattr(layer, "lora_enabled", False) for layer in sublayers(copy))
+    assert any(isinstance(layer, forms.ExportNorm) and layer.half for layer in sublayers(copy))
+    np.testing.assert_allclose(copy(IMAGES), model(IMAGES), atol=1e-4 if policy == "float32" else 0.2)

@@ -131,3 +131,10 @@ def test_all_missing_converters_are_in_one_error(monkeypatch):
         ImportError, match="'int8' needs ai_edge_quantizer; 'onnx' needs tf2onnx, onnx, onnxruntime: pip"
     ):
         prepare.need(["dynamic", "int8"], onnx=True)
+
+
+def test_probabilities_are_not_made_of_probabilities():
+    model = vit("mu/4", image_size=8, num_classes=3)
+    prepare.check_probabilities(model, True)
+    with pytest.raises(ValueError, match="The model returns probabilities already"):
+        prepare.check_probabilities(keras.Model(model.input, keras.ops.softmax(model.output)), True)

@@ -9,6 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import export_saved_model, preprocess  # noqa: E402
+from keras_vit.preprocessing import evaluation_rule  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
 from tests.marks import few  # noqa: E402
 
@@ -71,4 +72,4 @@ def test_files_are_taken_as_they_are(rule, tmp_path):
     expected = keras.ops.softmax(model(preprocess(model, tmp_path / "a.png"))).numpy()
     np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=0.03)  # Pillow rounds to bytes
     facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
-    assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == rule
+    assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == evaluation_rule(model)

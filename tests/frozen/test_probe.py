@@ -70,3 +70,10 @@ def test_it_takes_one_array_as_any_vit(index, model, labels):
 def test_of_equal_accuracies_the_surer_answer_is_taken(index, model, labels):
     found = keras_vit.probe(index, labels, model=model)
     assert found.accuracy == 1 and found.strength > 1e-4  # much regularisation is as accurate, and says 50 %
+
+
+def test_the_temperature_of_the_old_head_is_left_out(index, model, labels):
+    model.get_layer("rescale").metadata["temperature"] = 0.5
+    found = keras_vit.probe(index, labels, model=model).model
+    assert found.get_layer("rescale").metadata["labels"] and "temperature" not in found.get_layer("rescale").metadata
+    del model.get_layer("rescale").metadata["temperature"]

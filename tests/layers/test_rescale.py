@@ -24,6 +24,8 @@ def test_takes_pixels_to_mean_and_deviation(mean, std):
 def test_keeps_what_is_known():
     layer = Rescale(metadata={"source": "a file", "evaluation": {"resize": "crop"}})
     assert type(layer).from_config(layer.get_config()).metadata == layer.metadata
+    listed = Rescale(metadata={"labels": np.array(["a", "b"])}).get_config()["metadata"]["labels"]
+    assert listed == ["a", "b"] and type(listed) is list
     assert Rescale().metadata == {} and keras.saving.get_registered_name(Rescale) == "keras_vit>Rescale"
 
 

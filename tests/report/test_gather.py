@@ -1,5 +1,6 @@
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -42,3 +43,10 @@ def test_a_run_on_arrays_needs_them(run, tmp_path):
     (run / "data.json").write_text(json.dumps({"arrays": True}))
     with pytest.raises(ValueError, match="Pass `arrays`"):
         gather(run)
+
+
+def test_a_model_without_blocks_is_refused_before_it_is_measured(tmp_path):
+    inputs = keras.Input((8, 8, 1))
+    keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Flatten()(inputs))).save(tmp_path / "a.keras")
+    with pytest.raises(ValueError, match="exactly one functional model with `TransformerBlock` layers"):
+        gather(tmp_path / "a.keras", arrays=(np.zeros((3, 8, 8, 1)), np.zeros(3, int)))

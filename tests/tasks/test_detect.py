@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_vit import save_checkpoint, vit
-from keras_vit.config import Augment, Data, Recipe
+from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.tasks import Detect, Segment
 from tests.marks import EAGERLY, few, once, slow, slow_on_jax
 
@@ -185,6 +185,12 @@ def test_settings_that_contradict_each_other(options, parts, message):
     task = dataclasses.replace(TASK, **options)
     with pytest.raises(ValueError, match=message):
         task.check(Recipe("name", SMALL, task, **parts))
+
+
+@pytest.mark.parametrize("optim", [Optim(freeze="all"), Optim(freeze=1), Optim(lora=2)])
+def test_frozen_tokens_of_boxes_are_warned_of(optim):
+    with pytest.warns(UserWarning, match="freeze the tokens of the boxes too"):
+        dataclasses.replace(TASK, head="tokens").check(Recipe("name", SMALL, TASK, optim=optim))
 
 
 def test_the_models_head_is_the_tasks():

@@ -97,3 +97,20 @@ def test_a_student_of_any_layers_trains_its_one_head_on_both():
     before = [keras.ops.convert_to_numpy(w) for w in student.trainable_weights]
     assert np.isfinite(learner.train_on_batch(IMAGES, LABELS))
     assert not np.array_equal(before[-1], keras.ops.convert_to_numpy(student.trainable_weights[-1]))
+
+
+@pytest.mark.parametrize("kind", ["soft", "hard"])
+def test_images_of_weight_0_do_not_train(kind):
+    learner = Distiller(model(1), model(2), kind)
+    learner.compile(keras.optimizers.SGD(1.0), ClassLoss())
+    before = learner.student.get_weights()
+    assert learner.train_on_batch(IMAGES, LABELS, sample_weight=np.zeros(6)) == 0
+    for old, new in zip(before, learner.student.get_weights()):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_probabilities_are_no_logits():
+    teacher = model(2)
+    teacher = keras.Model(teacher.input, keras.layers.Softmax(name="softmax")(teacher.output), name="sure")
+    with pytest.raises(ValueError, match="The teacher must return logits. Received: 'sure'"):
+        Distiller(model(1), teacher)

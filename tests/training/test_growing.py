@@ -77,6 +77,12 @@ def test_sizes_that_do_not_grow_are_refused(sizes):
         growing.check(config.override(GROWS, {"optim.image_sizes": sizes}), tiny())
 
 
+@pytest.mark.parametrize("size", [0, -4])
+def test_sizes_are_positive(size):
+    with pytest.raises(ValueError, match=f"must be a positive integer. Received: optim.image_sizes={size}"):
+        growing.check(config.override(GROWS, {"optim.image_sizes": (size,)}), tiny())
+
+
 def test_patches_and_positions_must_fit_smaller_images():
     with pytest.raises(ValueError, match="on images of 6 x 6 pixels: The patch size must divide the image size"):
         growing.check(config.override(GROWS, {"optim.image_sizes": (6,)}), tiny())
@@ -86,7 +92,7 @@ def test_patches_and_positions_must_fit_smaller_images():
 
 
 def test_pixels_of_crops_are_shares_of_the_image(tmp_path):
-    large = config.override(GROWS, {"optim.image_sizes": (112,), "augment.crop_resize": 256})
+    large = config.override(GROWS, {"optim.image_sizes": (112,), "augment.crop": "resized", "augment.crop_resize": 256})
     (first, _), (second, _) = (growing.of_epoch(large, epoch, (224, 224, 3)) for epoch in (0, 1))
     assert (first.augment.crop_resize, first.augment.crop_padding) == (128, 2) and second == large
     assert growing.of_epoch(GROWS, 0, (8, 8, 1))[0].augment.crop_resize is None

@@ -83,5 +83,7 @@ def test_a_nested_path_and_blocks_of_any_name():
     assert layer_factors(["dense/kernel", "head/kernel"], 0.5) == [1, 1]  # a probe
     paths = ["block_0/attention/qkv/kernel", "head/classes", "head/decoder_0/attention/qkv/kernel", "head/norm/gamma"]
     assert layer_factors(paths, 0.5) == [0.5, 1, 1, 1]  # a head with blocks of its own
+    encoder, decoder = [[f"{prefix}block_{i}/attention/qkv/kernel" for i in (0, 1)] for prefix in ("", "decoder/")]
+    assert layer_factors([*encoder, "norm/gamma", *decoder], 0.5) == [0.25, 0.5, 1, 1, 1]  # a learner with a decoder
     upper = ["block_2/attention/qkv/kernel", "block_3/attention/qkv/kernel", "mine/kernel"]  # the lower ones are frozen
     assert layer_factors(upper, 0.5) == [0.25, 0.5, 1]
