@@ -32,7 +32,8 @@ def evaluate(
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
         arrays: `(images, labels)`, or images and the task's other targets, to evaluate on in place of the recipe's
-            data; needed for a run on arrays, and for a `.keras` file outside a run directory.
+            data; needed for a run on arrays, and for a `.keras` file outside a run directory. Images have the model's
+            size: a file's model sees them as they are, a run's after `data.resize`, as in training.
 
     Returns:
         A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
