@@ -2,9 +2,10 @@
 
 python -m keras_vit fit mnist
 
-Reached 99.57 % on the test set, and 99.56 % on the 5,000 training images kept for validation, after the last epoch of
-a single run: 57 minutes on two CPU cores that also did other work. Without blur and changes of brightness, 45 epochs
-had reached 99.68 % on the test set, and 81 % on blurred digits (by a Gaussian of one pixel), where this run reads 99.6.
+Reached 99.61 % on the test set, and 99.48 % on the 5,000 training images kept for validation, after the last epoch of
+a single run: 39 minutes on two CPU cores that also did other work. Of the validation images blurred by a Gaussian of
+one pixel it reads 99.54 %. Without blur and changes of brightness, as many epochs had reached 99.68 % on the test set,
+and 81 % on blurred digits; with every image blurred and 32 epochs, 99.57 and 99.6 %.
 """
 
 import keras
@@ -19,10 +20,10 @@ recipe = Recipe(
                image_size=28, channels=1, num_classes=10, pooling="gap", stochastic_depth=0.1),
     data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128),
     augment=Augment(rotation=15.0, scale=0.15, shear=0.15, translation=0.08, jitter=0.4, erase=0.25,
-                    layers=(keras.layers.RandomGaussianBlur(1.0, kernel_size=5, sigma=(0.2, 1.5), name="blur"),)),
-    optim=Optim(optimizer="muon", epochs=32, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
+                    layers=(keras.layers.RandomGaussianBlur(0.5, kernel_size=5, sigma=(0.2, 1.5), name="blur"),)),
+    optim=Optim(optimizer="muon", epochs=45, learning_rate=4e-3, weight_decay=0.05, schedule="linear",
                 warmup_epochs=1.0),
-    weights=Weights(file="mnist.keras", sha256="27d2603ce5f5a5892596301432c9be42db566c6305e01ecdbc58f27c2dfab809"),
-    reached=Reached(test_accuracy=0.9957, minutes=57.0, device="2 CPU cores, x86-64", commit="7a748ad",
+    weights=Weights(file="mnist.keras", sha256="bbf28f363de80ef789af50a38eb4c9a3adbcae578084335d3dec25c2dfd1e66c"),
+    reached=Reached(test_accuracy=0.9961, minutes=39.4, device="2 CPU cores, x86-64", commit="e6120cf",
                     note="the cores were shared with other work"),
 )  # fmt: skip
