@@ -48,7 +48,7 @@ def returns_images(model):
 def returns_probabilities(model):
     """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
     last = model
-    while isinstance(last, keras.Model):
+    while isinstance(last, keras.Model) and last.layers:
         last = getattr(last, "operations", last.layers)[-1]
     ends = (keras.activations.softmax, keras.activations.sigmoid)
     return getattr(last, "activation", None) in ends or type(last).__name__ in ("Softmax", "Sigmoid")

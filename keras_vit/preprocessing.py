@@ -86,11 +86,6 @@ def evaluation_rule(model):
     return rule
 
 
-def stated_rule(model):
-    """Returns the evaluation rule in the metadata of a model's first layer, or an empty dictionary."""
-    return _metadata(model).get("evaluation", {})
-
-
 def stated_labels(model):
     """Returns the class names in a model's metadata as a tuple, or `None`."""
     names = fitting(_metadata(model).get("labels"), num_classes(model))
