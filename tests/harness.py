@@ -27,6 +27,7 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None)
     x = _each(lambda shape: rng.normal(size=shape).astype("float32"), input_shape)
     _config(make("float32"))
     _shapes(make("float32"), x, output_shape)
+    _frozen(make("float32"), x)
     _saving(make("float32"), x, tmp_path)
     for policy in POLICIES:
         layer = make(policy)
@@ -38,6 +39,19 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None)
 def _config(layer):
     config = layer.get_config()
     assert type(layer).from_config(json.loads(json.dumps(config))).get_config() == config
+
+
+def _frozen(layer, x):
+    """A copy of a frozen layer is frozen, its normalisation too."""
+    copy = type(layer).from_config({**layer.get_config(), "trainable": False})
+    copy(x, training=True)
+    before = [_numpy(v) for v in copy.weights]
+    copy(x, training=True)
+    assert not copy.trainable_variables and not _model(copy, x).trainable_variables
+    assert not any(part.trainable for part in keras_private.sublayers(copy))
+    for old, new in zip(before, copy.weights):
+        if new.dtype.startswith("float"):  # not the state of a seed
+            np.testing.assert_array_equal(old, _numpy(new))
 
 
 def _shapes(layer, x, output_shape):

@@ -36,6 +36,7 @@ def _model(piece):
         (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
     width, depth, heads, mlp = sizes(piece)
     shape = dict(width=width, depth=depth, num_heads=heads, mlp_dim=mlp, patch_size=16, image_size=piece["image"])
+    shape |= {"gelu": "exact", "pooling": piece.get("pooling", "token")}  # as timm and Flax
     dtype = "mixed_bfloat16" if piece["training"] else "bfloat16"
     with rematerialised() if piece.get("remat") else contextlib.nullcontext():
         model = keras_vit.vit(None, num_classes=CLASSES, dtype=dtype, **shape)
@@ -74,7 +75,7 @@ def keras_vit(piece):
         return weights, fixed_after, moments, value
 
     step = jax.jit(step, donate_argnums=(0, 1, 2))
-    state = [jax.tree.map(jax.numpy.array, part) for part in (weights, fixed, [v.value for v in optimizer.variables])]
+    state = [weights, fixed, [v.value for v in optimizer.variables]]  # the model's own arrays, which are given away
 
     def run(count):
         for _ in range(count):
@@ -139,6 +140,10 @@ def timm(piece):
     import torch
     from timm.models import VisionTransformer
 
+    class ToBfloat16(torch.nn.Module):
+        def forward(self, x):
+            return x.to(torch.bfloat16)
+
     macs = _macs(piece)
     width, depth, heads, mlp = sizes(piece)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -146,7 +151,7 @@ def timm(piece):
     shape = dict(embed_dim=width, depth=depth, num_heads=heads, mlp_ratio=mlp / width, num_classes=CLASSES)
     model = VisionTransformer(img_size=piece["image"], **shape).to(device).train(piece["training"])
     images, labels = _batch(piece)
-    x = torch.tensor(images.transpose(0, 3, 1, 2) / 127.5 - 1, device=device)
+    x = torch.tensor(images.transpose(0, 3, 1, 2) / 127.5 - 1, device=device).contiguous()
     y = torch.tensor(labels, dtype=torch.int64, device=device)
 
     def wait():
@@ -166,6 +171,7 @@ def timm(piece):
             wait()
 
         return infer, macs, memory
+    model.norm_pre = ToBfloat16()  # autocast adds float32 positions, after which all residuals would be float32
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.05, fused=True)
     compiled = torch.compile(model)
 

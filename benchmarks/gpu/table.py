@@ -15,7 +15,7 @@ def table(rows, known_peak):
     lines += ["| model | step | images | " + " | ".join(PEERS) + " | of peak | to timm | to Flax |", "|---" * 9 + "|"]
 
     def cell(row):
-        more = [name for name in ("flash", "remat", "steps") if name in row and not row.get("rehearse")]
+        more = [name for name in ("flash", "remat", "steps", "pooling") if name in row and not row.get("rehearse")]
         more = [f"{name} {row[name]}".lower() for name in more] + (["fit"] if row["peer"].endswith("fit") else [])
         step = ", ".join(["training" if row["training"] else "inference", *more])
         return f"{row['variant']} {row['image']}", step, row["images"]

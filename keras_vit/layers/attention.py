@@ -5,6 +5,8 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
+from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.fused import fused_attention
 from keras_vit.layers.masks import MASKED, joined_mask
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
@@ -142,6 +144,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             self.k_norm.build(heads_shape)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
         self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=policy)
+        freeze_parts(self)
 
     def call(
         self,
@@ -178,7 +181,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             x = attend(query, key, value, self.scale)
         else:
             bias = bias if bias is None else ops.cast(bias, query.dtype)
-            x = ops.dot_product_attention(query * self.scale, key, value, bias=bias, mask=mask, scale=1.0)
+            x = fused_attention(query * self.scale, key, value, bias, mask, training)
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
         x = tokenwise(self.norm, x) if self.inner_norm else x
         x = self.drop(tokenwise(self.proj, x), training=training)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.decorrelating import decorrelating
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 
 POOL, WHITEN = "pool", "whiten"
@@ -106,6 +107,7 @@ class ConvStem(keras.layers.Layer):
                 norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
                 norm.build(shape)
                 self.norms.append(norm)
+        freeze_parts(self)
 
     @property
     def steps(self):

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.fused import fused_attention
 from keras_vit.layers.masks import MASKED, joined_mask
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
@@ -83,6 +85,7 @@ class CrossAttention(keras.layers.Layer):
         self.proj.build(x_shape)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
         self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=dtype)
+        freeze_parts(self)
 
     def call(
         self,
@@ -105,7 +108,7 @@ class CrossAttention(keras.layers.Layer):
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             y = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
         else:
-            y = ops.dot_product_attention(query * self.scale, key, value, mask=mask, scale=1.0)
+            y = fused_attention(query * self.scale, key, value, mask=mask, training=training)
         y = self.drop(tokenwise(self.proj, ops.reshape(y, ops.shape(x))), training=training)
         return (y, scores) if return_attention_scores else y
 

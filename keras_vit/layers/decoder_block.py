@@ -4,6 +4,7 @@ import keras
 
 from keras_vit import checks
 from keras_vit.layers.cross_attention import CrossAttention
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.mlp import ACTIVATIONS, MLP
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
@@ -86,6 +87,7 @@ class DecoderBlock(keras.layers.Layer):
             layer = norm(f"norm{i}", rms_norm=False, epsilon=self.epsilon, dtype=dtype)
             layer.build(x_shape)
             setattr(self, f"norm{i}", layer)
+        freeze_parts(self)
 
     def call(
         self,

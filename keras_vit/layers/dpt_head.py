@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 
 
@@ -111,6 +112,7 @@ class DPTHead(keras.layers.Layer):
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
         self.classifier = keras.layers.Conv2D(self.units, 1, name="classifier", dtype=dtype)
         self.classifier.build(fused)
+        freeze_parts(self)
 
     def call(self, maps, training=None):
         maps = maps if isinstance(maps, (list, tuple)) else [maps]
@@ -168,6 +170,7 @@ class _Reassemble(keras.layers.Layer):
             self.resize = keras.layers.Conv2D(channels, 3, strides=int(1 / factor), name="resize", dtype=dtype)
         if factor != 1:
             self.resize.build((batch, rows, columns, channels))
+        freeze_parts(self)
 
     def call(self, x):
         x = self.proj(x)
@@ -193,6 +196,7 @@ class _Residual(keras.layers.Layer):
         self.norms = [_norm(f"norm{i}", dtype) for i in range(2)] if self.batch_norm else []
         for layer in (*self.convs, *self.norms):
             layer.build(input_shape)
+        freeze_parts(self)
 
     def call(self, x, training=None):
         y = x

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.transformer_block import TransformerBlock
 
@@ -118,6 +119,7 @@ class MaskDecoder(keras.layers.Layer):
         self.proj_classes.build((batch, self.units, width))
         self.mask_norm = keras.layers.LayerNormalization(name="mask_norm", **norm)
         self.mask_norm.build((batch, patches, self.units))
+        freeze_parts(self)
 
     def call(self, tokens, training=None):
         x = self.proj(tokens)

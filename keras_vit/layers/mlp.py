@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
@@ -84,6 +85,7 @@ class MLP(keras.layers.Layer):
         self.fc2.build(hidden_shape)
         self.drop1 = keras.layers.Dropout(self.dropout, name="drop1", dtype=self.dtype_policy)
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
+        freeze_parts(self)
 
     def call(self, x, training=None):
         x = self.drop1(tokenwise(self.fc1, x), training=training)  # (batch, ..., hidden_dim)

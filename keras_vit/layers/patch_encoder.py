@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks, resampling
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 
@@ -129,6 +130,7 @@ class PatchEncoder(keras.layers.Layer):
             self.position_embedding = resampling.sincos_1d(covered, self.width)[None]
         elif self.position == "sincos2d":
             self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
+        freeze_parts(self)
 
     def call(self, patches, training=None):
         x = self.projection(patches)  # (batch, patches, width)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 
 
@@ -64,6 +65,7 @@ class PixelHead(keras.layers.Layer):
         )
         for layer in (*self.convs, self.pixels):
             layer.build(input_shape[1])
+        freeze_parts(self)
 
     def call(self, maps):
         tokens, x = maps

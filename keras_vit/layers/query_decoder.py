@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.decoder_block import DecoderBlock
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.norms import norm
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.set_boxes import SetHead
@@ -91,6 +92,7 @@ class QueryDecoder(keras.layers.Layer):
         self.norm.build(shape)
         self.head = SetHead(self.units, name="head", dtype=dtype)
         self.head.build((tokens_shape[0], self.depth, *shape[1:]))
+        freeze_parts(self)
 
     def call(self, tokens, return_attention_scores=False, training=None):
         query = ops.expand_dims(ops.cast(self.query, self.compute_dtype), 0)

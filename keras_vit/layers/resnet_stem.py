@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 from keras_vit.layers.standardized_conv import STANDARDIZE, StandardizedConv2D
 
@@ -81,6 +82,7 @@ class ResNetStem(keras.layers.Layer):
         for layer in (self.root, self.root_norm, self.pool, *self.units):
             layer.build(shape)
             shape = layer.compute_output_shape(shape)
+        freeze_parts(self)
 
     def call(self, images):
         x = self.pool(ops.relu(self.root_norm(self.root(images))))  # (batch, height / 4, width / 4, width)
@@ -130,6 +132,7 @@ class _Bottleneck(keras.layers.Layer):
             self.shortcut_norm = self._norm("shortcut_norm")
             self.shortcut.build(input_shape)
             self.shortcut_norm.build(self.shortcut.compute_output_shape(input_shape))
+        freeze_parts(self)
 
     def call(self, x):
         y = ops.relu(self.norm1(self.conv1(x)))

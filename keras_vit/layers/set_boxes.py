@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.own_config import own_config
 
 
@@ -45,6 +46,7 @@ class SetHead(keras.layers.Layer):
         self.boxes = _layers("box", 3, width, 4, self.dtype_policy)
         for layer in (*self.classes, *self.boxes):
             layer.build((*input_shape[:-1], width))
+        freeze_parts(self)
 
     def call(self, x):
         logits, boxes = x, x

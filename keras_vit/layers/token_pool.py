@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.mlp import MLP
 from keras_vit.layers.own_config import own_config
 
@@ -111,6 +112,7 @@ class TokenPool(keras.layers.Layer):
         self.norm.build(probe_shape)
         self.mlp = MLP(self.mlp_dim or 4 * width, gelu=self.gelu, name="mlp", dtype=dtype)
         self.mlp.build(probe_shape)
+        freeze_parts(self)
 
     def call(self, tokens):
         if self.pooling == "none":

@@ -4,6 +4,7 @@ import keras
 
 from keras_vit import checks
 from keras_vit.layers.attention import MultiHeadSelfAttention
+from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
 from keras_vit.layers.norms import norm
@@ -145,6 +146,7 @@ class TransformerBlock(WithScores, RematLayer):
             layers += [self.scale1, self.scale2]
         for layer in layers:
             layer.build(input_shape)
+        freeze_parts(self)
 
     def call(
         self,
