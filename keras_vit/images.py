@@ -25,36 +25,35 @@ LOCK = threading.Lock()  # all threads share the filters of warnings
 
 
 def in_folder(folder):
-    """Returns the paths of all images in a folder and its subfolders, sorted.
-
-    Links are followed; hidden files and folders are left out.
+    """Returns the paths of all images in a folder and its subfolders, sorted, as `files_in` finds them.
 
     Raises:
         ValueError: If there is none.
     """
-    folder = pathlib.Path(folder)
-    images, seen = [], set()
+    images = [path for path in files_in(folder) if path.suffix.lower() in IMAGE_ENDINGS]
+    if not images:
+        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
+    return images
+
+
+def files_in(folder):
+    """Returns the paths of all files in a folder and its subfolders, sorted.
+
+    Links are followed; hidden files and folders are left out, such as another program's thumbnails.
+    """
+    found, seen = [], set()
     for root, folders, files in os.walk(folder, followlinks=True):
         new = os.path.realpath(root) not in seen  # a link may lead back
         seen.add(os.path.realpath(root))
         folders[:] = sorted(name for name in folders if new and not name.startswith("."))
-        paths = [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
-        images += [path for path in paths if path.suffix.lower() in IMAGE_ENDINGS]
-    images.sort()
-    if not images:
-        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
-    return images
+        found += [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
+    return sorted(found)
 
 
 def coloured(image):
     """Returns an image as float32 of three channels; of any other number, each is their mean."""
     image = np.asarray(image, "float32")
     return image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
-
-
-def is_hidden(path):
-    """Returns whether a file or one of its folders is hidden, such as another program's thumbnails."""
-    return any(part.startswith(".") for part in path.parts)
 
 
 def encoded(path):

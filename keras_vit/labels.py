@@ -60,6 +60,19 @@ def fitting(names, count):
     return list(names) if fit else None
 
 
+def head_of_others(model, names):
+    """Returns whether a model was loaded with a head of as many classes with other names than these, and prints them.
+
+    Only this package's own files are asked: names such as ImageNet's differ from library to library.
+    """
+    metadata, numbers = model.get_layer("rescale").metadata, [str(i) for i in range(len(names))]
+    theirs, names = list(metadata.get("labels") or ()), list(names)
+    if metadata.get("format") != "keras" or not theirs or theirs == names or numbers in (theirs, names):
+        return False
+    print(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
+    return True
+
+
 def labels_beside(path):
     """Reads the class names in the file next to a model's file, if there is one.
 

@@ -63,9 +63,7 @@ def square(patches):
     """Returns the sides of a square grid of patches; raises ValueError if their number is not a square."""
     side = math.isqrt(patches)
     if side * side != patches:
-        raise ValueError(
-            f"sincos2d positions need `grid`, as (rows, columns), or a square number of patches. Received: {patches}"
-        )
+        raise ValueError(f"Positions need `grid`, (rows, columns), or a square number of patches. Received: {patches}")
     return side, side
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import warnings
 
 import numpy as np
 
@@ -175,10 +176,27 @@ def source_of(found, split, arrays):
     else:
         _need_data(found, "`arrays`, (images, labels)")
         source = sources.load(recipe.data, split or recipe.data.test, task.targets, task.extras)
+        _check_splits(found)
         sources.check_channels(source, shape)
     if task.on(source).classes != task.classes:
         sources.same_classes(task.classes, task.on(source).classes)
     return source
+
+
+def _check_splits(found):
+    """Warns if a folder has other files than a run was trained on: parts of `"all"` are then others too."""
+    from keras_vit.data import sources
+
+    data, task = found.recipe.data, found.recipe.task
+    if found.run is None or not data.source.startswith("folder:") or not data.train.startswith("all"):
+        return
+    then = rundir.read_json(found.run / rundir.DATA).get("train")
+    if then and then != sources.load(data, data.train, task.targets, task.extras).fingerprint():
+        warnings.warn(
+            f"{data.source!r} has other files than {str(found.run)!r} was trained on, so that its images are split "
+            "anew: some that are measured now may have been trained on.",
+            stacklevel=3,
+        )
 
 
 def _need_data(found, instead):

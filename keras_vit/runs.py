@@ -7,6 +7,7 @@ import keras
 
 from keras_vit import checks, config
 from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
+from keras_vit.labels import head_of_others
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 
 
@@ -95,6 +96,8 @@ def fit(
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
+        if "head" not in recipe.model and head_of_others(model, names):
+            model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
         place.check(model)
         model.get_layer("rescale").metadata["labels"] = list(names)

@@ -97,9 +97,9 @@ def find(target, file=rundir.MODEL):
         _refuse(path, str(target), pathlib.Path("runs", path.name))
     recipe = cookbook.load_recipe(target)
     own = pathlib.Path("runs", recipe.name)  # where `fit` writes by default
+    if path.suffix == ".py" and rundir.is_run(own):
+        return _of_run(own, file)
     if recipe.weights is None and rundir.is_run(own):
-        if path.suffix == ".py":
-            return _of_run(own, file)
         raise ValueError(
             f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
         )

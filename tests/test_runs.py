@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import sys
+import warnings
 
 import keras
 import numpy as np
@@ -167,6 +168,32 @@ def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path, eagerl
     older = {name: value for name, value in data.items() if not name.endswith("_contents")}
     (tmp_path / "run" / "data.json").write_text(json.dumps(older))
     assert runs.fit(recipe, tmp_path / "run", verbose=0)[1] == history
+
+
+def test_images_that_are_split_anew_are_warned_of(pictures, tmp_path, eagerly):
+    files, recipe = pictures
+    recipe = config.override(recipe, {"data.test": "all[50%:]"})
+    runs.fit(recipe, tmp_path / "run", verbose=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*split anew")
+        results.evaluate(tmp_path / "run")
+    keras.utils.save_img(files[3].with_name("new.png"), np.full((8, 8, 1), 200), scale=False)
+    with pytest.warns(UserWarning, match="has other files than .* so that its images are split anew"):
+        results.evaluate(tmp_path / "run")
+
+
+def test_the_head_of_other_classes_is_new(pictures, tmp_path, capsys, eagerly):
+    _, recipe = pictures
+    model, _ = runs.fit(recipe, tmp_path / "run", verbose=0)
+    longer = config.override(recipe, {"model.weights": str(tmp_path / "run"), "optim.learning_rate": 0.0})
+    again, _ = runs.fit(longer, tmp_path / "longer", verbose=0)
+    np.testing.assert_array_equal(again.get_layer("head").kernel, model.get_layer("head").kernel)
+    (tmp_path / "pictures" / "a").rename(tmp_path / "pictures" / "c")
+    renamed, _ = runs.fit(longer, tmp_path / "renamed", verbose=0)
+    assert "The weights are of other classes (a, b): the head is new." in capsys.readouterr().out
+    assert not np.asarray(renamed.get_layer("head").kernel).any()
+    kept, _ = runs.fit(config.override(longer, {"model.head": "require"}), tmp_path / "kept", verbose=0)
+    np.testing.assert_array_equal(kept.get_layer("head").kernel, model.get_layer("head").kernel)
 
 
 @few(1)

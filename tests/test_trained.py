@@ -1,5 +1,6 @@
 import json
 import pathlib
+import shutil
 import zipfile
 
 import keras
@@ -8,7 +9,7 @@ import pytest
 from scipy.special import softmax
 
 import keras_vit
-from keras_vit import trained
+from keras_vit import cookbook, trained
 from keras_vit.training import rundir
 
 CHANGES = {"model.depth": 1, "model.width": 16, "model.mlp_dim": 32, "model.num_heads": 2}
@@ -67,6 +68,15 @@ def test_a_file_outside_of_a_run_says_what_it_knows(tmp_path):
     assert plain.trained.class_names == wrong.trained.class_names == tuple("0123456789")
     assert named.trained.class_names[3] == "digit 3" and named.home == tmp_path / "named"
     assert plain.recipe.data.resize is None  # its arrays have the model's size
+
+
+def test_a_recipe_s_file_is_its_run_also_if_it_names_weights(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(cookbook.recipe_path("mnist"), "mine.py")
+    assert trained.find("mine.py").shipped
+    shutil.copytree(folder, "runs/mnist")
+    found = trained.find("mine.py")
+    assert not found.shipped and found.run == pathlib.Path("runs/mnist") and found.trained.class_names[0] == "digit 0"
 
 
 def test_a_recipe_s_own_weights():

@@ -35,10 +35,10 @@ def voc(path):
         data = pathlib.Path(path).read_bytes()
         root = ElementTree.fromstring(data)
         found = [
-            (entry.findtext("name"), [float(entry.findtext(f"bndbox/{e}")) for e in VOC])
+            ((entry.findtext("name") or "").strip(), [float(entry.findtext(f"bndbox/{e}")) for e in VOC])
             for entry in root.iter("object")
         ]
-        size = tuple(int(root.findtext(f"size/{side}") or 0) for side in ("width", "height"))
+        size = tuple(int(float(root.findtext(f"size/{side}") or 0)) for side in ("width", "height"))
     except FileNotFoundError:
         return Objects("no such file")
     except (OSError, ElementTree.ParseError, ValueError, TypeError) as error:
@@ -64,9 +64,12 @@ def coco(path):
         images = {entry["id"]: entry for entry in content["images"]}
         found = {key: [] for key in images}
         for entry in content["annotations"]:
+            if entry.get("iscrowd"):
+                continue
+            if len(entry["bbox"]) != 4:
+                raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
             left, top, width, height = map(float, entry["bbox"])
-            if not entry.get("iscrowd"):
-                found[entry["image_id"]].append((names[entry["category_id"]], (top, left, top + height, left + width)))
+            found[entry["image_id"]].append((names[entry["category_id"]], (top, left, top + height, left + width)))
         files = {
             entry["file_name"]: _objects(
                 found[key],

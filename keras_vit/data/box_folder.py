@@ -5,7 +5,7 @@ import numpy as np
 from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.mask_folder import more
-from keras_vit.images import in_folder, is_hidden, shown
+from keras_vit.images import files_in, in_folder, shown
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
 
@@ -33,8 +33,10 @@ def read(folder, root):
     if file is not None:
         return _coco(folder, file)
     images = in_folder(folder / "images")
-    files = [folder / "annotations" / path.relative_to(folder / "images").with_suffix(".xml") for path in images]
-    lone = sorted(set(_xml_files(folder)) - set(files))
+    written = {path.with_suffix(""): path for path in _xml_files(folder)}  # .xml or .XML
+    names = [folder / "annotations" / path.relative_to(folder / "images").with_suffix("") for path in images]
+    files = [written.get(name, name.with_suffix(".xml")) for name in names]
+    lone = sorted(set(written.values()) - set(files))
     if lone:
         raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{more(lone)}")
     if len(set(files)) < len(files):
@@ -53,19 +55,19 @@ def array(objects, sizes, paths, class_names, skip=False):
         sizes: `(width, height)` of each image.
         paths: Of the images, for errors.
         class_names: Names of the classes.
-        skip: Whether boxes without area and outside the image are left out, and printed, instead of an error.
+        skip: Whether boxes without area, outside the image, or in an image of another size are left out, and printed,
+            instead of an error.
 
     Raises:
-        ValueError: For such boxes, another size of the image, or an unknown class.
+        ValueError: For such boxes, boxes in an image of another size, or an unknown class.
     """
     bad, rows = [], []
     for found, size, path in zip(objects, sizes, paths):
-        if found.size not in (None, tuple(size)):
-            raise ValueError(
-                f"Boxes must be of an image of its size. Received: boxes in {found.size[0]} x {found.size[1]} pixels "
-                f"for {shown(path)} of {size[0]} x {size[1]}"
-            )
         rows.append([])
+        if found.size not in (None, tuple(size)):
+            of = f"{found.size[0]} x {found.size[1]} pixels, and the image has {size[0]} x {size[1]}"
+            bad.append(f"{shown(path)}: its boxes are in {of}")
+            continue
         for name, edges in zip(found.names, found.edges):
             if name not in class_names:
                 raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
@@ -99,7 +101,7 @@ def _coco(folder, file):
     unknown = len(set(in_folder(base)) - set(paths))
     if unknown:
         print(f"Left out {unknown} images that {file.name} does not name")
-    return tuple(names.values()), list(map(str, paths)), list(files.values())
+    return tuple(dict.fromkeys(names.values())), list(map(str, paths)), list(files.values())
 
 
 def _coco_file(folder):
@@ -114,5 +116,4 @@ def _other_xml(root, folder):
 
 def _xml_files(split):
     """Returns the files of boxes of a split, sorted; hidden ones are left out, as among the images."""
-    folder = split / "annotations"
-    return [path for path in sorted(folder.rglob("*.xml")) if not is_hidden(path.relative_to(folder))]
+    return [path for path in files_in(split / "annotations") if path.suffix.lower() == ".xml"]

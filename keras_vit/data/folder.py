@@ -6,7 +6,9 @@ import numpy as np
 
 from keras_vit.data import box_folder, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, is_hidden, shown
+from keras_vit.images import IMAGE_ENDINGS, files_in, shown
+
+SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
 
 def read(path, split, data, targets, extras=()):
@@ -35,6 +37,8 @@ def read(path, split, data, targets, extras=()):
             f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
             "it, use splits of 'all', such as 'all[:80%]'."
         )
+    if base == "all":
+        _check_no_splits(folder)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
     if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
@@ -48,6 +52,18 @@ def read(path, split, data, targets, extras=()):
     else:
         whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
     return whole.part(split, base)
+
+
+def _check_no_splits(folder):
+    """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
+    inside = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and not entry.name.startswith(".")]
+    names = [entry.name for entry in inside]
+    if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
+        given = " ".join(f"data.{split}={name}" for split, name in zip(("train", "validation", "test"), names))
+        raise ValueError(
+            f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
+            f"such as {given}"
+        )
 
 
 def _labelled(folder, class_names, data):
@@ -119,12 +135,7 @@ def _class_names(folder):
 
 def _image_files(folder, class_names, report=True):
     """Returns pairs of a path and a label, of all files that end like an image; prints how many do not."""
-    every = [
-        (file, label)
-        for label, name in enumerate(class_names)
-        for file in sorted((folder / name).rglob("*"))
-        if not file.is_dir() and not is_hidden(file.relative_to(folder / name))
-    ]
+    every = [(file, label) for label, name in enumerate(class_names) for file in files_in(folder / name)]
     files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
     if report and len(files) < len(every):
         others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 
 from keras_vit.data import inspection, masks
-from keras_vit.images import encoded, is_hidden
+from keras_vit.images import encoded, files_in
 
 NOT_MASKS = (".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".npy", ".npz")
 
@@ -29,10 +29,8 @@ def pairs(images, folder):
         ValueError: If an image has no mask, or a mask no image, or two images have one name.
     """
     found = {}
-    for file in sorted((folder / "masks").rglob("*")):
+    for file in files_in(folder / "masks"):
         name = file.relative_to(folder / "masks").with_suffix("")
-        if is_hidden(name):
-            continue
         if file.suffix.lower() == ".png":
             if name in found:
                 raise ValueError(f"Each image must have one mask. Received: {found[name]!r}, {str(file)!r}")

@@ -26,7 +26,8 @@ def features(
     Returns:
         A `keras.Model` from images to a dictionary. The keys are names of blocks, such as `"block_3"`; the values are
         tensors, `(batch, rows, columns, width)`, or without `reshape` `(batch, tokens, width)`. Call it with
-        `training=False` if layers before a nested ViT augment images.
+        `training=False` if layers before a nested ViT augment images. To train it, take a model without
+        `patch_dropout`, which leaves holes in the maps.
 
     Raises:
         ValueError: For a block that the model does not have, or for `norm` if the model's norm comes after the pooling.
@@ -59,4 +60,5 @@ def features(
     result = keras.Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
     for graph, tensor in reversed(anatomy.entrances(model)):
         result = keras.Model(input_of(graph, [tensor]), result(tensor), name=result.name)
+    result.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     return result

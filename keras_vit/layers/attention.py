@@ -194,7 +194,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         return self.custom_gradient and possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, bias, mask, offset):
-        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
+        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
         logits = logits if bias is None else logits + ops.cast(bias, "float32")
         if mask is not None:
             logits = ops.where(mask, logits, MASKED)

@@ -103,7 +103,7 @@ class CrossAttention(keras.layers.Layer):
         value = self._heads(self.value, context)
         mask = joined_mask(attention_mask, use_causal_mask, ops.shape(x)[1], ops.shape(context)[1])
         if return_attention_scores or (training and self.attention_dropout > 0):
-            logits = ops.cast(ops.einsum("bthd,bshd->bhts", query, key), "float32") * self.scale
+            logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
             scores = ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             y = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)

@@ -32,7 +32,7 @@ class PatchEncoder(keras.layers.Layer):
             (MoCo v3, big_vision) or `None`.
         class_position: Whether prefix tokens have positions too, as in the ViT paper; `False` as in DeiT-III
             and big_vision. With `"sincos2d"` only patches have positions.
-        grid: `(rows, columns)` of the patches, used by `"sincos2d"` only; `None` for a square.
+        grid: `(rows, columns)` of the patches, for `"sincos2d"`, and to resample positions; `None` for a square.
         use_bias: Whether the projection has a bias.
         patch_norm: Whether projected patches are normalised before tokens and positions are added.
         rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.

@@ -1,5 +1,6 @@
 """Semantic segmentation: a class for every pixel."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,11 +75,14 @@ class Segment(Task):
                 f"{value} in {name!r}"
             )
         present = [name for i, name in enumerate(self.classes, self.first) if i in source.mask_values]
-        if arguments is not None and len(present) < 2 and pixels.VOID in source.mask_values:
-            raise ValueError(
+        if len(present) < 2 and pixels.VOID in source.mask_values:
+            said = (
                 f"Masks must have pixels of two classes or more, values {self.first} to "
                 f"{self.first + len(self.classes) - 1}; 255 is void. Received: only {present}, and 255"
             )
+            if arguments is not None:
+                raise ValueError(said)
+            warnings.warn(said, stacklevel=2)  # of a split to measure on
         return self
 
     def fits(self, model):

@@ -130,7 +130,9 @@ def merged_arrays(model):
 def plain_copy(model, values):
     """Returns a copy of a model with the weights from `merged_arrays`; it belongs to this process alone."""
     with devices.apart():
-        return fill(type(model).from_config(model.get_config()), values)
+        copy = fill(type(model).from_config(model.get_config()), values)
+    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
+    return copy
 
 
 def _blocks(model):

@@ -35,8 +35,8 @@ class Muon(MuonHooks, LayerDecay, keras.optimizers.Muon):
         return whole and not HEAD.match(variable.path)
 
     def is_in_block(self, variable):
-        """Returns whether a variable is in one of the blocks that the optimizer was built with."""
-        return variable.path.startswith(self.blocks)
+        """Returns whether a variable is a kernel in one of the blocks that the optimizer was built with."""
+        return variable.path.startswith(self.blocks) and "kernel" in variable.path.rpartition("/")[2]
 
     def zeropower_via_newtonschulz5(self, x, steps):
         return ops.reshape(super().zeropower_via_newtonschulz5(_matrix(x), steps), x.shape)

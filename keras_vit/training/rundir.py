@@ -104,7 +104,8 @@ def claim(folder, recipe, data, class_names):
         _write(folder / MACHINE, machine.describe())
         return
     _refuse_foreign(folder)
-    finished = [name for name in (MODEL, SAVED_MODEL, TFLITE) if (folder / name).exists()]
+    finished = [name for name in (MODEL, LEARNER, SAVED_MODEL, "model.onnx") if (folder / name).exists()]
+    finished += sorted(path.name for path in folder.glob("model*.tflite"))
     if finished:
         raise ValueError(
             f"{str(folder)!r} contains {', '.join(finished)} but no training state to resume from. "

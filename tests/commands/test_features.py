@@ -19,7 +19,7 @@ def pictures(tmp_path_factory):
     for name, level in {"dark": 40, "light": 200}.items():
         (folder / name).mkdir()
         for i in range(4):
-            pixels = np.clip(rng.normal(level, 20, (28, 28, 3)), 0, 255)
+            pixels = np.clip(rng.normal(level, 5, (28, 28, 3)), 0, 255)
             keras.utils.save_img(folder / name / f"{i}.png", pixels, scale=False)
     return folder
 

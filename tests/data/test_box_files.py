@@ -61,7 +61,7 @@ def test_a_missing_file_has_a_fault(tmp_path):
 
 def test_a_json_file_is_read_without_crowds(tmp_path):
     content = coco(tmp_path / "a.json", {"b.jpg": [("dog", 1, 2, 10, 20), ("cat", 0, 0, 5, 5)], "a.jpg": []})
-    content["annotations"][1]["iscrowd"] = 1
+    content["annotations"][1] |= {"iscrowd": 1, "bbox": []}
     (tmp_path / "a.json").write_text(json.dumps(content))
     names, files = box_files.coco(tmp_path / "a.json")
     assert list(names.values()) == ["cat", "dog"] and list(files) == ["b.jpg", "a.jpg"]
@@ -75,7 +75,7 @@ def test_a_json_file_is_read_without_crowds(tmp_path):
         (lambda c: c["annotations"][0].pop("bbox"), "it has no 'bbox'"),
         (lambda c: c["annotations"][0].update(category_id=99), "it has no 99"),
         (lambda c: c["annotations"][0].update(image_id=99), "it has no 99"),
-        (lambda c: c["annotations"][0].update(bbox=[1, 2, 3]), "values to unpack"),
+        (lambda c: c["annotations"][0].update(bbox=[1, 2, 3]), "annotation .* has no box of four numbers"),
         (lambda c: c["images"][1].update(file_name="b.jpg"), "must name each image once.* 2 images, 1 names"),
     ],
 )
@@ -108,3 +108,8 @@ def test_a_cut_json_file_is_named(text, tmp_path):
 def test_faults_of_edges(edges, said):
     found = box_files.fault_of(edges, (40, 30))
     assert found is None if said is None else said in found
+
+
+def test_what_programs_write_otherwise(tmp_path):
+    path = xml(tmp_path / "a.xml", [(" dog ", 1, 2, 11, 22)], size=(40.0, 30.0))
+    assert box_files.voc(path)[:4] == (None, ("dog",), ((2, 1, 22, 11),), (40, 30))

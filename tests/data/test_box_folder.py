@@ -109,7 +109,7 @@ def test_images_and_a_json_file_that_do_not_belong_together(folder, capsys):
 @pytest.mark.parametrize("folder", ["voc", "coco"], indirect=True)
 def test_boxes_of_an_image_of_another_size_are_an_error(folder):
     image(folder / "train" / "images" / "c.jpg", (30, 40))
-    with pytest.raises(ValueError, match="boxes in 40 x 30 pixels for .*c.jpg of 30 x 40"):
+    with pytest.raises(ValueError, match="c.jpg: its boxes are in 40 x 30 pixels, and the image has 30 x 40"):
         load(folder)
 
 
@@ -117,3 +117,24 @@ def test_a_folder_without_boxes_says_what_it_needs(tmp_path):
     image(tmp_path / "train" / "images" / "a.jpg")
     with pytest.raises(ValueError, match="must contain 'annotations.json' .COCO.* Received: images"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["voc", "coco"], indirect=True)
+def test_an_image_of_another_size_is_left_out_if_asked(folder, capsys):
+    image(folder / "train" / "images" / "c.jpg", (30, 40))
+    assert len(load(folder, bad_images="skip")) == 3
+    assert "Left out 1 boxes, which are wrong:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", ["voc"], indirect=True)
+def test_endings_in_capitals(folder):
+    before = load(folder).targets["bounding_boxes"]
+    (folder / "train" / "annotations" / "a.xml").rename(folder / "train" / "annotations" / "a.XML")
+    np.testing.assert_array_equal(load(folder).targets["bounding_boxes"], before)
+
+
+def test_a_category_that_is_named_twice_is_one(tmp_path):
+    """As some programs write a category above all others."""
+    image(tmp_path / "images" / "a.jpg")
+    coco(tmp_path / "annotations.json", {"a.jpg": [("cell", 1, 2, 10, 20)]}, categories=("cell", "cell"))
+    assert load(tmp_path, "all").class_names == ("cell",)

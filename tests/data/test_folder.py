@@ -168,3 +168,21 @@ def test_real_photographs():
     images = image_files.read_files(source.images, (64, 96, 3))
     assert images.shape == (20, 64, 96, 3)
     assert images.min() >= 0 and images.max() <= 255 and 20 < images.std() < 110
+
+
+def test_folders_of_splits_are_no_classes(folder):
+    (folder / "train").mkdir()
+    for kind in ("cat", "dog"):
+        os.rename(folder / kind, folder / "train" / kind)
+        picture(folder / "Val" / kind / "0.png", 1)
+    with pytest.raises(ValueError, match="contains folders of splits, Val, train: name them in place of .* of 'all'"):
+        load(folder)
+    assert len(load(folder, "train")) == 8 and len(load(folder, "Val")) == 2
+
+
+def test_links_are_followed(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    picture(other / "9.png", (1, 2, 3))
+    (folder / "cat" / "more").symlink_to(other)
+    (folder / "cat" / "round").symlink_to(folder / "cat")
+    assert len(load(folder)) == 9

@@ -214,3 +214,25 @@ def test_training_weights_of_16_bits_is_refused(dtype):
         finetuning.check(narrow, Optim())
     finetuning.check(narrow, Optim(freeze="all"))
     finetuning.check(vit("mu/4", image_size=8, depth=1, dtype=f"mixed_{dtype}"), Optim())
+
+
+@pytest.mark.parametrize("stem", [None, "conv"])
+def test_copies_of_a_frozen_model_are_frozen(stem, tmp_path):
+    model = vit("mu/4", image_size=16, num_classes=3, depth=2, stem=stem)
+    finetuning.freeze(model, "all").save(tmp_path / "a.keras")
+    copies = (
+        keras.models.load_model(tmp_path / "a.keras"),
+        keras.models.clone_model(model),
+        finetuning.merge_lora(model),
+    )
+    for copy in copies:
+        assert [v.path for v in copy.trainable_variables] == ["head/kernel", "head/bias"]
+        before = [np.asarray(v) for v in copy.non_trainable_variables if v.dtype == "float32"]
+        copy(np.ones((2, 16, 16, 3)), training=True)
+        after = [np.asarray(v) for v in copy.non_trainable_variables if v.dtype == "float32"]
+        assert all((a == b).all() for a, b in zip(before, after))  # moving averages too
+
+
+def test_a_merged_model_scales_its_loss_too():
+    model = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_float16")
+    assert finetuning.merge_lora(model).dtype_policy.name == "mixed_float16"

@@ -78,3 +78,11 @@ def test_blocks_of_any_name_are_moved(names):
     optimizer.build(model.trainable_variables)
     by_adam = [v.path for v, speed in zip(model.trainable_variables, optimizer.adam_velocities) if speed is not None]
     assert [path for path in by_adam if path.endswith("kernel")] == ["top/kernel"]
+
+
+def test_tables_of_relative_positions_move_as_with_adam():
+    muon, adam = (moved(name, position="relative") for name in ("muon", "adamw"))
+    tables = [path for path in muon if path.endswith("table")]
+    assert len(tables) == 2
+    for path in tables:
+        np.testing.assert_allclose(muon[path], adam[path], atol=1e-5)
