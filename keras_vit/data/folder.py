@@ -59,7 +59,8 @@ def _check_no_splits(folder):
     inside = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and not entry.name.startswith(".")]
     names = [entry.name for entry in inside]
     if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
-        given = " ".join(f"data.{split}={name}" for split, name in zip(("train", "validation", "test"), names))
+        known = {split[:2]: split for split in ("train", "validation", "test")}
+        given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
         raise ValueError(
             f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
             f"such as {given}"

@@ -175,7 +175,7 @@ def test_folders_of_splits_are_no_classes(folder):
     for kind in ("cat", "dog"):
         os.rename(folder / kind, folder / "train" / kind)
         picture(folder / "Val" / kind / "0.png", 1)
-    with pytest.raises(ValueError, match="contains folders of splits, Val, train: name them in place of .* of 'all'"):
+    with pytest.raises(ValueError, match="of splits, Val, train: .* such as data.validation=Val data.train=train"):
         load(folder)
     assert len(load(folder, "train")) == 8 and len(load(folder, "Val")) == 2
 
