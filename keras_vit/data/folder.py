@@ -28,7 +28,7 @@ def read(path, split, data, targets, extras=()):
     """
     root = pathlib.Path(path).expanduser()
     if not root.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(root)!r}.")
+        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
     base = split.partition("[")[0]
     folder = root if base == "all" else root / base
     if not folder.is_dir():
