@@ -35,14 +35,14 @@ def pixels(name, steps=60):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (count, size, size, recipe.model.get("channels", 3))).astype("uint8")
     labels = rng.integers(0, classes, count).astype("int32")
-    return recipe, sources.Source(images, labels, tuple(map(str, range(classes))))
+    return recipe, sources.Source(images, {"labels": labels}, tuple(map(str, range(classes))))
 
 
 def measure(name, rounds=7):
     recipe, source = photographs() if name == "photographs" else pixels(name)
     steps, model = len(source) // recipe.data.batch_size, keras_vit.from_recipe(recipe)
     dataset = pipeline.training_batches(source, recipe, model.input_shape[1:])
-    compile_model(model, recipe.optim, steps, recipe.task.compiled(source))
+    compile_model(model, recipe.optim, steps, recipe.task.compiled(source), jit_compile=recipe.optim.xla)
     x, y = next(iter(dataset))
     model.fit(dataset, verbose=0)
     model.train_on_batch(x, y)  # compiled anew
