@@ -56,8 +56,7 @@ def read(path, split, data, targets, extras=()):
 
 def _check_no_splits(folder):
     """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
-    inside = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and not entry.name.startswith(".")]
-    names = [entry.name for entry in inside]
+    names = _folders_in(folder)
     if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
         known = {split[:2]: split for split in ("train", "validation", "test")}
         given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
@@ -123,9 +122,14 @@ def _with_boxes(folder, root, data):
     return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
 
 
+def _folders_in(folder):
+    """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
 def _class_names(folder):
-    """Returns the names of the class folders, sorted; hidden folders are no classes."""
-    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    """Returns the names of the class folders, sorted."""
+    names = _folders_in(folder)
     for name in names:
         if shown(name).splitlines() != [name]:  # they are written to a file, one a line
             raise ValueError(

@@ -76,15 +76,16 @@ def check_layers(layers, names=("images",)):
             raise ValueError(
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
             )
-    for layer in _leaves(layers):
+    leaves = _leaves(layers)
+    for layer in leaves:
         if type(layer).__name__ in EVERY_IMAGE:
             raise ValueError(
                 "Augment.layers are for training only: the model rescales pixels, and the pipeline resizes images. "
                 f"Received: {type(layer).__name__} {layer.name!r}"
             )
     if MASKS in names:
-        _check_masks(_leaves(layers))
-    moving = [layer for layer in _leaves(layers) if type(layer).__name__ not in STILL]
+        _check_masks(leaves)
+    moving = [layer for layer in leaves if type(layer).__name__ not in STILL]
     if BOXES in names and moving:
         raise ValueError(
             "Augment.layers must leave everything in its place where there are boxes; Augment's own crop, flip and "

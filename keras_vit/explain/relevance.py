@@ -48,8 +48,8 @@ def check_relevance(model):
     last, shapes = model.layers[-1], [tuple(tensor.shape) for tensor in outputs_of(model)]
     while isinstance(last, keras.Model):
         last = last.layers[-1]
-    headless = isinstance(last, (TokenPool, keras.layers.LayerNormalization, keras.layers.RMSNormalization))
-    headless = headless or last.name == "pre_logits"
+    norms = (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
+    headless = isinstance(last, (TokenPool, *norms)) or last.name == "pre_logits"
     if headless or len(shapes) != 1 or len(shapes[0]) != 2:
         raise ValueError(
             f"The model must end in a head with one logit for each class. Received: {model.name!r}, which ends in "

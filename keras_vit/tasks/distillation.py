@@ -42,7 +42,7 @@ class Distiller(keras.Model):
         temperature: float = 3.0,
         **kwargs,
     ):
-        check_shapes(student, teacher)
+        check_models(student, teacher)
         checks.one_of("kind", kind, ("soft", "hard"))
         checks.above_zero(temperature=temperature)
         checks.number(weight=weight)
@@ -112,11 +112,11 @@ def load_teacher(task, model, given=None):
         teacher = keras.models.load_model(task.teacher)
     else:
         teacher = from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))
-    check_shapes(model, teacher)
+    check_models(model, teacher)
     return teacher
 
 
-def check_shapes(student, teacher):
+def check_models(student, teacher):
     """Raises an error unless two Keras models have the same input and output shapes, and return logits."""
     for name, model in (("student", student), ("teacher", teacher)):
         checks.model(model, name)
