@@ -34,6 +34,7 @@ class Run:
         best: Best value so far of the column that the task follows, `None` before the first epoch.
         history: One row (a dictionary) per epoch done.
         learner: What is fitted: the model, or the task's learner around it.
+        mark: Hash of recipe and data, which its training states and models carry.
     """
 
     recipe: Recipe
@@ -48,6 +49,7 @@ class Run:
     best: float | None = None
     history: list[dict] = dataclasses.field(default_factory=list)
     learner: keras.Model | None = None
+    mark: str = ""
 
     @functools.cached_property
     def task(self):
