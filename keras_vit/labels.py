@@ -1,5 +1,6 @@
 """Class names in a file, one per line, and what a model's outputs are."""
 
+import codecs
 import pathlib
 
 import keras
@@ -25,8 +26,13 @@ def write_labels(path, names):
 
 
 def read_labels(path):
-    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds."""
-    lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds.
+
+    Raises:
+        ValueError: For a file that is not regular, of more than `files.MOST_BYTES`, or with an empty line. An empty
+            file has no names.
+    """
+    lines = files.read(path).removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 

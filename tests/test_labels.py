@@ -16,6 +16,11 @@ def test_names_of_classes_hold_any_character_of_a_line(tmp_path):
         assert read_labels(tmp_path / "labels.txt") == names
 
 
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n", "utf-8-sig")
+    assert read_labels(tmp_path / "labels.txt") == ("cat", "dog")
+
+
 def test_names_lie_beside_a_model(tmp_path):
     assert labels_beside(tmp_path / "model.keras") is None
     write_labels(tmp_path / "labels.txt", "ab")

@@ -238,7 +238,7 @@ def load(folder, file):
             f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "
             f"{RECIPE} and {DATA}. Copy the files of a run together."
         )
-    if file in (MODEL, BEST) and names and not dataclasses.replace(recipe.task, classes=names).fits(model):
+    if file in (MODEL, BEST) and not dataclasses.replace(recipe.task, classes=names).fits(model):
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {num_classes(model)} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."
@@ -275,8 +275,8 @@ def _write(path, values):
 def read_json(path):
     """Returns the dictionary in a JSON file."""
     try:
-        values = json.loads(path.read_text())
-    except ValueError as error:
+        values = json.loads(files.read(path))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is damaged: {error}") from None
     if not isinstance(values, dict):
         raise ValueError(f"{str(path)!r} is damaged: it must contain a dictionary. Received: {type(values).__name__}")
