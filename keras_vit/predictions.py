@@ -138,9 +138,10 @@ def _write(task, output, source, path):
     """Writes what a task makes of an image file: an image like it, or a mask."""
     from PIL import Image
 
-    with opened(encoded(source)) as original, replacing(path) as temporary:
+    data = encoded(source)
+    with opened(data) as original, replacing(path) as temporary:
         if type(task).image is Task.image:
-            Image.fromarray(task.mask(output, (original.height, original.width))).save(temporary, "PNG")
+            Image.fromarray(task.mask(output, image_size(data))).save(temporary, "PNG")
         else:
             save_like(original, task.image(output), temporary)
 

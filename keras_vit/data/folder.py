@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import box_folder, inspection, mask_folder
+from keras_vit.data import box_folder, frames, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
 from keras_vit.images import IMAGE_ENDINGS, files_in, shown
 
@@ -98,6 +98,8 @@ def _with_masks(folder, data):
         )
     pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
+    seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
+    checked = [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen]
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
@@ -115,6 +117,7 @@ def _with_boxes(folder, root, data):
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
     sizes = [inspection.inspect(path).size for path in paths]

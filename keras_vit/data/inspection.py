@@ -21,7 +21,8 @@ class Inspected(NamedTuple):
 
     fault: str | None  # why it cannot be read
     digest: bytes = b""  # hash of its bytes, `DIGEST` bytes long
-    size: tuple[int, int] = (0, 0)  # width, height
+    size: tuple[int, int] = (0, 0)  # width, height, as it is seen
+    orientation: int = 1  # of EXIF
 
 
 def inspect(path):
@@ -57,12 +58,13 @@ def each(function, items):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        height, width, _ = decoding.decode(tf.constant(data), 3).shape
+        orientation = images.orientation(data)
+        height, width, _ = decoding.decode(tf.constant(data), 3, orientation).shape
     except (ValueError, OSError) as error:
         return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file
         return Inspected(decoding.error_reason(error))
-    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height))
+    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height), orientation)
 
 
 def contents(**sources):
