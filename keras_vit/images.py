@@ -177,7 +177,7 @@ def opened(data):
     """Opens the bytes of an image file as a `PIL.Image.Image`, not decoded yet, if its format is one of `FORMATS`."""
     from PIL import Image
 
-    with LOCK, warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
+    with LOCK, warnings.catch_warnings(action="ignore"):  # of sizes and damaged EXIF data
         return Image.open(io.BytesIO(data), formats=FORMATS)
 
 

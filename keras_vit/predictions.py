@@ -27,7 +27,8 @@ def predict(target, files, top=3, to=None, objects=None):
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
             the EXIF data of its file.
         objects: JSON file for objects, for tasks that have them: a list as COCO's results, with the image's file name
-            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in the file's pixels.
+            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in pixels of
+            the upright image.
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
