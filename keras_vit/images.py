@@ -96,9 +96,27 @@ def read_pixels(path, channels):
     data = encoded(path)
     try:
         with opened(data) as image:
-            return plain_pixels(image, channels)
+            pixels = plain_pixels(image, channels)
     except Exception as error:  # any error of the decoder is a fault of this file
         raise ValueError(f"{os.fsdecode(path)!r} cannot be read as an image: {error}.") from None
+    if is_deep(data):
+        warn_if_shallow(pixels.max())
+    return pixels
+
+
+def is_deep(data):
+    """Returns whether the bytes of an image file have 16 bits per channel."""
+    return data[:4] == b"\x89PNG" and data[24] == 16
+
+
+def warn_if_shallow(highest, which="A 16-bit image has"):
+    """Warns of images of 16 bits that use the lowest twelve or fewer, by the highest of their upper eight bits."""
+    if 0 <= highest < 16:
+        warnings.warn(
+            f"{which} no value above 4095 of 65535, and is almost black to a model, which gets the upper eight bits. "
+            "If its values have 12 bits, multiply them by 16 before saving",
+            stacklevel=3,
+        )
 
 
 def plain_pixels(image, channels):

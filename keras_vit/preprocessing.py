@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.images import plain_pixels, read_pixels
+from keras_vit.images import plain_pixels, read_pixels, warn_if_shallow
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
@@ -35,7 +35,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
         images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0
-            to 255, in any sizes; or a single one. Files are decoded as in training: see `keras_vit.images`.
+            to 255, in any sizes; or a single one. Files are decoded as in training, upright by their EXIF data. A model
+            of three channels takes grey images too.
 
     Returns:
         float32 array, `(batch, height, width, channels)`, pixels from 0 to 255.
@@ -186,7 +187,12 @@ def _open(image, channels):
             raise ValueError(
                 f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
             )
-        return plain_pixels(image, channels) if _is_pillow(image) else read_pixels(image, channels)
+        if not _is_pillow(image):
+            return read_pixels(image, channels)
+        pixels = plain_pixels(image, channels)
+        if image.mode.startswith("I;16"):
+            warn_if_shallow(pixels.max())
+        return pixels
     try:
         pixels = np.asarray(image)
     except ValueError:  # a list of lists of different lengths
@@ -197,4 +203,6 @@ def _open(image, channels):
         raise TypeError(f"An image must be a file, or an array (height, width[, channels]). Received: {kind}")
     if not pixels.size:
         raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
+    if channels == 3 and pixels.shape[2] == 1:
+        pixels = np.repeat(pixels, 3, axis=2)  # as of grey files
     return checks.pixels(pixels[None], (None, None, channels))[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_vit.data import box_folder, frames, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, files_in, shown
+from keras_vit.images import IMAGE_ENDINGS, files_in, shown, warn_if_shallow
 
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
@@ -168,7 +168,7 @@ def _readable(paths, on_bad, targets=None):
     if targets is not None:
         kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
         checked = [
-            inspection.Inspected(image.fault or (of.fault and f"{kind}: {of.fault}"), image.digest + of.digest)
+            image._replace(fault=image.fault or (of.fault and f"{kind}: {of.fault}"), digest=image.digest + of.digest)
             for image, of in zip(checked, targets)
         ]
     bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
@@ -180,6 +180,8 @@ def _readable(paths, on_bad, targets=None):
                 f"data.bad_images=skip:\n  {listed}"
             )
         print(f"Left out {len(bad)} of {len(paths)} images, which cannot be read:\n  {listed}")
+    deep = [file.highest for file in checked if file.highest is not None]
+    warn_if_shallow(max(deep, default=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
     digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
     return digests, [i for i, file in enumerate(checked) if not file.fault]
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_vit.data import crops
 from keras_vit.data.decoding import error_reason
-from keras_vit.images import encoded, orientation
+from keras_vit.images import encoded, is_deep, orientation, warn_if_shallow
 
 WHOLE = SimpleNamespace(resize=None, method="bilinear", antialias=True)  # the defaults of `keras_vit.config.Data`
 
@@ -36,4 +36,6 @@ def read_files(paths, size, data=WHOLE):
             images.append(crops.evaluation_image(tf.constant(item), size, data, orientation(item)).numpy())
         except tf.errors.OpError as error:
             raise ValueError(f"{str(path)!r} cannot be read as an image: {error_reason(error)}") from None
+        if is_deep(item):
+            warn_if_shallow(images[-1].max())
     return np.stack(images)

@@ -23,6 +23,7 @@ class Inspected(NamedTuple):
     digest: bytes = b""  # hash of its bytes, `DIGEST` bytes long
     size: tuple[int, int] = (0, 0)  # width, height, as it is seen
     orientation: int = 1  # of EXIF
+    highest: int | None = None  # of the upper eight bits, if it has sixteen
 
 
 def inspect(path):
@@ -59,12 +60,13 @@ def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
         orientation = images.orientation(data)
-        height, width, _ = decoding.decode(tf.constant(data), 3, orientation).shape
+        pixels = decoding.decode(tf.constant(data), 3, orientation)
+        (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else None
     except (ValueError, OSError) as error:
         return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file
         return Inspected(decoding.error_reason(error))
-    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height), orientation)
+    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height), orientation, highest)
 
 
 def contents(**sources):

@@ -29,7 +29,7 @@ class Rescale(keras.layers.Layer):
 
     Raises:
         ValueError: If the number of means or standard deviations is not that of the channels, or a standard deviation
-            is not above 0.
+            is not above 0; in the call, if the images have another number of channels than the layer was built for.
 
     Example:
 
@@ -58,6 +58,7 @@ class Rescale(keras.layers.Layer):
         self.metadata = dict(metadata or {})
 
     def build(self, input_shape):
+        self.channels = input_shape[-1]
         for name, values in (("mean", self.mean), ("std", self.std)):
             if np.shape(values) not in ((), (input_shape[-1],)):
                 raise ValueError(
@@ -66,6 +67,10 @@ class Rescale(keras.layers.Layer):
                 )
 
     def call(self, images):
+        if len(images.shape) != 4 or images.shape[-1] != self.channels:
+            raise ValueError(
+                f"Images must have the shape (batch, height, width, {self.channels}). Received: shape={images.shape}"
+            )
         mean, std = np.asarray(self.mean), np.asarray(self.std)
         scale, offset = 1 / (255 * std), -mean / std
         x = keras.ops.cast(images, self.compute_dtype)
