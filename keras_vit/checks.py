@@ -119,29 +119,52 @@ def one_of(name, value, allowed):
         raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
 
 
-def pixels(values, shape=None, name="images"):
+BYTES = (0, 255)  # the range of pixels, unless a model states another
+
+
+def value_range(values):
+    """Returns the range of a model's pixels as a tuple; raises ValueError unless it is two increasing numbers."""
+    numbers = isinstance(values, (tuple, list, np.ndarray)) and len(values) == 2 and np.isfinite(np.ravel(values)).all()
+    if not numbers or np.ndim(values) != 1 or not values[0] < values[1]:
+        raise ValueError(f"`value_range` must be the lowest and the highest pixel. Received: value_range={values!r}")
+    return tuple(np.asarray(values).tolist())
+
+
+def range_of(model):
+    """Returns the range of the pixels that a model takes: that of its first layer, `Rescale`; (0, 255) without one."""
+    for layer in getattr(model, "layers", ()):
+        found = getattr(layer, "value_range", None) if hasattr(layer, "metadata") else range_of(layer)
+        if found and tuple(found) != BYTES:
+            return tuple(found)
+    return BYTES
+
+
+def pixels(values, shape=None, name="images", value_range=BYTES):
     """Checks a batch of pixels.
 
     Args:
-        values: Array, `(batch, height, width, channels)`, integers or floats from 0 to 255.
+        values: Array, `(batch, height, width, channels)`, integers or floats.
         shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
+        name: Of the argument, for errors.
+        value_range: The lowest and the highest pixel, as `range_of` returns them.
 
     Returns:
         `values` as a NumPy array.
 
     Raises:
         ValueError: For a wrong rank, shape or dtype, an empty batch, or values that are not pixels:
-            outside 0..255, not finite, or floats that were scaled to 0..1.
+            outside their range, not finite, or floats that were scaled to 0..1.
     """
     values = batch(values, shape, name)
-    low, high = float(values.min()), float(values.max())
-    if not (low >= 0 and high <= 255):  # written so that NaN fails too
-        raise ValueError(f"`{name}` must contain pixels from 0 to 255. Received: values from {low:g} to {high:g}")
-    if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
-        raise ValueError(
-            f"`{name}` must contain pixels from 0 to 255: the model rescales them itself. "
-            f"Received: values from {low:g} to {high:g}; multiply by 255"
-        )
+    low, high, (least, most) = float(values.min()), float(values.max()), value_range
+    wanted, given = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
+    if not (low >= least and high <= most):  # written so that NaN fails too
+        more = "; a model for these is built with `value_range`" if value_range == BYTES and np.isfinite(high) else ""
+        raise ValueError(f"{wanted}. Received: {given}{more}")
+    scaled = values.dtype.kind == "f" and 0 < high <= 1 < most - least and 0 <= low
+    if scaled and (values % 1).any():  # whole numbers: a very dark image
+        more = f"multiply by {most:g}" if least == 0 else f"scale them to {least:g} to {most:g}"
+        raise ValueError(f"{wanted}: the model rescales them itself. Received: {given}; {more}")
     return values
 
 
@@ -170,7 +193,7 @@ def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
 
     Args:
         model: A functional Keras model from pixels to one vector of logits for each image.
-        images: Array, `(batch, height, width, channels)`, 0..255; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
+        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
             a list of batches `(images, labels)`, with or without sample weights: the first four are checked.
         labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
             soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. `None` for a dataset.
@@ -193,7 +216,7 @@ def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        targets(labels, outputs[-1], len(pixels(images, shape[1:])))
+        targets(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
         return
     for item in _batches(images):
         if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
@@ -202,7 +225,7 @@ def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        targets(item[1], outputs[-1], len(pixels(item[0], shape[1:])))
+        targets(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
 
 
 def _batches(dataset):

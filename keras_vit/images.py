@@ -106,7 +106,7 @@ def read_pixels(path, channels):
 
 def is_deep(data):
     """Returns whether the bytes of an image file have 16 bits per channel."""
-    return data[:4] == b"\x89PNG" and data[24] == 16
+    return data[:4] == b"\x89PNG" and data[24:25] == b"\x10"
 
 
 def warn_if_shallow(highest, which="A 16-bit image has"):

@@ -32,8 +32,8 @@ def export_saved_model(
 
     - `serve`, the default, takes `images`, float32 pixels 0..255.
     - `serve_bytes` takes `encoded`, strings that each hold a JPEG or PNG file, decodes them as Pillow does, turns them
-      upright by their EXIF data, and resizes them as the model's evaluation does. Only models of 1 or 3 channels have
-      it.
+      upright by their EXIF data, and resizes them as the model's evaluation does. Only models of 1 or 3 channels and
+      of pixels from 0 to 255 have it.
 
     Both return `logits`, or `probabilities`. `assets.extra/keras_vit.json` inside holds the report and the labels.
 
@@ -106,7 +106,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     archive.track(model)
     images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
     archive.add_endpoint("serve", serve, input_signature=[images])
-    if encoded and model.input_shape[-1] in (1, 3):
+    if encoded and model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES:
         archive.add_endpoint(
             "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
         )
