@@ -122,21 +122,11 @@ def one_of(name, value, allowed):
 BYTES = (0, 255)  # the range of pixels, unless a model states another
 
 
-def value_range(values):
-    """Returns the range of a model's pixels as a tuple; raises ValueError unless it is two increasing numbers."""
-    numbers = isinstance(values, (tuple, list, np.ndarray)) and len(values) == 2 and np.isfinite(np.ravel(values)).all()
-    if not numbers or np.ndim(values) != 1 or not values[0] < values[1]:
-        raise ValueError(f"`value_range` must be the lowest and the highest pixel. Received: value_range={values!r}")
-    return tuple(np.asarray(values).tolist())
-
-
 def range_of(model):
-    """Returns the range of the pixels that a model takes: that of its first layer, `Rescale`; (0, 255) without one."""
-    for layer in getattr(model, "layers", ()):
-        found = getattr(layer, "value_range", None) if hasattr(layer, "metadata") else range_of(layer)
-        if found and tuple(found) != BYTES:
-            return tuple(found)
-    return BYTES
+    """Returns the range of the pixels that a model takes, `(low, high)`, from its layer `Rescale`."""
+    layers = getattr(model, "layers", ())
+    found = (getattr(x, "value_range", BYTES) if hasattr(x, "metadata") else range_of(x) for x in layers)
+    return next((tuple(each) for each in found if tuple(each) != BYTES), BYTES)
 
 
 def pixels(values, shape=None, name="images", value_range=BYTES):
@@ -145,26 +135,22 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
     Args:
         values: Array, `(batch, height, width, channels)`, integers or floats.
         shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
-        name: Of the argument, for errors.
-        value_range: The lowest and the highest pixel, as `range_of` returns them.
+        value_range: As `range_of` returns it.
 
     Returns:
         `values` as a NumPy array.
 
     Raises:
-        ValueError: For a wrong rank, shape or dtype, an empty batch, or values that are not pixels:
-            outside their range, not finite, or floats that were scaled to 0..1.
+        ValueError: For a wrong rank, shape or dtype, an empty batch, or values outside the range or scaled to 0..1.
     """
     values = batch(values, shape, name)
     low, high, (least, most) = float(values.min()), float(values.max()), value_range
     wanted, given = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
     if not (low >= least and high <= most):  # written so that NaN fails too
-        more = "; a model for these is built with `value_range`" if value_range == BYTES and np.isfinite(high) else ""
-        raise ValueError(f"{wanted}. Received: {given}{more}")
-    scaled = values.dtype.kind == "f" and 0 < high <= 1 < most - least and 0 <= low
-    if scaled and (values % 1).any():  # whole numbers: a very dark image
-        more = f"multiply by {most:g}" if least == 0 else f"scale them to {least:g} to {most:g}"
-        raise ValueError(f"{wanted}: the model rescales them itself. Received: {given}; {more}")
+        others = ", or in the `value_range` that a model is built with" if value_range == BYTES else ""
+        raise ValueError(f"{wanted}{others}. Received: {given}")
+    if values.dtype.kind == "f" and least == 0 < high <= 1 < most and (values % 1).any():  # whole numbers: dark
+        raise ValueError(f"{wanted}: the model rescales them itself. Received: {given}; multiply by {most:g}")
     return values
 
 
@@ -193,8 +179,8 @@ def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
 
     Args:
         model: A functional Keras model from pixels to one vector of logits for each image.
-        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
-            a list of batches `(images, labels)`, with or without sample weights: the first four are checked.
+        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a
+            `keras.utils.PyDataset` or a list of batches `(images, labels)`, weighted or not: the first four count.
         labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
             soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. `None` for a dataset.
 

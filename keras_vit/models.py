@@ -98,7 +98,8 @@ def vit(
     norms = {"rms_norm": rms_norm, "epsilon": epsilon, "dtype": dtype}
 
     inputs = keras.Input((*height_width, channels), name="images")
-    x = Rescale(mean, std, metadata, value_range, name="rescale", dtype="float32")(inputs)  # (batch, height, width, channels)
+    rescale = Rescale(mean, std, metadata, value_range, name="rescale", dtype="float32")
+    x = rescale(inputs)  # (batch, height, width, channels)
     stem = stem_for(stem, plan, dtype)
     x = x if stem is None else stem(x)  # (batch, rows, columns, channels)
 

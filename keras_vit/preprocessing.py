@@ -34,9 +34,9 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
-        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in
-            the model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in training, upright by their EXIF data. A model
-            of three channels takes grey images too.
+        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in the
+            model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in
+            training, upright by their EXIF data. A model of three channels takes grey images too.
 
     Returns:
         float32 array, `(batch, height, width, channels)`, pixels in that range.

@@ -51,6 +51,7 @@ def every():
 
 XMP = segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0<x>Exif\0\0 II*\0</x>")
 PROFILE = segment(0xE2, b"ICC_PROFILE\0\1\1" + bytes(60_000))
+TEXT = picturefiles.chunk(b"tEXt", b"eXIf\0" + tiff(6))
 ODD = {
     "little.jpg": (jpeg(tiff(6, "<")), 6),
     "byte.jpg": (jpeg(tiff(6, kind=1)), 1),
@@ -74,7 +75,7 @@ ODD = {
     "empty.jpg": (jpeg(b""), 1),
     "xmp.jpg": (jpeg(None, XMP), 1),
     "comment.jpg": (jpeg(None, segment(0xFE, b"Exif\0\0" + tiff(6))), 1),
-    "text.png": (picturefiles.png(picturefiles.GREY, 8, 0, 20, 12, picturefiles.chunk(b"tEXt", b"eXIf\0" + tiff(6))), 1),
+    "text.png": (picturefiles.png(picturefiles.GREY, 8, 0, 20, 12, TEXT), 1),
 }
 
 

@@ -4,8 +4,8 @@ from keras_vit.data.masks import grey_png
 from keras_vit.images import TURNS, encoded, mask_pixels, turned
 
 UNDECIDED = (
-    "the image has EXIF orientation {}, and nothing says whether {} to the pixels as they are stored or as they are seen. "
-    "Turn the pixels and remove the orientation, for instance with Pillow's `ImageOps.exif_transpose`"
+    "the image has EXIF orientation {}, and nothing says whether {} to the pixels as they are stored or as they are "
+    "seen. Turn the pixels and remove the orientation, for instance with Pillow's `ImageOps.exif_transpose`"
 )
 
 

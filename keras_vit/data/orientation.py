@@ -1,7 +1,7 @@
 """The orientations that cameras write into image files (EXIF), found and applied inside a TensorFlow graph.
 
-The tag is in a block of TIFF, which is a segment of a JPEG or a chunk of a PNG or WebP: EXIF 2.32 (CIPA DC-008), sections
-4.5.4 and 4.6; PNG, third edition, section 11.3.3.7; RFC 9649, section 2.7.1.5.
+The tag is in a block of TIFF, which is a segment of a JPEG or a chunk of a PNG or WebP: EXIF 2.32 (CIPA DC-008),
+sections 4.5.4 and 4.6; PNG, third edition, section 11.3.3.7; RFC 9649, section 2.7.1.5.
 """
 
 import numpy as np

@@ -58,8 +58,8 @@ def read(name, split, data, targets, extras=()):
         turned = int((targets.pop("orientations") > 1).sum())
         if turned and len(placed) > 1:
             raise ValueError(
-                "Images with masks or boxes must have no EXIF orientation, since nothing says whether these belong to the "
-                f"pixels as they are stored or as they are seen. Received: {name!r}, with {turned} such images"
+                "Images with masks or boxes must have no EXIF orientation, since nothing says whether these belong to "
+                f"the pixels as they are stored or as they are seen. Received: {name!r}, with {turned} such images"
             )
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
@@ -89,8 +89,8 @@ def _held(builder, split, keys, decoded):
     def chosen(example, key, orientation):
         if key in decoded:
             shape = builder.info.features[key].shape
-            pixels = decode(example[key], shape[-1], orientation) if key == keys["images"] else masks.decode(example[key])
-            return tf.ensure_shape(pixels, shape)
+            item, is_mask = example[key], key != keys["images"]
+            return tf.ensure_shape(masks.decode(item) if is_mask else decode(item, shape[-1], orientation), shape)
         if key not in boxes:
             return example[key]
         edges, classes = (

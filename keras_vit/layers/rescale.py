@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.layers.own_config import own_config
 
 
@@ -33,7 +32,8 @@ class Rescale(keras.layers.Layer):
 
     Raises:
         ValueError: If the number of means or standard deviations is not that of the channels, or a standard deviation
-            is not above 0; if `value_range` is not two increasing numbers; in the call, if the images have another number of channels than the layer was built for.
+            is not above 0; if `value_range` is not two increasing numbers; in the call, if the images have another
+            number of channels than the layer was built for.
 
     Example:
 
@@ -61,7 +61,11 @@ class Rescale(keras.layers.Layer):
         if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
             raise ValueError(f"`mean` and `std` must be finite. Received: mean={self.mean}, std={self.std}")
         self.metadata = dict(metadata or {})
-        self.value_range = checks.value_range(value_range)
+        self.value_range = np.asarray(value_range).tolist()
+        if np.shape(value_range) != (2,) or not -np.inf < value_range[0] < value_range[1] < np.inf:
+            raise ValueError(
+                f"`value_range` must be the lowest and the highest pixel. Received: value_range={value_range!r}"
+            )
 
     def build(self, input_shape):
         self.channels = input_shape[-1]

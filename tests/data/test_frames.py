@@ -1,4 +1,5 @@
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -6,12 +7,12 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import sources  # noqa: E402
-from keras_vit.data.inspection import Inspected  # noqa: E402
-from keras_vit.data.frames import is_stored  # noqa: E402
-from keras_vit.images import mask_pixels  # noqa: E402
-from tests import exiffiles  # noqa: E402
+from keras_vit.config import Data
+from keras_vit.data import sources
+from keras_vit.data.frames import is_stored
+from keras_vit.data.inspection import Inspected
+from keras_vit.images import mask_pixels
+from tests import exiffiles
 
 STORED = np.zeros((12, 20), "uint8")  # one object in the picture as it is stored:
 STORED[2:5, 3:9] = 1
@@ -50,7 +51,9 @@ def test_masks_and_boxes_are_turned_with_their_image(number, stored, tmp_path):
     Image.fromarray(mask).save(tmp_path / "masks/masks/a.png")
     source = sources.load(Data(source=f"folder:{tmp_path}", train="masks"), "masks", ("segmentation_masks",))
     held = source.targets["segmentation_masks"][0]
-    np.testing.assert_array_equal(mask_pixels(held if isinstance(held, bytes) else open(held, "rb").read()), seen)
+    np.testing.assert_array_equal(
+        mask_pixels(held if isinstance(held, bytes) else pathlib.Path(held).read_bytes()), seen
+    )
     assert source.sizes()[0][1] == seen.shape
 
     rows, columns = np.nonzero(mask)
@@ -79,6 +82,6 @@ def test_what_nothing_decides_is_one_error_that_says_exif(kind, tmp_path, capsys
     if kind == "boxes":
         (tmp_path / "all" / "annotations.json").write_text(json.dumps(content))
     load = lambda **settings: sources.load(Data(source=f"folder:{tmp_path / 'all'}", **settings), "all", (target,))  # noqa: E731
-    with pytest.raises(ValueError, match=r"b.jpg \(its (mask|boxes): the image has EXIF orientation 6, and .*exif_transpose"):
+    with pytest.raises(ValueError, match=r"b.jpg \(its (mask|boxes): the image has EXIF orientation 6, and"):
         load()
     assert len(load(bad_images="skip")) == 1 and "EXIF orientation 6" in capsys.readouterr().out

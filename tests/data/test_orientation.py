@@ -12,12 +12,12 @@ FILES = {**exiffiles.every(), **exiffiles.ODD}
 
 
 def test_orientations_are_found_wherever_files_have_them():
-    items, stated = zip(*FILES.values())
-    items += tuple(data for data in (*picturefiles.EXACT.values(), *picturefiles.JPEGS.values(), b"", b"RIFF", b"no image"))
-    others = [6 if name.startswith("turned") else 1 for name in (*picturefiles.EXACT, *picturefiles.JPEGS)] + [1, 1, 1]
+    others = picturefiles.EXACT | picturefiles.JPEGS | {"empty": b"", "riff": b"RIFF", "text": b"no image"}
+    wanted = {name: number for name, (_, number) in FILES.items()}
+    wanted |= {f"other {name}": 6 if name.startswith("turned") else 1 for name in others}
+    items = [data for data, _ in FILES.values()] + [*others.values()]
     for function in (orientations, tf.function(orientations_in_graph)):
-        found = dict(zip([*FILES, *picturefiles.EXACT, *picturefiles.JPEGS, 1, 2, 3], function(tf.constant(items)).numpy()))
-        wanted = dict(zip(found, [*stated, *others]))
+        found = dict(zip(wanted, function(tf.constant(items)).numpy(), strict=True))
         assert {name: number for name, number in found.items() if number != wanted[name]} == {}, function
 
 
