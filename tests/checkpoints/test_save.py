@@ -158,6 +158,14 @@ def test_models_that_a_format_has_not(tmp_path):
     assert {file.read_bytes() for file in tmp_path.iterdir()} == {b"before"}
 
 
+def test_models_of_another_range_are_for_keras_alone(tmp_path):
+    model = vit("mu/4", image_size=8, depth=1, value_range=(0, 4095))
+    for format in ("timm", "huggingface"):
+        with pytest.raises(ValueError, match="take pixels from 0 to 255. Received: a model of pixels from 0 to 4095"):
+            save_checkpoint(model, tmp_path / format, format=format)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_files_that_are_there_stay(tmp_path, monkeypatch):
     model, path = vit(**SMALL, gelu="exact"), tmp_path / "file.safetensors"
     path.write_bytes(b"before")
