@@ -231,8 +231,7 @@ class MaskedAutoencoder(keras.Model):
             mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
             predicted = predicted * deviation + mean
         mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
-        patch_size, shape = self.arguments["patch_size"], images.shape
-        low, high = checks.range_of(self.model)
+        patch_size, shape, (low, high) = self.arguments["patch_size"], images.shape, checks.range_of(self.model)
         mean, pixels = (low + (high - low) * x for x in (mean, joined(predicted, patch_size, shape) * std + mean))
         masked = joined(np.broadcast_to(mask, predicted.shape), patch_size, shape) > 0.5
         return np.where(masked, mean, images), np.where(masked, pixels.clip(low, high), images)
