@@ -4,9 +4,9 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import box_folder, inspection, mask_folder
+from keras_vit.data import box_folder, frames, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, files_in, shown
+from keras_vit.images import IMAGE_ENDINGS, files_in, shown, warn_if_shallow
 
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
@@ -98,6 +98,8 @@ def _with_masks(folder, data):
         )
     pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
+    seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
+    checked = [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen]
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
@@ -115,6 +117,7 @@ def _with_boxes(folder, root, data):
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
     sizes = [inspection.inspect(path).size for path in paths]
@@ -165,7 +168,7 @@ def _readable(paths, on_bad, targets=None):
     if targets is not None:
         kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
         checked = [
-            inspection.Inspected(image.fault or (of.fault and f"{kind}: {of.fault}"), image.digest + of.digest)
+            image._replace(fault=image.fault or (of.fault and f"{kind}: {of.fault}"), digest=image.digest + of.digest)
             for image, of in zip(checked, targets)
         ]
     bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
@@ -177,6 +180,8 @@ def _readable(paths, on_bad, targets=None):
                 f"data.bad_images=skip:\n  {listed}"
             )
         print(f"Left out {len(bad)} of {len(paths)} images, which cannot be read:\n  {listed}")
+    deep = [file.highest for file in checked if file.highest is not None]
+    warn_if_shallow(max(deep, default=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
     digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
     return digests, [i for i, file in enumerate(checked) if not file.fault]
 

@@ -35,7 +35,8 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
         )
     inputs = input_of(model, [vectors])
     has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
-    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:])
+    known = {"value_range": checks.range_of(model)}
+    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:], **known)
     return np.asarray(keras.Model(inputs, vectors).predict(images, batch_size, verbose=0), "float32")
 
 

@@ -39,12 +39,12 @@ def plot_attention(
         ValueError: As `keras_vit.attention_maps`; for an unknown method, or another number of titles than images.
     """
     checks.one_of("method", method, METHODS)
-    images = canvas.images(images, titles=titles)
+    images = canvas.images(images, checks.range_of(model), titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
     if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model)):
         titles = [names[i] for i in model.predict(images, verbose=0).argmax(-1)]
-    figure = plot_maps(images, maps, titles)
+    figure = plot_maps(canvas.as_bytes(images, checks.range_of(model)), maps, titles)
     figure.suptitle(heading, fontsize=10)
     return figure
 
@@ -103,7 +103,7 @@ def plot_worst(
         ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
     check_relevance(model)
-    images = checks.pixels(images, model.input_shape[1:])
+    images = checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model))
     classes = canvas.names(class_names or stated_labels(model), model.output_shape[-1])
     checks.positive(count=count)
     labels = checks.class_indices(labels, len(classes), len(images))

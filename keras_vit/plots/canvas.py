@@ -110,9 +110,15 @@ def side_by_side(pictures):
     return np.concatenate([part for one in pictures for part in (gap, one)][1:], axis=1)
 
 
-def images(values, **lists):
+def as_bytes(images, value_range):
+    """Returns images of a range on the scale of 0 to 255."""
+    low, high = value_range
+    return images if value_range == checks.BYTES else (np.asarray(images, "float32") - low) * (255 / (high - low))
+
+
+def images(values, value_range=checks.BYTES, **lists):
     """Checks a batch of pixels, and that each list which is not `None` has one entry for each image."""
-    values = checks.pixels(values)
+    values = checks.pixels(values, value_range=value_range)
     for name, entries in lists.items():
         count = len(entries) if hasattr(entries, "__len__") else repr(entries)
         if entries is not None and count != len(values):

@@ -38,6 +38,15 @@ def test_folder(folder):
     assert not set(halves[0].images) & set(halves[1].images)
 
 
+def test_a_folder_of_twelve_bits_in_files_of_sixteen_is_warned_of(folder):
+    for name in ("cat", "dog"):
+        Image.fromarray(np.full((9, 7), 4095, "uint16")).save(folder / name / "scan.png")
+    with pytest.warns(UserWarning, match="2 of 10 images have 16 bits per channel and no value above 4095 of 65535"):
+        assert len(load(folder)) == 10
+    Image.fromarray(np.full((9, 7), 40_000, "uint16")).save(folder / "cat" / "bright.png")
+    assert len(load(folder)) == 11  # dark ones among others; warnings are errors here
+
+
 def test_folder_with_splits_inside(folder):
     for name in ("cat/0.png", "dog/0.jpg"):
         target = folder / "test" / name
