@@ -8,6 +8,7 @@ from keras_vit import files
 from keras_vit.layers.add_to_image import AddToImage
 from keras_vit.layers.point_boxes import EDGES, PointBoxes
 from keras_vit.layers.set_boxes import SetBoxes
+from keras_vit.warned import warn
 
 
 def check_labels(names):
@@ -61,7 +62,7 @@ def fitting(names, count):
 
 
 def head_of_others(model, names):
-    """Returns whether a model was loaded with a head of as many classes with other names than these, and prints them.
+    """Returns whether a model was loaded with a head of as many classes with other names than these, and warns of them.
 
     Only this package's own files are asked: names such as ImageNet's differ from library to library.
     """
@@ -69,7 +70,7 @@ def head_of_others(model, names):
     theirs, names = list(metadata.get("labels") or ()), list(names)
     if metadata.get("format") != "keras" or not theirs or theirs == names or numbers in (theirs, names):
         return False
-    print(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
+    warn(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
     return True
 
 
