@@ -14,7 +14,7 @@ import numpy as np
 from keras_vit import checks, images, warned
 from keras_vit.files import replacing
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.index import STAMPS, check_whole, join, known
+from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
 from keras_vit.training.progress import counted
 
 PART_IMAGES, PART_BYTES = 1024, 2**26  # of one part, at most: what is computed again after a kill
@@ -97,17 +97,20 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
     try:
         older = _older(out, about, overwrite)  # another process may have written it meanwhile
         stamps = {str(path.relative_to(folder)): _stamp(path) for path in files}
-        kept, changes = _compared(older, stamps)
+        then = {} if older is None else dict(zip(older["paths"].tolist(), map(tuple, older[STAMPS].tolist())))
+        kept = {name: row for row, (name, stamp) in enumerate(then.items()) if stamps.get(name) == stamp}
         new = {name: path for name, path in zip(stamps, files) if name not in kept}
         claim = {**about, "images": _digest({name: stamps[name] for name in new}), "part": each}
-        _claim(partial, claim, overwrite)
+        _claim(partial, claim, overwrite or older is not None)  # what an older file lacks is little
         parts = _write_parts(embedder, new, partial, each, claim)
-        if older is None or changes["dropped"] or _differ(parts, older["left_out"]):
+        read, left_out = names_in(parts)
+        changed = len(then.keys() & read)
+        dropped = len(then) - len(kept) - changed
+        changes = {"kept": len(kept), "changed": changed, "new": len(read) - changed, "dropped": dropped}
+        if older is None or read or dropped or left_out.tolist() != older["left_out"].tolist():
             if kept:
                 check_whole(out)
-            left_out = join(parts, out, embedder.shape, {**about, "changes": changes}, stamps, kept)
-        else:
-            left_out = older["left_out"]
+            join(parts, out, embedder.shape, {**about, "changes": changes}, stamps, kept)
         shutil.rmtree(partial)
     finally:
         lock.release()
@@ -134,31 +137,6 @@ def _older(out, about, overwrite):
             "replace it."
         )
     return older
-
-
-def _compared(older, stamps):
-    """Returns the rows of an older file whose images are unchanged, by their path, and how many are new and so on."""
-    then = {} if older is None else dict(zip(older["paths"].tolist(), map(tuple, older[STAMPS].tolist())))
-    kept = {name: row for row, (name, stamp) in enumerate(then.items()) if stamps.get(name) == stamp}
-    bad = set() if older is None else set(older["left_out"][:, 0].tolist())
-    both = [name for name in stamps if name in then]
-    return kept, {
-        "kept": len(kept),
-        "changed": len(both) - len(kept),
-        "new": len([name for name in stamps if name not in then and name not in bad]),
-        "dropped": len(then) - len(both),
-    }
-
-
-def _differ(parts, left_out):
-    """Returns whether parts have anything but the images that an older file left out too."""
-    bad = set()
-    for part in parts:
-        with np.load(part) as arrays:
-            if len(arrays["paths"]):
-                return True
-            bad |= set(map(tuple, arrays["left_out"].tolist()))
-    return bad != set(map(tuple, left_out.tolist()))
 
 
 def _share(share):

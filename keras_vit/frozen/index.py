@@ -88,7 +88,7 @@ def _read(path):
             vectors, paths, left_out, about = (arrays[name] for name in NAMES)
         about = json.loads(str(about))
         fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and paths.shape == vectors.shape[:1]
-        if not fits or not KEYS <= set(about):
+        if not fits or not set(about) >= KEYS:
             raise ValueError("its arrays do not fit together")
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors.reshape(len(vectors), -1), axis=1)
@@ -122,7 +122,7 @@ def known(path):
         with zipfile.ZipFile(path) as file, file.open("vectors.npy") as entry:
             count, *_ = _header(entry)
         found["about"] = json.loads(str(found["about"]))
-        if not count == len(found["paths"]) == len(found[STAMPS]) or not KEYS <= set(found["about"]):
+        if not count == len(found["paths"]) == len(found[STAMPS]) or not set(found["about"]) >= KEYS:
             raise ValueError("its arrays do not fit together")
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise _damaged(path, error) from None
@@ -151,23 +151,15 @@ def join(parts, path, shape, about, stamps, kept=None):
         stamps: `(size, time of change)` of each image by its path, in the order of the index.
         kept: Rows of the older file at `path` by their image's path, in the order of the file.
 
-    Returns:
-        `Index.left_out`.
-
     Raises:
         ValueError: If no image could be read.
         OSError: If writing fails.
     """
-    kept, count, left_out = kept or {}, len(kept or {}), [np.zeros((0, 2), "U1")]
-    for part in parts:
-        with np.load(part) as arrays:
-            count += len(arrays["paths"])
-            left_out.append(arrays["left_out"])
-    left_out = np.concatenate(left_out)
-    if not count:
+    kept, (read, left_out) = kept or {}, names_in(parts)
+    if not kept and not read:
         raise ValueError(f"No image could be read. The first of {len(left_out)}: {left_out[0][1]}")
     place = {name: i for i, name in enumerate(stamps)}
-    header, paths = {"descr": "<f4", "fortran_order": False, "shape": (count, *shape)}, []
+    header, paths = {"descr": "<f4", "fortran_order": False, "shape": (len(kept) + len(read), *shape)}, []
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
         with file.open("vectors.npy", "w", force_zip64=True) as entry:
             np.lib.format.write_array_header_2_0(entry, header)
@@ -180,7 +172,16 @@ def join(parts, path, shape, about, stamps, kept=None):
         for name, array in more.items():
             with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
-    return left_out
+
+
+def names_in(parts):
+    """Returns the paths of the images in parts, a set, and those that could not be read, as `Index.left_out`."""
+    paths, left_out = set(), [np.zeros((0, 2), "U1")]
+    for part in parts:
+        with np.load(part) as arrays:
+            paths |= set(arrays["paths"].tolist())
+            left_out.append(arrays["left_out"])
+    return paths, np.concatenate(left_out)
 
 
 def _kept_rows(path, kept):

@@ -88,7 +88,10 @@ def knn(
 
 
 def queries(index, images, model=None, bad_images="raise"):
-    """Returns the vectors of the images that can be read, and which can: booleans. Arguments, errors as in `nearest`."""
+    """Returns the vectors of the images that can be read, and which can: booleans.
+
+    Arguments and errors as in `nearest`.
+    """
     if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
         if images.shape[1] != index.vectors.shape[1] or not np.isfinite(images).all() or not images.any(1).all():
             raise ValueError(
