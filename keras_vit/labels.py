@@ -3,6 +3,7 @@
 import pathlib
 
 import keras
+import numpy as np
 
 from keras_vit import files
 from keras_vit.layers.add_to_image import AddToImage
@@ -53,6 +54,28 @@ def returns_probabilities(model):
         last = getattr(last, "operations", last.layers)[-1]
     ends = (keras.activations.softmax, keras.activations.sigmoid)
     return getattr(last, "activation", None) in ends or type(last).__name__ in ("Softmax", "Sigmoid")
+
+
+def logits_of(model, outputs):
+    """Returns a classifier's outputs as logits of each class, by which a softmax gives its probabilities.
+
+    Args:
+        model: The model. One output is the logit, or the probability, of the second of two classes.
+        outputs: Array, `(batch, outputs)`.
+
+    Returns:
+        float64 array, `(batch, classes)`: at least two classes.
+    """
+    outputs = np.asarray(outputs, "float64")
+    if not returns_probabilities(model):
+        return np.concatenate([0 * outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
+    shares = np.concatenate([1 - outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
+    return np.log(np.maximum(shares, 1e-30))
+
+
+def count_classes(model):
+    """Returns the number of classes of a classifier: two for one output."""
+    return max(model.output_shape[-1], 2)
 
 
 def fitting(names, count):

@@ -42,7 +42,8 @@ def load_index(*files) -> Index:
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: For a file that is damaged or no index, or whose vectors are not finite or all zero; for files of different models, or other than all shares.
+        ValueError: For a file that is damaged or no index, or whose vectors are not finite or all zero; for files of
+            different models, or other than all shares.
     """
     if not files:
         raise ValueError("At least one file of an index is needed. Received: none")
