@@ -1,6 +1,6 @@
 """Warnings, attributed to the caller's own line; a library prints nothing."""
 
-import sys
+import inspect
 import warnings
 
 
@@ -10,7 +10,7 @@ class LeftOut(UserWarning):
 
 def warn(text, category=UserWarning):
     """Warns the first caller outside the package."""
-    frame, level = sys._getframe(1), 2
+    frame, level = inspect.currentframe().f_back, 2
     while frame and frame.f_globals.get("__name__", "").startswith("keras_vit."):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
