@@ -21,10 +21,8 @@ def test_confusion_counts_images_and_colours_shares(tmp_path):
 def test_confusion_of_names_is_that_of_indices():
     names = np.array(["cat", "dog", "eel"])
     labels, predictions = np.array([0, 0, 0, 1, 2]), np.array([0, 0, 2, 1, 1])
-    by_name, by_index = (
-        plots.plot_confusion(names[labels], names[predictions]),
-        plots.plot_confusion(labels, predictions),
-    )
+    by_name = plots.plot_confusion(names[labels], names[predictions])
+    by_index = plots.plot_confusion(labels, predictions)
     np.testing.assert_array_equal(*(figure.axes[0].images[0].get_array() for figure in (by_name, by_index)))
     assert [label.get_text() for label in by_name.axes[0].get_yticklabels()] == ["cat", "dog", "eel"]
 
