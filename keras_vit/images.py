@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
 MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29

@@ -88,9 +88,9 @@ def evaluation_rule(model):
     return rule
 
 
-def stated_labels(model):
-    """Returns the class names in a model's metadata as a tuple, or `None`."""
-    names = fitting(_metadata(model).get("labels"), num_classes(model))
+def stated_labels(model, count=None):
+    """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
+    names = fitting(_metadata(model).get("labels"), count or num_classes(model))
     return names and tuple(names)
 
 

@@ -1,7 +1,8 @@
 import keras
+import numpy as np
 import pytest
 
-from keras_vit.labels import labels_beside, read_labels, returns_probabilities, write_labels
+from keras_vit.labels import count_classes, labels_beside, logits_of, read_labels, returns_probabilities, write_labels
 
 pytestmark = pytest.mark.backend
 
@@ -48,3 +49,21 @@ def softmax_inside():
 )
 def test_probabilities_are_known_by_the_end_of_a_model(last, wanted):
     assert returns_probabilities(keras.Sequential([keras.Input((4,)), *last()])) == wanted
+
+
+def test_logits_are_of_two_classes_or_more():
+    """By a softmax they give the model's probabilities; one output is of the second of two classes."""
+    inputs = keras.Input((4,))
+    z = np.array([[-1.0], [2.0]])
+    positive = 1 / (1 + np.exp(-z))
+    for outputs, activation, wanted in (
+        (z, None, np.hstack([1 - positive, positive])),
+        (positive, "sigmoid", np.hstack([1 - positive, positive])),
+        (np.array([[0.2, 0.3, 0.5]]), "softmax", np.array([[0.2, 0.3, 0.5]])),
+        (np.log([[0.2, 0.3, 0.5]]), None, np.array([[0.2, 0.3, 0.5]])),
+    ):
+        model = keras.Model(inputs, keras.layers.Dense(outputs.shape[1], activation=activation)(inputs))
+        logits = logits_of(model, outputs)
+        shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        np.testing.assert_allclose(shares, wanted, atol=1e-12)
+        assert logits.shape[1] == count_classes(model)

@@ -4,6 +4,7 @@ import math
 import os
 import pathlib
 import re
+import sys
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -187,7 +188,7 @@ def _download(builder):
             f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that contains "
             f"{builder.name}/{builder.version}."
         ) from None
-    print(f"Preparing {builder.name} in {builder.data_dir}")
+    print(f"Preparing {builder.name} in {builder.data_dir}", file=sys.stderr)
     builder.download_and_prepare()
 
 
@@ -198,7 +199,7 @@ def _prepare_from_files(builder):
     folder = pathlib.Path(builder.data_dir).parents[builder.info.full_name.count("/")] / "downloads" / "manual"
     reason = "it is empty"
     if folder.is_dir() and any(folder.iterdir()):
-        print(f"Preparing {builder.name} in {builder.data_dir} from {folder}")
+        print(f"Preparing {builder.name} in {builder.data_dir} from {folder}", file=sys.stderr)
         try:
             settings = tfds.download.DownloadConfig(manual_dir=folder, try_download_gcs=False)
             return builder.download_and_prepare(download_config=settings)

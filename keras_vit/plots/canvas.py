@@ -137,6 +137,34 @@ def names(class_names, count):
     return [words(name) for name in class_names]
 
 
+def classes(class_names, **labels):
+    """Returns the classes' names and, for each of the lists of labels, class indices.
+
+    Args:
+        class_names: A text for each class; `None` for numbers or, where labels are texts, for those, sorted.
+        labels: Class indices, or names of classes.
+
+    Raises:
+        ValueError: For labels that are neither, or outside the classes.
+    """
+    arrays = {name: np.asarray(values) for name, values in labels.items()}
+    if all(array.ndim == 1 and len(array) and isinstance(array[0], str) for array in arrays.values()):
+        known = sorted({str(one) for array in arrays.values() for one in array})
+        known = known if class_names is None else [str(name) for name in class_names]
+        unknown = [str(one) for array in arrays.values() for one in array if str(one) not in known]
+        if unknown or len(set(known)) < len(known):
+            raise ValueError(
+                f"Labels that are texts must be among `class_names`, which all differ. Received: "
+                f"{unknown[0] if unknown else known!r}"
+            )
+        place = {name: i for i, name in enumerate(known)}
+        return names(known, len(known)), *(np.array([place[str(one)] for one in array]) for array in arrays.values())
+    most = max(int(array.max(initial=0)) if array.dtype.kind in "ui" else 0 for array in arrays.values())
+    count = most + 1 if class_names is None else len(class_names)
+    texts = names(class_names, count)
+    return texts, *(checks.class_indices(array, count, name=name) for name, array in arrays.items())
+
+
 def words(text):
     """Returns a text that matplotlib draws as it is: it reads `$...$` as a formula."""
     return re.sub(r"(?<!\\)\$", r"\$", printable(text))

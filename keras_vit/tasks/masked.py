@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import checks
+from keras_vit import checks, feeding
 from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.mae import read_decoder
@@ -225,7 +225,7 @@ class MaskedAutoencoder(keras.Model):
             raise ValueError(
                 f"`noise` must have the shape {(len(images), self.patches)}. Received: shape={noise.shape}"
             )
-        output = self.predict({"images": images, "noise": np.float32(noise)}, batch_size, verbose=0)
+        output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
         predicted, mask = output[..., :-1], output[..., -1:]
         if self.normalise:
             mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
