@@ -13,6 +13,11 @@ def sublayers(layer, *, include_self=True, recursive=True):
     return list(layer._flatten_layers(include_self=include_self, recursive=recursive))
 
 
+def switched(layer):
+    """Returns the weights of a layer itself that its `trainable` freezes. Needs `Layer._trainable_variables`."""
+    return list(layer._trainable_variables)
+
+
 def call_of(tensor):
     """Returns the node of the call that made a symbolic tensor. Needs `KerasTensor._keras_history`."""
     operation, index, _ = tensor._keras_history

@@ -6,15 +6,14 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.base import Layer
 from keras_vit.layers.decorrelating import decorrelating
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
 
 POOL, WHITEN = "pool", "whiten"
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class ConvStem(keras.layers.Layer):
+class ConvStem(Layer):
     """Applies 3 x 3 convolutions, each with batch normalisation and ReLU, to make a feature map.
 
     Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
@@ -107,7 +106,6 @@ class ConvStem(keras.layers.Layer):
                 norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
                 norm.build(shape)
                 self.norms.append(norm)
-        freeze_parts(self)
 
     @property
     def steps(self):
@@ -136,9 +134,6 @@ class ConvStem(keras.layers.Layer):
         for stride in self.strides:
             sides = _sides(sides, stride)
         return batch, *sides, self.filters[-1]
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, ConvStem)}
 
 
 def _sides(sides, stride):

@@ -6,12 +6,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DPTHead(keras.layers.Layer):
+class DPTHead(Layer):
     """Fuses feature maps of several blocks from coarse to fine, then classifies each position.
 
     Each map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
@@ -112,7 +111,6 @@ class DPTHead(keras.layers.Layer):
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
         self.classifier = keras.layers.Conv2D(self.units, 1, name="classifier", dtype=dtype)
         self.classifier.build(fused)
-        freeze_parts(self)
 
     def call(self, maps, training=None):
         maps = maps if isinstance(maps, (list, tuple)) else [maps]
@@ -142,14 +140,11 @@ class DPTHead(keras.layers.Layer):
         rows, columns = (_scaled(side, 1 if factor is None else factor) for side in first[1:3])
         return first[0], 2 * rows, 2 * columns, self.units
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, DPTHead)}
-
 
 POWERS = (None, *(2.0**i for i in range(-4, 5)))
 
 
-class _Reassemble(keras.layers.Layer):
+class _Reassemble(Layer):
     """A projection, then a transposed convolution that enlarges or a strided one that reduces."""
 
     def __init__(self, channels, factor, **kwargs):
@@ -170,7 +165,6 @@ class _Reassemble(keras.layers.Layer):
             self.resize = keras.layers.Conv2D(channels, 3, strides=int(1 / factor), name="resize", dtype=dtype)
         if factor != 1:
             self.resize.build((batch, rows, columns, channels))
-        freeze_parts(self)
 
     def call(self, x):
         x = self.proj(x)
@@ -183,7 +177,7 @@ class _Reassemble(keras.layers.Layer):
         return batch, _scaled(rows, self.factor), _scaled(columns, self.factor), self.channels
 
 
-class _Residual(keras.layers.Layer):
+class _Residual(Layer):
     """Two 3 x 3 convolutions, each after a ReLU, and a shortcut around them."""
 
     def __init__(self, batch_norm, **kwargs):
@@ -196,7 +190,6 @@ class _Residual(keras.layers.Layer):
         self.norms = [_norm(f"norm{i}", dtype) for i in range(2)] if self.batch_norm else []
         for layer in (*self.convs, *self.norms):
             layer.build(input_shape)
-        freeze_parts(self)
 
     def call(self, x, training=None):
         y = x

@@ -4,12 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelHead(keras.layers.Layer):
+class PixelHead(Layer):
     """Turns the tokens of patches, and the feature map that the patches were cut from, into pixels.
 
     A linear layer enlarges each token to its patch of the feature map, to which it is added. Residual branches of two
@@ -65,7 +64,6 @@ class PixelHead(keras.layers.Layer):
         )
         for layer in (*self.convs, self.pixels):
             layer.build(input_shape[1])
-        freeze_parts(self)
 
     def call(self, maps):
         tokens, x = maps
@@ -87,6 +85,3 @@ class PixelHead(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         batch, height, width, _ = self._shapes(input_shape)[1]
         return batch, self.scale * height, self.scale * width, self.channels
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PixelHead)}

@@ -4,13 +4,13 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 EDGES = 4  # top, left, bottom, right
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PointBoxes(keras.layers.Layer):
+class PointBoxes(Layer):
     """Reads boxes from a map with one prediction at each position: those at the peaks of a class.
 
     A peak is at least as high as its eight neighbours, so that no other suppression is needed. Zhou et al. 2019,
@@ -57,9 +57,6 @@ class PointBoxes(keras.layers.Layer):
                 f"Received: {tuple(input_shape)}"
             )
         return batch, self.most, channels
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PointBoxes)}
 
 
 def edges(x):

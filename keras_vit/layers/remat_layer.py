@@ -3,9 +3,10 @@
 import keras
 
 from keras_vit.keras_private import sublayers
+from keras_vit.layers.base import Layer
 
 
-class RematLayer(keras.layers.Layer):
+class RematLayer(Layer):
     """Base class of a layer that `keras.RematScope` rematerialises (gradient checkpointing) with the right gradients.
 
     A plain layer cannot: its dropout would draw again in the backward pass, and TensorFlow's `recompute_grad` takes no
