@@ -34,6 +34,14 @@ def calls_of(operation):
     return list(operation._inbound_nodes)
 
 
+def outermost(layer):
+    """Returns the layer whose call leads to the present call of a layer; on JAX, inside the model that is trained.
+
+    Needs `Layer._get_call_context` and `CallContext.entry_layer`.
+    """
+    return layer._get_call_context().entry_layer
+
+
 def takes_training(operation):
     """Returns whether a layer's call takes `training`. Needs `Layer._call_has_training_arg`."""
     return getattr(operation, "_call_has_training_arg", False)

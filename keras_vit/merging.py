@@ -53,10 +53,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
             return keras.models.clone_model(layer, clone_function=rebuilt)
         return layer.from_config(layer.get_config())
 
-    copy = rebuilt(model)
-    fill(copy, model.get_weights())
-    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
-    return copy
+    return fill(rebuilt(model), model.get_weights())
 
 
 def _schedule(r, depth):

@@ -119,9 +119,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
         # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
         glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
         policy, bias = self.dtype_policy, self.qkv_bias and self.key_bias
-        self.qkv = Dense(
-            3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy
-        )
+        self.qkv = Dense(3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy)
         self.qkv.build(input_shape)
         if self.qkv_bias and not self.key_bias:
             self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")

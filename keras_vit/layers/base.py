@@ -7,6 +7,7 @@ import keras
 
 from keras_vit.keras_private import sublayers, switched
 
+LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
 STATES = ("quantization", "lora", "trainable", "frozen")  # what `parts` says of a layer
 
 
@@ -40,6 +41,16 @@ class Layer(keras.layers.Layer):
         states = {path: state for path, layer in _inside(self) if (state := _state(layer, self))}
         parts = states if self.built else dict(self.parts)
         return {**config, "parts": parts} if parts else config
+
+
+def check_channels_last(layer, name):
+    """Raises ValueError if a layer, or one inside it, takes channels first, perhaps because keras.json says so."""
+    first = [part.name for part in sublayers(layer) if getattr(part, "data_format", None) == "channels_first"]
+    if first:
+        raise ValueError(
+            f"Images have their channels last here: pass data_format='channels_last' to the layers of `{name}`. "
+            f"Received: {first[0]!r} with channels_first"
+        )
 
 
 def _restoring(build):

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.base import Layer
+from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.decorrelating import decorrelating
 
 POOL, WHITEN = "pool", "whiten"
@@ -94,6 +94,7 @@ class ConvStem(Layer):
                 3,
                 strides=1 if isinstance(stride, str) else stride,
                 padding="same",
+                data_format=LAST,
                 use_bias=not self.norm,
                 kernel_initializer=decorrelating if stride == WHITEN else "glorot_uniform",
                 name=f"conv{name}",
@@ -145,7 +146,7 @@ def _next(layers, x, training, relu=True, pool=False):
     conv, norm = next(layers)
     x = conv(x)
     if pool:
-        x = ops.max_pool(x, 2, strides=2, padding="same")
+        x = ops.max_pool(x, 2, strides=2, padding="same", data_format=LAST)
     if norm is not None:
         x = norm(x, training=training)
     return ops.relu(x) if relu else x

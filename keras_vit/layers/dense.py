@@ -13,8 +13,8 @@ class Dense(keras.layers.Dense):
     """A dense layer that saves its LoRA (Hu et al. 2022, arXiv:2106.09685) next to its kernel.
 
     Keras saves the merged kernel alone, and on loading sets both matrices of LoRA to zero: the gradient of each is then
-    zero, and they never learn again. From a file without LoRA, this layer draws the first one anew. A layer without LoRA
-    loads a file with it as the merged kernel.
+    zero, and they never learn again. From a file without LoRA, this layer draws the first one anew. A layer without
+    LoRA loads a file with it as the merged kernel.
     """
 
     def quantize(self, mode=None, type_check=True, config=None):
@@ -34,7 +34,7 @@ class Dense(keras.layers.Dense):
         store[SCALE] = np.float32(self.lora_alpha / self.lora_rank)
 
     def load_own_variables(self, store):
-        values = {name: store[name] for name in store.keys()}
+        values = {name: store[name] for name in store.keys()}  # noqa: SIM118 (a file's is no dictionary)
         lora, scale = [values.pop(name, None) for name in LORA], values.pop(SCALE, None)
         if scale is not None and self.lora_enabled and lora[0].shape[-1] != self.lora_rank:
             raise ValueError(

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.base import Layer
+from keras_vit.layers.base import LAST, Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -97,7 +97,7 @@ class DPTHead(Layer):
             self.convs[-1].build(shape)
         self.skips = [_Residual(self.batch_norm, name=f"skip{i}", dtype=dtype) for i in levels[:-1]]
         self.fusions = [_Residual(self.batch_norm, name=f"fusion{i}", dtype=dtype) for i in levels]
-        self.projs = [keras.layers.Conv2D(filters, 1, name=f"proj{i}", dtype=dtype) for i in levels]
+        self.projs = [keras.layers.Conv2D(filters, 1, data_format=LAST, name=f"proj{i}", dtype=dtype) for i in levels]
         self.conv = _conv3(filters, "conv", dtype, use_bias=not self.batch_norm)
         self.larger = [(2 * sizes[0][0], 2 * sizes[0][1]), *sizes[:-1]]  # (rows, columns) of each map after its fusion
         for layers, at in ((self.skips, sizes), (self.fusions, sizes), (self.projs, self.larger)):
@@ -109,7 +109,7 @@ class DPTHead(Layer):
             self.norm = _norm("norm", dtype)
             self.norm.build(fused)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
-        self.classifier = keras.layers.Conv2D(self.units, 1, name="classifier", dtype=dtype)
+        self.classifier = keras.layers.Conv2D(self.units, 1, data_format=LAST, name="classifier", dtype=dtype)
         self.classifier.build(fused)
 
     def call(self, maps, training=None):
@@ -153,16 +153,18 @@ class _Reassemble(Layer):
 
     def build(self, input_shape):
         dtype, factor, channels = self.dtype_policy, self.factor, self.channels
-        self.proj = keras.layers.Conv2D(channels, 1, name="proj", dtype=dtype)
+        self.proj = keras.layers.Conv2D(channels, 1, data_format=LAST, name="proj", dtype=dtype)
         self.proj.build(input_shape)
         batch, rows, columns, _ = input_shape
         if factor > 1:
             self.resize = keras.layers.Conv2DTranspose(
-                channels, int(factor), strides=int(factor), name="resize", dtype=dtype
+                channels, int(factor), strides=int(factor), data_format=LAST, name="resize", dtype=dtype
             )
         elif factor < 1:
             rows, columns = rows + 2, columns + 2  # padded, see `call`
-            self.resize = keras.layers.Conv2D(channels, 3, strides=int(1 / factor), name="resize", dtype=dtype)
+            self.resize = keras.layers.Conv2D(
+                channels, 3, strides=int(1 / factor), data_format=LAST, name="resize", dtype=dtype
+            )
         if factor != 1:
             self.resize.build((batch, rows, columns, channels))
 
@@ -203,7 +205,7 @@ class _Residual(Layer):
 
 
 def _conv3(filters, name, dtype, use_bias=False):
-    return keras.layers.Conv2D(filters, 3, padding="same", use_bias=use_bias, name=name, dtype=dtype)
+    return keras.layers.Conv2D(filters, 3, padding="same", use_bias=use_bias, data_format=LAST, name=name, dtype=dtype)
 
 
 def _norm(name, dtype):
@@ -216,4 +218,4 @@ def _scaled(side, factor):
 
 
 def _resize(x, size):
-    return x if tuple(x.shape[1:3]) == size else ops.cast(ops.image.resize(x, size), x.dtype)
+    return x if tuple(x.shape[1:3]) == size else ops.cast(ops.image.resize(x, size, data_format=LAST), x.dtype)

@@ -9,6 +9,7 @@ from keras import ops
 from keras_vit import checks, resampling
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
+from keras_vit.layers.loss_scale import warn_unscaled
 from keras_vit.layers.norms import norm
 
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
@@ -132,6 +133,8 @@ class PatchEncoder(Layer):
             self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
 
     def call(self, patches, training=None):
+        if training and self.compute_dtype == "float16":
+            warn_unscaled(self)
         x = self.projection(patches)  # (batch, patches, width)
         x = self.norm(x) if self.patch_norm else x
         over_prefix = self.position in ("learned", "sincos1d") and self.class_position

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.base import Layer
+from keras_vit.layers.base import LAST, Layer
 
 EDGES = 4  # top, left, bottom, right
 
@@ -43,7 +43,7 @@ class PointBoxes(Layer):
 
     def call(self, x):
         logits = ops.cast(x[..., 4:], self.compute_dtype)
-        peaks = ops.where(logits >= ops.max_pool(logits, 3, 1, "same"), ops.sigmoid(logits), 0.0)
+        peaks = ops.where(logits >= ops.max_pool(logits, 3, 1, "same", LAST), ops.sigmoid(logits), 0.0)
         found = ops.concatenate([ops.clip(edges(x), 0, 1), peaks], axis=-1)
         found = ops.reshape(found, (-1, found.shape[1] * found.shape[2], found.shape[3]))
         _, best = ops.top_k(ops.max(found[..., 4:], axis=-1), self.most)

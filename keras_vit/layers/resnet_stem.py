@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.base import Layer
+from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.standardized_conv import STANDARDIZE, StandardizedConv2D
 
 
@@ -64,7 +64,8 @@ class ResNetStem(Layer):
     def build(self, input_shape):
         self.root = self._conv(self.width, 7, strides=2, name="root")
         self.root_norm = self._norm("root_norm")
-        self.pool = keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool", dtype=self.dtype_policy)
+        pool = {"strides": 2, "padding": "same", "data_format": LAST}
+        self.pool = keras.layers.MaxPooling2D(3, **pool, name="pool", dtype=self.dtype_policy)
         self.units = [
             _Bottleneck(
                 self.width * 2**i,

@@ -137,7 +137,6 @@ def plain_copy(model, values):
         copy = fill(type(model).from_config(without_lora(config) if lora else config), values)
     if lora:
         _thaw(copy)
-    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     return copy
 
 
