@@ -23,6 +23,18 @@ def has_lora(model):
     return any(getattr(layer, "lora_enabled", False) for layer in sublayers(model))
 
 
+def check_plain(model, what, lora=True):
+    """Raises ValueError unless a model's weights are floats, and with `lora=False` without LoRA, as `what` needs."""
+    quantized = next((layer for layer in sublayers(model) if layer.quantization_mode is not None), None)
+    if quantized is not None:
+        raise ValueError(
+            f"{what} needs the model as it was before `model.quantize`. "
+            f"Received: {model.name!r}, {quantized.path!r} in {quantized.quantization_mode}"
+        )
+    if not lora and has_lora(model):
+        raise ValueError(f"{what} needs a model without LoRA: see `merge_lora`. Received: {model.name!r}")
+
+
 def merged_values(model):
     """Returns the values of a model's weights, in their order, with LoRA merged into the kernels."""
     layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
