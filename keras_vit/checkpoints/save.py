@@ -51,8 +51,8 @@ def save_checkpoint(
         The path.
 
     Raises:
-        ValueError: If the format has no name for some weight, or no model of this kind; for a model with LoRA, or one that
-            `model.quantize` has changed.
+        ValueError: If the format has no name for some weight, or no model of this kind; for a model with LoRA, or
+            one that `model.quantize` has changed.
         FileExistsError: If a file exists and `overwrite` is false.
         OSError: If the disk is full, or writing fails otherwise. Existing files stay as they were.
 

@@ -25,7 +25,7 @@ class ExportNorm(keras.layers.LayerNormalization):
     half = False  # whether it must be right in float16 too, where the square of 256 is infinite
 
     def call(self, inputs):
-        if self.axis != [-1] or self.rms_scaling:
+        if self.axis not in ([-1], [len(inputs.shape) - 1]) or self.rms_scaling:  # Keras 3.16 counts from the start
             return super().call(inputs)
         centred, epsilon = inputs - ops.mean(inputs, axis=-1, keepdims=True), self.epsilon
         if self.half:

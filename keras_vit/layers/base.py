@@ -57,6 +57,9 @@ def _restoring(build):
     @functools.wraps(build)
     def wrapper(self, *args, **kwargs):
         build(self, *args, **kwargs)
+        for norm in sublayers(self):
+            if isinstance(norm, keras.layers.LayerNormalization):
+                _count_from_the_end(norm)
         if type(self).build is wrapper:  # else a subclass builds more
             inside = dict(_inside(self))
             for path, state in self.parts.items():
@@ -67,6 +70,12 @@ def _restoring(build):
                     part.trainable = False
 
     return wrapper
+
+
+def _count_from_the_end(norm):
+    """Lets the normalisation of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
+    if norm.axis == [len(norm.get_build_config()["input_shape"]) - 1]:
+        norm.axis = [-1]
 
 
 def _arguments(owner):
