@@ -92,8 +92,8 @@ def start(recipe):
     backend, kind = keras.backend.backend(), recipe.distribute
     if backend not in ("tensorflow", "jax"):
         raise RuntimeError(
-            "Recipes are trained by TensorFlow or JAX: set KERAS_BACKEND to tensorflow or jax, or call model.fit(images, "
-            f"labels) yourself. Received: KERAS_BACKEND={backend}"
+            "Recipes are trained by TensorFlow or JAX: set KERAS_BACKEND to one of them, or call `model.fit` yourself. "
+            f"Received: KERAS_BACKEND={backend}"
         )
     if recipe.model_parallel > 1 and kind != "model":
         raise ValueError(
