@@ -4,6 +4,7 @@ import keras
 
 from keras_vit.keras_private import call_of, kernel_without_lora, sublayers
 from keras_vit.layers import TransformerBlock
+from keras_vit.layers.base import STATES
 
 HEADS = ("head", "head_distilled")  # layers that return logits
 
@@ -17,12 +18,53 @@ def fill(copy, values):
     return copy
 
 
+def has_lora(model):
+    """Returns whether a layer of a model has LoRA."""
+    return any(getattr(layer, "lora_enabled", False) for layer in sublayers(model))
+
+
+def check_plain(model, what, lora=True):
+    """Raises ValueError unless a model's weights are floats, and with `lora=False` without LoRA, as `what` needs."""
+    quantized = next((layer for layer in sublayers(model) if layer.quantization_mode is not None), None)
+    if quantized is not None:
+        raise ValueError(
+            f"{what} needs the model as it was before `model.quantize`. "
+            f"Received: {model.name!r}, {quantized.path!r} in {quantized.quantization_mode}"
+        )
+    if not lora and has_lora(model):
+        raise ValueError(f"{what} needs a model without LoRA: see `merge_lora`. Received: {model.name!r}")
+
+
 def merged_values(model):
     """Returns the values of a model's weights, in their order, with LoRA merged into the kernels."""
     layers = [layer for layer in sublayers(model) if getattr(layer, "lora_enabled", False)]
-    merged = {id(kernel_without_lora(layer)): layer.kernel for layer in layers}
+    merged = {}
+    for layer in layers:
+        kernel = kernel_without_lora(layer)
+        if layer.quantization_mode is None:
+            merged[id(kernel)] = layer.kernel
+            continue
+        kind, values = keras.layers.Dense if isinstance(layer, keras.layers.Dense) else type(layer), {}
+        kind.save_own_variables(layer, values)  # Keras merges, and quantizes anew
+        others = [getattr(layer, name, None) for name in ("bias", "kernel_scale", "kernel_zero", "g_idx")]
+        variables = [kernel, *(variable for variable in others if variable is not None)]
+        merged |= {id(variable): values[str(i)] for i, variable in enumerate(variables)}
     updates = {id(variable) for layer in layers for variable in (layer.lora_kernel_a, layer.lora_kernel_b)}
     return [merged.get(id(v), v.value) for v in model.weights if id(v) not in updates]
+
+
+def without_lora(config):
+    """Returns the configuration of a model or layer without LoRA, and without what `add_lora` froze inside layers."""
+    if isinstance(config, (list, tuple)):
+        return type(config)(map(without_lora, config))
+    if not isinstance(config, dict):
+        return config
+    plain = {name: without_lora(value) for name, value in config.items() if name not in ("lora_rank", "lora_alpha")}
+    parts = config.get("parts")
+    if not isinstance(parts, dict) or not all(set(state) <= set(STATES) for state in parts.values()):
+        return plain
+    kept = {path: {"quantization": state["quantization"]} for path, state in parts.items() if "quantization" in state}
+    return plain | {"parts": kept}
 
 
 def backbone(model: keras.Model) -> keras.Model:

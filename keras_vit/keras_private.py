@@ -13,6 +13,11 @@ def sublayers(layer, *, include_self=True, recursive=True):
     return list(layer._flatten_layers(include_self=include_self, recursive=recursive))
 
 
+def switched(layer):
+    """Returns the weights of a layer itself that its `trainable` freezes. Needs `Layer._trainable_variables`."""
+    return list(layer._trainable_variables)
+
+
 def call_of(tensor):
     """Returns the node of the call that made a symbolic tensor. Needs `KerasTensor._keras_history`."""
     operation, index, _ = tensor._keras_history
@@ -27,6 +32,14 @@ def place_of(tensor):
 def calls_of(operation):
     """Returns the nodes of all symbolic calls of a layer or an operation. Needs `Operation._inbound_nodes`."""
     return list(operation._inbound_nodes)
+
+
+def outermost(layer):
+    """Returns the layer whose call leads to the present call of a layer; on JAX, inside the model that is trained.
+
+    Needs `Layer._get_call_context` and `CallContext.entry_layer`.
+    """
+    return layer._get_call_context().entry_layer
 
 
 def takes_training(operation):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_vit.backbone import backbone, fill
+from keras_vit.backbone import backbone, fill, has_lora
 from keras_vit.explain import anatomy
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MergingBlock, Positions, Unmerge
@@ -39,7 +39,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
     schedule = _schedule(r, len(blocks))
     if any(isinstance(block, MergingBlock) for block in blocks):
         raise ValueError(f"The model must be one without merging. Received: {model.name!r}, which merges tokens")
-    if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
+    if has_lora(model):
         raise ValueError(f"{model.name!r} has LoRA. Call `merge_lora` first.")
     if any(isinstance(layer, Positions) for layer in inner.layers):
         raise ValueError(f"Merged tokens have no position. Received: {model.name!r}, with block_positions=True")
@@ -53,10 +53,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
             return keras.models.clone_model(layer, clone_function=rebuilt)
         return layer.from_config(layer.get_config())
 
-    copy = rebuilt(model)
-    fill(copy, model.get_weights())
-    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
-    return copy
+    return fill(rebuilt(model), model.get_weights())
 
 
 def _schedule(r, depth):

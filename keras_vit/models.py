@@ -7,6 +7,7 @@ import keras
 
 from keras_vit import checks, variants
 from keras_vit.layers import PatchEncoder, Patches, Positions, Rescale, TokenPool, TransformerBlock
+from keras_vit.layers.functional import Model
 from keras_vit.layers.norms import norm
 from keras_vit.layers.patch_dropout import dropout_of
 from keras_vit.layers.rotary import rotary_options
@@ -165,9 +166,7 @@ def vit(
         second = _head(num_classes, "head_distilled")(second)
         outputs = keras.layers.Average(name="logits", dtype="float32")([outputs, second])
 
-    model = keras.Model(inputs, outputs, name=name or plan.name)
-    model.dtype_policy = dtype  # `compile` reads it: float16 needs a scaled loss
-    return model
+    return Model(inputs, outputs, name=name or plan.name)
 
 
 def _head(num_classes, name):

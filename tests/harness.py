@@ -88,6 +88,7 @@ def _training(layer, x, output_shape, policy):
     """
     model = _model(layer, x)
     _shake(model)
+    model.dtype_policy = policy  # scales the loss of float16
     compiled = policy == "float32"
     model.compile(keras.optimizers.SGD(10.0), "mse", jit_compile=compiled, run_eagerly=not compiled)
     before = [_numpy(v) for v in model.trainable_variables]

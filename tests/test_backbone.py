@@ -2,8 +2,19 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import PatchEncoder, Patches, TokenPool, TransformerBlock, vit
-from keras_vit.backbone import backbone, calls
+from keras_vit import (
+    PatchEncoder,
+    Patches,
+    TokenPool,
+    TransformerBlock,
+    add_lora,
+    export_saved_model,
+    load_weights,
+    save_checkpoint,
+    vit,
+)
+from keras_vit.backbone import backbone, calls, without_lora
+from tests.marks import once
 
 pytestmark = pytest.mark.backend
 
@@ -59,3 +70,31 @@ def test_a_vit_that_is_not_called_once_in_a_graph_must_be_passed_itself():
             calls(model)
     unbuilt(np.zeros((1, 4, 4, 3)))
     assert len(calls(unbuilt)) == 1
+
+
+@once
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+def test_what_needs_float_weights_or_none_of_lora_says_so(tmp_path):
+    quantized, adapted = tiny(), add_lora(vit("mu/4", image_size=8, num_classes=2, depth=1), 2)
+    quantized.quantize("int8")
+    calls = {
+        "Export .see its argument `quantize`.": lambda model: export_saved_model(model, tmp_path / "saved"),
+        "A checkpoint": lambda model: save_checkpoint(model, tmp_path / "a.safetensors", format="timm"),
+        "Loading a checkpoint": lambda model: load_weights(model, tmp_path / "none.safetensors"),
+    }
+    for what, call in calls.items():
+        with pytest.raises(ValueError, match=f"{what} needs the model as it was before `model.quantize`.*in int8"):
+            call(quantized)
+        if what != next(iter(calls)):
+            with pytest.raises(ValueError, match=f"{what} needs a model without LoRA"):
+                call(adapted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_without_lora_keeps_all_else():
+    config = {"parts": {"a": {"lora": {"rank": 2}, "frozen": ["b"]}, "c": {"quantization": 1, "trainable": False}}}
+    layers = [{**config, "lora_rank": 2, "lora_alpha": 2, "units": 3}, {"parts": {"mine": {"lora": 1, "x": 2}}}]
+    assert without_lora({"layers": layers, "pair": (1, 2)}) == {
+        "layers": [{"parts": {"c": {"quantization": 1}}, "units": 3}, layers[1]],
+        "pair": (1, 2),
+    }

@@ -116,7 +116,7 @@ def test_heavy_libraries_stay_where_they_are_needed(module):
     assert not {dotted.split(".")[0] for dotted in imports(path, top_only=True)} & HEAVY
     if module.parts[0] in ("layers", "models"):
         allowed = {"keras", "keras_vit", "numpy"}  # NumPy for tables and settings
-        assert roots <= allowed | {"collections", "inspect", "math", "re", "typing"}
+        assert roots <= allowed | {"collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

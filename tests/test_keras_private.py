@@ -38,6 +38,25 @@ def test_layer_call_has_training_arg():
     assert not keras_private.takes_training(model.get_layer("norm"))
 
 
+def test_layer_trainable_variables():
+    norm = keras.layers.BatchNormalization()
+    norm.build((None, 3))
+    norm.gamma.trainable = False
+    assert {id(v) for v in keras_private.switched(norm)} == {id(norm.gamma), id(norm.beta)}
+
+
+def test_layer_call_context():
+    class Layer(keras.layers.Layer):
+        def call(self, x):
+            found.append(keras_private.outermost(self))
+            return x
+
+    inputs, found = keras.Input((2,)), []
+    model = keras.Model(inputs, Layer()(inputs))
+    model(np.ones((1, 2)))
+    assert found[-1] is model
+
+
 def test_dense_kernel():
     dense = keras.layers.Dense(3)
     dense.build((1, 2))

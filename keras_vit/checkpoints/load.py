@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.backbone import check_plain
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
@@ -75,6 +76,7 @@ def load_weights(
     """
     options = Options(format, head, resample, patches, grid).checked()
     own = arguments_of(model)
+    check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)

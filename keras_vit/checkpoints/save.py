@@ -13,6 +13,7 @@ import safetensors
 import safetensors.numpy
 
 from keras_vit import checks
+from keras_vit.backbone import check_plain
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
@@ -50,7 +51,8 @@ def save_checkpoint(
         The path.
 
     Raises:
-        ValueError: If the format has no name for some weight, or no model of this kind.
+        ValueError: If the format has no name for some weight, or no model of this kind; for a model with LoRA, or
+            one that `model.quantize` has changed.
         FileExistsError: If a file exists and `overwrite` is false.
         OSError: If the disk is full, or writing fails otherwise. Existing files stay as they were.
 
@@ -59,6 +61,7 @@ def save_checkpoint(
     """
     path, format, folder, main = target(path, format, overwrite)
     arguments = arguments_of(model)
+    check_plain(model, "A checkpoint", lora=False)
     if tuple(arguments["value_range"]) != checks.BYTES:
         low, high = arguments["value_range"]
         raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of pixels from {low} to {high}")

@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_vit.keras_private import sublayers, tf_data_generator
+from keras_vit.layers.base import check_channels_last
 
 MASKS, BOXES = "segmentation_masks", "bounding_boxes"
 NEED_LABELS = ("MixUp", "CutMix", "FourierMix", "Mosaic")  # of Keras and KerasCV
@@ -76,6 +77,7 @@ def check_layers(layers, names=("images",)):
             raise ValueError(
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"
             )
+        check_channels_last(layer, "Augment.layers")
     leaves = _leaves(layers)
     for layer in leaves:
         if type(layer).__name__ in EVERY_IMAGE:

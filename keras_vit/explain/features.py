@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import anatomy
+from keras_vit.layers.functional import Model
 
 
 def features(
@@ -57,8 +58,7 @@ def features(
             x = keras.layers.Cropping1D((prefix, 0), name=f"{block.name}_patches", dtype=x.dtype)(x)
             x = keras.layers.Reshape((rows, columns, x.shape[-1]), name=f"{block.name}_map", dtype=x.dtype)(x)
         outputs[block.name] = x
-    result = keras.Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
+    result = Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
     for graph, tensor in reversed(anatomy.entrances(model)):
-        result = keras.Model(input_of(graph, [tensor]), result(tensor), name=result.name)
-    result.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
+        result = Model(input_of(graph, [tensor]), result(tensor), name=result.name)
     return result

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.backbone import fill, merged_values
+from keras_vit.backbone import fill, merged_values, without_lora
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MLP, MergingBlock, MultiHeadSelfAttention, TransformerBlock
 
@@ -25,7 +25,7 @@ class ExportNorm(keras.layers.LayerNormalization):
     half = False  # whether it must be right in float16 too, where the square of 256 is infinite
 
     def call(self, inputs):
-        if self.axis != [-1] or self.rms_scaling:
+        if self.axis not in ([-1], [len(inputs.shape) - 1]) or self.rms_scaling:  # Keras 3.16 counts from the start
             return super().call(inputs)
         centred, epsilon = inputs - ops.mean(inputs, axis=-1, keepdims=True), self.epsilon
         if self.half:
@@ -153,7 +153,7 @@ def _copy(model, dtype="float32"):
     """Returns a copy under a precision policy, or the model itself if it cannot be cloned."""
 
     def rebuild(layer):
-        config = layer.get_config()
+        config = without_lora(layer.get_config())
         if isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
             config["dtype"] = dtype
         return layer.from_config(config)

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
+from keras_vit.backbone import check_plain
 from keras_vit.labels import num_classes, returns_boxes, returns_images, returns_probabilities
 from keras_vit.layers.point_boxes import EDGES
 from keras_vit.preprocessing import evaluation_rule, stated_labels
@@ -46,6 +47,7 @@ def check_model(model, limit=LIMIT):
             "The model must return one tensor of known size, such as a vector of logits. "
             f"Received: {model.name!r}, output shape {outputs}"
         )
+    check_plain(model, "Export (see its argument `quantize`)")
     size = 4 * model.count_params()
     if size > limit:
         raise ValueError(

@@ -5,13 +5,14 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.base import Layer
 
 ROWS = 4096  # remembered tokens that are compared at once
 SKETCH = 128  # channels of a random projection
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PatchMemory(keras.layers.Layer):
+class PatchMemory(Layer):
     """Cosine distance of each token from the nearest remembered one.
 
     Args:
@@ -45,9 +46,6 @@ class PatchMemory(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape[:-1])
-
-    def get_config(self):
-        return {**super().get_config(), "tokens": self.tokens, "threshold": self.threshold}
 
 
 def unit(tokens):

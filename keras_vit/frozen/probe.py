@@ -13,6 +13,7 @@ from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbours import classes_of, embedder_of
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import Rescale
+from keras_vit.layers.functional import Model
 
 STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularisation, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most
@@ -104,9 +105,8 @@ def _with_head(model, kernel, bias, names):
     """Returns a copy of a model with this head in place of its own, and with these class names."""
     head = keras.layers.Dense(len(names), name="head", dtype="float32")
     vectors = vectors_of(model)
-    shared = keras.Model(input_of(model, [vectors]), head(vectors), name=model.name)
+    shared = Model(input_of(model, [vectors]), head(vectors), name=model.name)
     copy = fill(keras.models.clone_model(shared), shared.get_weights())
-    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):
         if isinstance(layer, Rescale):

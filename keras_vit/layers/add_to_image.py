@@ -4,14 +4,14 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 from keras_vit.resampling import resize_matrix
 
 HALF = 127.5  # a change of 1 of a model whose pixels were rescaled to -1 ... 1
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class AddToImage(keras.layers.Layer):
+class AddToImage(Layer):
     """Adds a model's output, times 127.5, to the image, which is enlarged by Keys' cubic convolution where needed.
 
     A change of one channel is added to every channel of the image: it changes the brightness alone. A grey image
@@ -76,9 +76,6 @@ class AddToImage(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         (batch, height, width, channels), changes = input_shape
         return batch, self.scale * height, self.scale * width, max(channels, changes[-1])
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, AddToImage)}
 
 
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601

@@ -5,11 +5,11 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers.attend import attend
-from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 from keras_vit.layers.fused import fused_attention
 from keras_vit.layers.masks import MASKED, joined_mask
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.relative import RelativePositions
 from keras_vit.layers.rotary import OPTIONS, RotaryPositions
 from keras_vit.layers.tokenwise import tokenwise
@@ -19,7 +19,7 @@ NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narr
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
+class MultiHeadSelfAttention(WithScores, Layer):
     """Multi-head self-attention.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
@@ -119,9 +119,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
         glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
         policy, bias = self.dtype_policy, self.qkv_bias and self.key_bias
-        self.qkv = keras.layers.Dense(
-            3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy
-        )
+        self.qkv = Dense(3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy)
         self.qkv.build(input_shape)
         if self.qkv_bias and not self.key_bias:
             self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")
@@ -129,7 +127,7 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
         if self.inner_norm:
             self.norm = norm("norm", **norms)
             self.norm.build(input_shape)
-        self.proj = keras.layers.Dense(width, use_bias=self.proj_bias, name="proj", dtype=policy)
+        self.proj = Dense(width, use_bias=self.proj_bias, name="proj", dtype=policy)
         self.proj.build(input_shape)
         heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
         if self.rotary is not None:
@@ -144,7 +142,6 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             self.k_norm.build(heads_shape)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
         self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=policy)
-        freeze_parts(self)
 
     def call(
         self,
@@ -200,6 +197,3 @@ class MultiHeadSelfAttention(WithScores, keras.layers.Layer):
             logits = ops.where(mask, logits, MASKED)
         scores = ops.softmax(logits, axis=-1)
         return scores if offset is None else scores + ops.cast(offset, "float32")
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, MultiHeadSelfAttention)}

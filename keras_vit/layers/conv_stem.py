@@ -6,15 +6,14 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.decorrelating import decorrelating
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
 
 POOL, WHITEN = "pool", "whiten"
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class ConvStem(keras.layers.Layer):
+class ConvStem(Layer):
     """Applies 3 x 3 convolutions, each with batch normalisation and ReLU, to make a feature map.
 
     Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
@@ -95,6 +94,7 @@ class ConvStem(keras.layers.Layer):
                 3,
                 strides=1 if isinstance(stride, str) else stride,
                 padding="same",
+                data_format=LAST,
                 use_bias=not self.norm,
                 kernel_initializer=decorrelating if stride == WHITEN else "glorot_uniform",
                 name=f"conv{name}",
@@ -107,7 +107,6 @@ class ConvStem(keras.layers.Layer):
                 norm = keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=f"norm{name}", dtype=dtype)
                 norm.build(shape)
                 self.norms.append(norm)
-        freeze_parts(self)
 
     @property
     def steps(self):
@@ -137,9 +136,6 @@ class ConvStem(keras.layers.Layer):
             sides = _sides(sides, stride)
         return batch, *sides, self.filters[-1]
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, ConvStem)}
-
 
 def _sides(sides, stride):
     step = {POOL: 2, WHITEN: 1}.get(stride, stride)
@@ -150,7 +146,7 @@ def _next(layers, x, training, relu=True, pool=False):
     conv, norm = next(layers)
     x = conv(x)
     if pool:
-        x = ops.max_pool(x, 2, strides=2, padding="same")
+        x = ops.max_pool(x, 2, strides=2, padding="same", data_format=LAST)
     if norm is not None:
         x = norm(x, training=training)
     return ops.relu(x) if relu else x

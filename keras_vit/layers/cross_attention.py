@@ -4,15 +4,15 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 from keras_vit.layers.fused import fused_attention
 from keras_vit.layers.masks import MASKED, joined_mask
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class CrossAttention(keras.layers.Layer):
+class CrossAttention(Layer):
     """Multi-head attention of tokens to the tokens of a context.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2, encoder-decoder attention. The softmax is in float32 under any
@@ -78,14 +78,13 @@ class CrossAttention(keras.layers.Layer):
         self.head_dim = width // self.num_heads
         self.scale = self.head_dim**-0.5
         for name, shape in {"query": x_shape, "key": context_shape, "value": context_shape}.items():
-            dense = keras.layers.Dense(width, use_bias=self.qkv_bias, name=name, dtype=dtype)
+            dense = Dense(width, use_bias=self.qkv_bias, name=name, dtype=dtype)
             dense.build(shape)
             setattr(self, name, dense)
-        self.proj = keras.layers.Dense(width, name="proj", dtype=dtype)
+        self.proj = Dense(width, name="proj", dtype=dtype)
         self.proj.build(x_shape)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
         self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=dtype)
-        freeze_parts(self)
 
     def call(
         self,
@@ -114,6 +113,3 @@ class CrossAttention(keras.layers.Layer):
 
     def _heads(self, dense, x):
         return ops.reshape(tokenwise(dense, x), (-1, ops.shape(x)[1], self.num_heads, self.head_dim))
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, CrossAttention)}

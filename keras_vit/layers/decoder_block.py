@@ -3,16 +3,15 @@
 import keras
 
 from keras_vit import checks
+from keras_vit.layers.base import Layer
 from keras_vit.layers.cross_attention import CrossAttention
-from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.mlp import ACTIVATIONS, MLP
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DecoderBlock(keras.layers.Layer):
+class DecoderBlock(Layer):
     """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and
@@ -87,7 +86,6 @@ class DecoderBlock(keras.layers.Layer):
             layer = norm(f"norm{i}", rms_norm=False, epsilon=self.epsilon, dtype=dtype)
             layer.build(x_shape)
             setattr(self, f"norm{i}", layer)
-        freeze_parts(self)
 
     def call(
         self,
@@ -134,6 +132,3 @@ class DecoderBlock(keras.layers.Layer):
         y = function(tokenwise(norm, x) if self.norm_first else x)
         y, *more = y if isinstance(y, tuple) else (y,)
         return (x + y if self.norm_first else tokenwise(norm, x + y), *more)
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, DecoderBlock)}

@@ -6,12 +6,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import LAST, Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DPTHead(keras.layers.Layer):
+class DPTHead(Layer):
     """Fuses feature maps of several blocks from coarse to fine, then classifies each position.
 
     Each map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
@@ -98,7 +97,7 @@ class DPTHead(keras.layers.Layer):
             self.convs[-1].build(shape)
         self.skips = [_Residual(self.batch_norm, name=f"skip{i}", dtype=dtype) for i in levels[:-1]]
         self.fusions = [_Residual(self.batch_norm, name=f"fusion{i}", dtype=dtype) for i in levels]
-        self.projs = [keras.layers.Conv2D(filters, 1, name=f"proj{i}", dtype=dtype) for i in levels]
+        self.projs = [keras.layers.Conv2D(filters, 1, data_format=LAST, name=f"proj{i}", dtype=dtype) for i in levels]
         self.conv = _conv3(filters, "conv", dtype, use_bias=not self.batch_norm)
         self.larger = [(2 * sizes[0][0], 2 * sizes[0][1]), *sizes[:-1]]  # (rows, columns) of each map after its fusion
         for layers, at in ((self.skips, sizes), (self.fusions, sizes), (self.projs, self.larger)):
@@ -110,9 +109,8 @@ class DPTHead(keras.layers.Layer):
             self.norm = _norm("norm", dtype)
             self.norm.build(fused)
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
-        self.classifier = keras.layers.Conv2D(self.units, 1, name="classifier", dtype=dtype)
+        self.classifier = keras.layers.Conv2D(self.units, 1, data_format=LAST, name="classifier", dtype=dtype)
         self.classifier.build(fused)
-        freeze_parts(self)
 
     def call(self, maps, training=None):
         maps = maps if isinstance(maps, (list, tuple)) else [maps]
@@ -142,14 +140,11 @@ class DPTHead(keras.layers.Layer):
         rows, columns = (_scaled(side, 1 if factor is None else factor) for side in first[1:3])
         return first[0], 2 * rows, 2 * columns, self.units
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, DPTHead)}
-
 
 POWERS = (None, *(2.0**i for i in range(-4, 5)))
 
 
-class _Reassemble(keras.layers.Layer):
+class _Reassemble(Layer):
     """A projection, then a transposed convolution that enlarges or a strided one that reduces."""
 
     def __init__(self, channels, factor, **kwargs):
@@ -158,19 +153,20 @@ class _Reassemble(keras.layers.Layer):
 
     def build(self, input_shape):
         dtype, factor, channels = self.dtype_policy, self.factor, self.channels
-        self.proj = keras.layers.Conv2D(channels, 1, name="proj", dtype=dtype)
+        self.proj = keras.layers.Conv2D(channels, 1, data_format=LAST, name="proj", dtype=dtype)
         self.proj.build(input_shape)
         batch, rows, columns, _ = input_shape
         if factor > 1:
             self.resize = keras.layers.Conv2DTranspose(
-                channels, int(factor), strides=int(factor), name="resize", dtype=dtype
+                channels, int(factor), strides=int(factor), data_format=LAST, name="resize", dtype=dtype
             )
         elif factor < 1:
             rows, columns = rows + 2, columns + 2  # padded, see `call`
-            self.resize = keras.layers.Conv2D(channels, 3, strides=int(1 / factor), name="resize", dtype=dtype)
+            self.resize = keras.layers.Conv2D(
+                channels, 3, strides=int(1 / factor), data_format=LAST, name="resize", dtype=dtype
+            )
         if factor != 1:
             self.resize.build((batch, rows, columns, channels))
-        freeze_parts(self)
 
     def call(self, x):
         x = self.proj(x)
@@ -183,7 +179,7 @@ class _Reassemble(keras.layers.Layer):
         return batch, _scaled(rows, self.factor), _scaled(columns, self.factor), self.channels
 
 
-class _Residual(keras.layers.Layer):
+class _Residual(Layer):
     """Two 3 x 3 convolutions, each after a ReLU, and a shortcut around them."""
 
     def __init__(self, batch_norm, **kwargs):
@@ -196,7 +192,6 @@ class _Residual(keras.layers.Layer):
         self.norms = [_norm(f"norm{i}", dtype) for i in range(2)] if self.batch_norm else []
         for layer in (*self.convs, *self.norms):
             layer.build(input_shape)
-        freeze_parts(self)
 
     def call(self, x, training=None):
         y = x
@@ -210,7 +205,7 @@ class _Residual(keras.layers.Layer):
 
 
 def _conv3(filters, name, dtype, use_bias=False):
-    return keras.layers.Conv2D(filters, 3, padding="same", use_bias=use_bias, name=name, dtype=dtype)
+    return keras.layers.Conv2D(filters, 3, padding="same", use_bias=use_bias, data_format=LAST, name=name, dtype=dtype)
 
 
 def _norm(name, dtype):
@@ -223,4 +218,4 @@ def _scaled(side, factor):
 
 
 def _resize(x, size):
-    return x if tuple(x.shape[1:3]) == size else ops.cast(ops.image.resize(x, size), x.dtype)
+    return x if tuple(x.shape[1:3]) == size else ops.cast(ops.image.resize(x, size, data_format=LAST), x.dtype)

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class LayerScale(keras.layers.Layer):
+class LayerScale(Layer):
     """Multiplies each channel by a learned scale that starts small.
 
     Touvron et al. 2021, "Going deeper with image transformers" (arXiv:2103.17239), section 2.
@@ -47,6 +47,3 @@ class LayerScale(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, LayerScale)}

@@ -4,13 +4,13 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 from keras_vit.layers.transformer_block import TransformerBlock
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MaskDecoder(keras.layers.Layer):
+class MaskDecoder(Layer):
     """Classifies patch tokens by learned class embeddings that attend to them.
 
     One embedding per class joins the patch tokens in a few transformer blocks. A patch's logit for a class is the
@@ -88,7 +88,7 @@ class MaskDecoder(keras.layers.Layer):
         self.classes = self.add_weight(
             name="classes", shape=(1, self.units, width), initializer=keras.initializers.TruncatedNormal(stddev=0.02)
         )
-        self.proj = keras.layers.Dense(width, name="proj", dtype=dtype)
+        self.proj = Dense(width, name="proj", dtype=dtype)
         self.proj.build(input_shape)
         self.blocks = []
         for i in range(self.depth):
@@ -106,7 +106,7 @@ class MaskDecoder(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(name="norm", **norm)
         self.norm.build(joined)
         self.proj_patches, self.proj_classes = (
-            keras.layers.Dense(
+            Dense(
                 width,
                 use_bias=False,
                 kernel_initializer=keras.initializers.RandomNormal(stddev=width**-0.5),
@@ -119,7 +119,6 @@ class MaskDecoder(keras.layers.Layer):
         self.proj_classes.build((batch, self.units, width))
         self.mask_norm = keras.layers.LayerNormalization(name="mask_norm", **norm)
         self.mask_norm.build((batch, patches, self.units))
-        freeze_parts(self)
 
     def call(self, tokens, training=None):
         x = self.proj(tokens)
@@ -134,9 +133,6 @@ class MaskDecoder(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:2], self.units)
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, MaskDecoder)}
 
 
 def _unit(x):

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 from keras_vit.layers.token_matching import kinds, match, merge, moved, places, sizes_of, whole
 from keras_vit.layers.transformer_block import TransformerBlock
 
@@ -112,12 +112,9 @@ class MergingBlock(TransformerBlock):
         batch, tokens, width = input_shape
         return (batch, tokens - self.count(tokens), width), (batch, (sources_shape or input_shape)[1], 1)
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, MergingBlock)}
-
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class Unmerge(keras.layers.Layer):
+class Unmerge(Layer):
     """Gives each patch the token that it was merged into, so that what follows sees as many tokens as without merging.
 
     Call arguments:
@@ -141,6 +138,3 @@ class Unmerge(keras.layers.Layer):
 
     def compute_output_shape(self, x_shape, sources_shape):
         return (*sources_shape[:2], x_shape[-1])
-
-    def get_config(self):  # Keras wants one where a dtype was given
-        return {**super().get_config()}

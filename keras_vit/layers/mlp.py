@@ -4,9 +4,9 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.tokenwise import tokenwise
 
 GELUS = ("tanh", "exact", "quick")
@@ -14,7 +14,7 @@ ACTIVATIONS = ("relu", *GELUS)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MLP(keras.layers.Layer):
+class MLP(Layer):
     """MLP: two dense layers with a GELU between, applied to each token.
 
     Args:
@@ -75,17 +75,16 @@ class MLP(keras.layers.Layer):
 
     def build(self, input_shape):
         dense = {"use_bias": self.use_bias, "dtype": self.dtype_policy}
-        self.fc1 = keras.layers.Dense(self.hidden_dim * (1 + self.swiglu), self.activation, name="fc1", **dense)
+        self.fc1 = Dense(self.hidden_dim * (1 + self.swiglu), self.activation, name="fc1", **dense)
         self.fc1.build(input_shape)
         hidden_shape = (*tuple(input_shape)[:-1], self.hidden_dim)
         if self.inner_norm:
             self.norm = norm("norm", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=self.dtype_policy)
             self.norm.build(hidden_shape)
-        self.fc2 = keras.layers.Dense(input_shape[-1], name="fc2", **dense)
+        self.fc2 = Dense(input_shape[-1], name="fc2", **dense)
         self.fc2.build(hidden_shape)
         self.drop1 = keras.layers.Dropout(self.dropout, name="drop1", dtype=self.dtype_policy)
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
-        freeze_parts(self)
 
     def call(self, x, training=None):
         x = self.drop1(tokenwise(self.fc1, x), training=training)  # (batch, ..., hidden_dim)
@@ -105,6 +104,3 @@ class MLP(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, MLP)}

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PatchDropout(keras.layers.Layer):
+class PatchDropout(Layer):
     """Keeps a random part of the patch tokens of each sample in training, and all of them in inference.
 
     Liu et al. 2022 (arXiv:2208.07220). The blocks after it then compute fewer tokens. Prefix tokens are kept, and so is
@@ -58,9 +58,6 @@ class PatchDropout(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape  # in inference
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PatchDropout)}
 
 
 def dropout_of(rate, encoder, **others):

@@ -7,15 +7,16 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks, resampling
-from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
+from keras_vit.layers.loss_scale import warn_unscaled
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PatchEncoder(keras.layers.Layer):
+class PatchEncoder(Layer):
     """Projects flat patches, prepends class, distillation and register tokens, and adds positions.
 
     The projection of p x p patches equals a p x p convolution of stride p. The order of the output is
@@ -106,7 +107,7 @@ class PatchEncoder(keras.layers.Layer):
         if self.grid is not None and math.prod(self.grid) != patches:
             raise ValueError(f"`grid` must hold all {patches} patches. Received: grid={self.grid}")
         policy = self.dtype_policy
-        self.projection = keras.layers.Dense(self.width, use_bias=self.use_bias, name="projection", dtype=policy)
+        self.projection = Dense(self.width, use_bias=self.use_bias, name="projection", dtype=policy)
         self.projection.build(input_shape)
         if self.patch_norm:
             self.norm = norm("norm", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=policy)
@@ -130,9 +131,10 @@ class PatchEncoder(keras.layers.Layer):
             self.position_embedding = resampling.sincos_1d(covered, self.width)[None]
         elif self.position == "sincos2d":
             self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
-        freeze_parts(self)
 
     def call(self, patches, training=None):
+        if training and self.compute_dtype == "float16":
+            warn_unscaled(self)
         x = self.projection(patches)  # (batch, patches, width)
         x = self.norm(x) if self.patch_norm else x
         over_prefix = self.position in ("learned", "sincos1d") and self.class_position
@@ -162,9 +164,6 @@ class PatchEncoder(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.num_prefix + input_shape[1], self.width)
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PatchEncoder)}
 
 
 def _normal():

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class Patches(keras.layers.Layer):
+class Patches(Layer):
     """Cuts images into non-overlapping patches and flattens each.
 
     The order is row-major: patches run left to right, then down. So do the pixels of a patch, channels
@@ -70,6 +70,3 @@ class Patches(keras.layers.Layer):
         rows, columns = self.grid(input_shape)
         height, width = self.patch_size
         return (input_shape[0], rows * columns, height * width * input_shape[-1])
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, Patches)}

@@ -4,12 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import LAST, Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelHead(keras.layers.Layer):
+class PixelHead(Layer):
     """Turns the tokens of patches, and the feature map that the patches were cut from, into pixels.
 
     A linear layer enlarges each token to its patch of the feature map, to which it is added. Residual branches of two
@@ -53,19 +52,24 @@ class PixelHead(keras.layers.Layer):
     def build(self, input_shape):
         (_, rows, columns, _), (_, *sides, filters) = self._shapes(input_shape)
         patch, dtype = (sides[0] // rows, sides[1] // columns), self.dtype_policy
-        self.tokens = keras.layers.Conv2DTranspose(filters, patch, patch, name="tokens", dtype=dtype)
+        self.tokens = keras.layers.Conv2DTranspose(filters, patch, patch, data_format=LAST, name="tokens", dtype=dtype)
         self.tokens.build(input_shape[0])
         self.convs = [
-            keras.layers.Conv2D(filters, 3, padding="same", name=f"branch{i}_conv{j}", dtype=dtype)
+            keras.layers.Conv2D(filters, 3, padding="same", data_format=LAST, name=f"branch{i}_conv{j}", dtype=dtype)
             for i in range(self.depth)
             for j in range(2)
         ]
         self.pixels = keras.layers.Conv2DTranspose(
-            self.channels, self.scale, self.scale, kernel_initializer="zeros", name="pixels", dtype=dtype
+            self.channels,
+            self.scale,
+            self.scale,
+            data_format=LAST,
+            kernel_initializer="zeros",
+            name="pixels",
+            dtype=dtype,
         )
         for layer in (*self.convs, self.pixels):
             layer.build(input_shape[1])
-        freeze_parts(self)
 
     def call(self, maps):
         tokens, x = maps
@@ -87,6 +91,3 @@ class PixelHead(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         batch, height, width, _ = self._shapes(input_shape)[1]
         return batch, self.scale * height, self.scale * width, self.channels
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PixelHead)}

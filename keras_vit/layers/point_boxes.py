@@ -4,13 +4,13 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import LAST, Layer
 
 EDGES = 4  # top, left, bottom, right
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PointBoxes(keras.layers.Layer):
+class PointBoxes(Layer):
     """Reads boxes from a map with one prediction at each position: those at the peaks of a class.
 
     A peak is at least as high as its eight neighbours, so that no other suppression is needed. Zhou et al. 2019,
@@ -43,7 +43,7 @@ class PointBoxes(keras.layers.Layer):
 
     def call(self, x):
         logits = ops.cast(x[..., 4:], self.compute_dtype)
-        peaks = ops.where(logits >= ops.max_pool(logits, 3, 1, "same"), ops.sigmoid(logits), 0.0)
+        peaks = ops.where(logits >= ops.max_pool(logits, 3, 1, "same", LAST), ops.sigmoid(logits), 0.0)
         found = ops.concatenate([ops.clip(edges(x), 0, 1), peaks], axis=-1)
         found = ops.reshape(found, (-1, found.shape[1] * found.shape[2], found.shape[3]))
         _, best = ops.top_k(ops.max(found[..., 4:], axis=-1), self.most)
@@ -57,9 +57,6 @@ class PointBoxes(keras.layers.Layer):
                 f"Received: {tuple(input_shape)}"
             )
         return batch, self.most, channels
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, PointBoxes)}
 
 
 def edges(x):

@@ -2,9 +2,11 @@
 
 import keras
 
+from keras_vit.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class Positions(keras.layers.Layer):
+class Positions(Layer):
     """Adds a learned vector to each token, as YOLOS does before each block after the first.
 
     Fang et al. 2021 (arXiv:2106.00666), table 3, "Type-II".
@@ -37,6 +39,3 @@ class Positions(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)
-
-    def get_config(self):
-        return super().get_config()  # without this, Keras's would need an `__init__`

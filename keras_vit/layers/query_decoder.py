@@ -4,17 +4,16 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.base import Layer
 from keras_vit.layers.decoder_block import DecoderBlock
-from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.set_boxes import SetHead
 from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.resampling import sincos_2d
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class QueryDecoder(keras.layers.Layer):
+class QueryDecoder(Layer):
     """Decoder blocks on learned queries, one for each object that may be found, and a `SetHead`.
 
     Carion et al. 2020 (DETR, arXiv:2005.12872), section 3.2 and appendix A.3: the queries are positions, added in each
@@ -92,7 +91,6 @@ class QueryDecoder(keras.layers.Layer):
         self.norm.build(shape)
         self.head = SetHead(self.units, name="head", dtype=dtype)
         self.head.build((tokens_shape[0], self.depth, *shape[1:]))
-        freeze_parts(self)
 
     def call(self, tokens, return_attention_scores=False, training=None):
         query = ops.expand_dims(ops.cast(self.query, self.compute_dtype), 0)
@@ -119,6 +117,3 @@ class QueryDecoder(keras.layers.Layer):
 
     def compute_output_spec(self, tokens, return_attention_scores=False, training=None):
         return keras.KerasTensor(self.compute_output_shape(tokens.shape), "float32")
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, QueryDecoder)}

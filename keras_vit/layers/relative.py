@@ -7,11 +7,11 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class RelativePositions(keras.layers.Layer):
+class RelativePositions(Layer):
     """Adds to the logits of attention a number for each head and each distance in rows and columns.
 
     As in the code of BEiT (Bao et al. 2022, arXiv:2106.08254). The table has a row for each of the
@@ -82,6 +82,3 @@ class RelativePositions(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, RelativePositions)}

@@ -3,9 +3,10 @@
 import keras
 
 from keras_vit.keras_private import sublayers
+from keras_vit.layers.base import Layer
 
 
-class RematLayer(keras.layers.Layer):
+class RematLayer(Layer):
     """Base class of a layer that `keras.RematScope` rematerialises (gradient checkpointing) with the right gradients.
 
     A plain layer cannot: its dropout would draw again in the backward pass, and TensorFlow's `recompute_grad` takes no
@@ -15,7 +16,9 @@ class RematLayer(keras.layers.Layer):
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
         """Returns `layer_call`, rematerialised if the scope asks for this layer. Keras calls this method."""
-        if super().rematerialized_call(layer_call, *args, **kwargs) is layer_call or not kwargs.get("training"):
+        training = kwargs.get("training")
+        asked = {name: value for name, value in kwargs.items() if name != "training"}  # Keras 3.16 always wraps with it
+        if not training or super().rematerialized_call(layer_call, *args, **asked) is layer_call:
             return layer_call
 
         def call(x, *more, **settings):

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class Rescale(keras.layers.Layer):
+class Rescale(Layer):
     """Rescales pixels to `(pixel / 255 - mean) / std`, and stores the model's metadata.
 
     Args:
@@ -92,7 +92,7 @@ class Rescale(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return {**super().get_config(), **own_config(self, Rescale), "metadata": plain(self.metadata)}
+        return {**super().get_config(), "metadata": plain(self.metadata)}
 
 
 def plain(metadata):

@@ -6,13 +6,12 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.standardized_conv import STANDARDIZE, StandardizedConv2D
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class ResNetStem(keras.layers.Layer):
+class ResNetStem(Layer):
     """Applies a ResNet with weight-standardised convolutions and group normalisation, to make a feature map.
 
     The root is a 7 x 7 convolution of stride 2, then 3 x 3 max-pooling of stride 2. Stages of bottlenecks follow; each
@@ -65,7 +64,8 @@ class ResNetStem(keras.layers.Layer):
     def build(self, input_shape):
         self.root = self._conv(self.width, 7, strides=2, name="root")
         self.root_norm = self._norm("root_norm")
-        self.pool = keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool", dtype=self.dtype_policy)
+        pool = {"strides": 2, "padding": "same", "data_format": LAST}
+        self.pool = keras.layers.MaxPooling2D(3, **pool, name="pool", dtype=self.dtype_policy)
         self.units = [
             _Bottleneck(
                 self.width * 2**i,
@@ -82,7 +82,6 @@ class ResNetStem(keras.layers.Layer):
         for layer in (self.root, self.root_norm, self.pool, *self.units):
             layer.build(shape)
             shape = layer.compute_output_shape(shape)
-        freeze_parts(self)
 
     def call(self, images):
         x = self.pool(ops.relu(self.root_norm(self.root(images))))  # (batch, height / 4, width / 4, width)
@@ -106,11 +105,8 @@ class ResNetStem(keras.layers.Layer):
             height, width = (side and -(-side // 2) for side in (height, width))
         return batch, height, width, 4 * self.width * 2 ** (len(self.stages) - 1) if self.stages else self.width
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, ResNetStem)}
 
-
-class _Bottleneck(keras.layers.Layer):
+class _Bottleneck(Layer):
     """1 x 1, 3 x 3 and 1 x 1 convolutions, a shortcut around them, and a ReLU after the sum."""
 
     def __init__(self, filters, stride, conv, norm, **kwargs):
@@ -132,7 +128,6 @@ class _Bottleneck(keras.layers.Layer):
             self.shortcut_norm = self._norm("shortcut_norm")
             self.shortcut.build(input_shape)
             self.shortcut_norm.build(self.shortcut.compute_output_shape(input_shape))
-        freeze_parts(self)
 
     def call(self, x):
         y = ops.relu(self.norm1(self.conv1(x)))

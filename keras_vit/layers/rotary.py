@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 ROTARY = {  # options of `RotaryPositions` by the models that have them
     # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
@@ -25,7 +25,7 @@ OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleav
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class RotaryPositions(keras.layers.Layer):
+class RotaryPositions(Layer):
     """Turns each query or key by angles that depend on its patch's row and column.
 
     The product of a query and a key then depends on their distance. Su et al. 2021 (arXiv:2104.09864); for images Heo
@@ -162,9 +162,6 @@ class RotaryPositions(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, RotaryPositions)}
 
 
 def _rolled(x, count):

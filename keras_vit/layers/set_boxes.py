@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class SetHead(keras.layers.Layer):
+class SetHead(Layer):
     """Predicts a box and a class, or none, from each token.
 
     The box is centre, height and width by a sigmoid, after an MLP of three layers. Carion et al. 2020 (DETR,
@@ -46,7 +46,6 @@ class SetHead(keras.layers.Layer):
         self.boxes = _layers("box", 3, width, 4, self.dtype_policy)
         for layer in (*self.classes, *self.boxes):
             layer.build((*input_shape[:-1], width))
-        freeze_parts(self)
 
     def call(self, x):
         logits, boxes = x, x
@@ -64,12 +63,9 @@ class SetHead(keras.layers.Layer):
     def compute_output_spec(self, x):
         return keras.KerasTensor(self.compute_output_shape(x.shape), "float32")
 
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, SetHead)}
-
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class SetBoxes(keras.layers.Layer):
+class SetBoxes(Layer):
     """Returns the boxes of the last block, and the scores of their classes.
 
     Input shape:
@@ -96,4 +92,4 @@ class SetBoxes(keras.layers.Layer):
 def _layers(name, count, width, units, dtype):
     """Returns dense layers with ReLUs between."""
     sizes = [(width, "relu")] * (count - 1) + [(units, None)]
-    return [keras.layers.Dense(n, a, name=f"{name}{i}", dtype=dtype) for i, (n, a) in enumerate(sizes)]
+    return [Dense(n, a, name=f"{name}{i}", dtype=dtype) for i, (n, a) in enumerate(sizes)]

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit import checks
+from keras_vit.layers.base import LAST
 
 STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the standard deviation, to the variance
 
@@ -18,8 +19,8 @@ class StandardizedConv2D(keras.layers.Conv2D):
         filters: Output channels.
         kernel_size: As in `keras.layers.Conv2D`.
         standardize: `"google"` divides by `std + 1e-5`, `"timm"` by `sqrt(variance + 1e-8)`.
-        **kwargs: As in `keras.layers.Conv2D`, with other defaults: no bias, and padding `"same"`. If the padding is
-            odd, the extra row and column are at the bottom right, as in TensorFlow.
+        **kwargs: As in `keras.layers.Conv2D`, with other defaults: no bias, padding `"same"`, and channels last. If
+            the padding is odd, the extra row and column are at the bottom right, as in TensorFlow.
 
     Input shape:
         `(batch, height, width, channels)`.
@@ -35,7 +36,7 @@ class StandardizedConv2D(keras.layers.Conv2D):
         checks.positive(filters=filters)
         checks.pair("kernel_size", kernel_size)
         checks.one_of("standardize", standardize, tuple(STANDARDIZE))
-        super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, **kwargs})
+        super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, "data_format": LAST, **kwargs})
         self.standardize = standardize
 
     def call(self, inputs, training=None):

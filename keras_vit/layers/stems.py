@@ -4,6 +4,7 @@ import math
 
 import keras
 
+from keras_vit.layers.base import check_channels_last
 from keras_vit.layers.conv_stem import ConvStem
 from keras_vit.layers.resnet_stem import ResNetStem
 
@@ -37,11 +38,13 @@ def stem_for(stem, plan, dtype, norm=True):
     if isinstance(stem, keras.Model):
         if len(stem.inputs) != 1 or len(stem.outputs) != 1:
             raise ValueError(f"A stem must have one input and one output. Received: {stem.name!r}")
+        check_channels_last(stem, "stem")
         return keras.Model(stem.inputs[0], stem.outputs[0], name="stem")  # the same layers and weights
     if not isinstance(stem, keras.layers.Layer):
         raise ValueError(
             f"`stem` must be 'conv', (filters, stride) pairs, a Keras layer or a Keras model. Received: stem={stem!r}"
         )
+    check_channels_last(stem, "stem")
     if not stem.built:
         stem.name = "stem"
     return stem

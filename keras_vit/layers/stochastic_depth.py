@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.own_config import own_config
+from keras_vit.layers.base import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class StochasticDepth(keras.layers.Layer):
+class StochasticDepth(Layer):
     """Sets each sample to zero with probability `rate` and divides the others by `1 - rate`.
 
     On a residual branch, this skips the branch for some samples of a batch. The expected value does not
@@ -58,6 +58,3 @@ class StochasticDepth(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, StochasticDepth)}

@@ -4,9 +4,8 @@ import keras
 from keras import ops
 
 from keras_vit import checks
-from keras_vit.layers.frozen import freeze_parts
+from keras_vit.layers.base import Layer
 from keras_vit.layers.mlp import MLP
-from keras_vit.layers.own_config import own_config
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
 OWN_OPTIONS = ("num_heads", "mlp_dim", "over_prefix")  # of "map", where a model's are not those of its blocks
@@ -14,7 +13,7 @@ OF_CLASS_TOKEN = ("token", "token+gap")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TokenPool(keras.layers.Layer):
+class TokenPool(Layer):
     """Pools a sequence of tokens into one vector.
 
     - `"token"`: the class token, which is the first token.
@@ -112,7 +111,6 @@ class TokenPool(keras.layers.Layer):
         self.norm.build(probe_shape)
         self.mlp = MLP(self.mlp_dim or 4 * width, gelu=self.gelu, name="mlp", dtype=dtype)
         self.mlp.build(probe_shape)
-        freeze_parts(self)
 
     def call(self, tokens):
         if self.pooling == "none":
@@ -133,6 +131,3 @@ class TokenPool(keras.layers.Layer):
         if self.pooling == "none":
             return tuple(input_shape)
         return input_shape[0], input_shape[-1] * (1 + (self.pooling == "token+gap"))
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, TokenPool)}

@@ -4,11 +4,9 @@ import keras
 
 from keras_vit import checks
 from keras_vit.layers.attention import MultiHeadSelfAttention
-from keras_vit.layers.frozen import freeze_parts
 from keras_vit.layers.layer_scale import LayerScale
 from keras_vit.layers.mlp import GELUS, MLP
 from keras_vit.layers.norms import norm
-from keras_vit.layers.own_config import own_config
 from keras_vit.layers.remat_layer import RematLayer
 from keras_vit.layers.stochastic_depth import StochasticDepth
 from keras_vit.layers.tokenwise import tokenwise
@@ -146,7 +144,6 @@ class TransformerBlock(WithScores, RematLayer):
             layers += [self.scale1, self.scale2]
         for layer in layers:
             layer.build(input_shape)
-        freeze_parts(self)
 
     def call(
         self,
@@ -179,6 +176,3 @@ class TransformerBlock(WithScores, RematLayer):
         y = tokenwise(norm, y) if normed == "branch" else y
         x = x + path(y if scale is None else scale(y), training=training)
         return (tokenwise(norm, x) if normed == "sum" else x, *more)
-
-    def get_config(self):
-        return {**super().get_config(), **own_config(self, TransformerBlock)}

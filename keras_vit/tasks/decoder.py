@@ -5,12 +5,14 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.layers import TransformerBlock
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
 from keras_vit.layers.patch_dropout import rows
 from keras_vit.resampling import sincos_2d
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelDecoder(keras.layers.Layer):
+class PixelDecoder(Layer):
     """Predicts the pixels of all patches from the tokens of the visible ones.
 
     A linear layer fits the tokens to the decoder's width, a learned mask token stands in for each masked patch, and
@@ -75,7 +77,7 @@ class PixelDecoder(keras.layers.Layer):
         dtype = self.dtype_policy
         positions = sincos_2d(self.grid, self.width, inclusive=False)  # (patches, width)
         shape = (tokens_shape[0], self.num_prefix + len(positions), self.width)
-        self.embed = keras.layers.Dense(self.width, name="embed", dtype=dtype)
+        self.embed = Dense(self.width, name="embed", dtype=dtype)
         self.embed.build(tokens_shape)
         self.mask_token = self.add_weight(
             name="mask_token", shape=(1, 1, self.width), initializer=keras.initializers.RandomNormal(stddev=0.02)
@@ -93,7 +95,7 @@ class PixelDecoder(keras.layers.Layer):
             for i in range(self.depth)
         ]
         self.norm = keras.layers.LayerNormalization(epsilon=self.block["epsilon"], name="norm", dtype=dtype)
-        self.predict = keras.layers.Dense(self.values, name="predict", dtype=dtype)
+        self.predict = Dense(self.values, name="predict", dtype=dtype)
         for layer in (*self.blocks, self.norm, self.predict):
             layer.build(shape)
 
@@ -112,14 +114,4 @@ class PixelDecoder(keras.layers.Layer):
         return (tokens_shape[0], order_shape[1], self.values)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "width": self.width,
-            "depth": self.depth,
-            "num_heads": self.num_heads,
-            "values": self.values,
-            "grid": self.grid,
-            "num_prefix": self.num_prefix,
-            "mlp_dim": self.mlp_dim,
-            **self.block,
-        }
+        return {**super().get_config(), **self.block}

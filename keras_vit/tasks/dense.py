@@ -14,6 +14,7 @@ from keras_vit.checkpoints.match import matching
 from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.layers import DPTHead
+from keras_vit.layers.functional import Model
 from keras_vit.pretrained import location, vit
 
 GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
@@ -72,8 +73,7 @@ def finished(encoder, output, arguments, classes, what):
     Raises:
         ValueError: With `head="require"`, if the weights have another head.
     """
-    model = keras.Model(encoder.input, output, name=encoder.name)
-    model.dtype_policy = encoder.dtype_policy
+    model = Model(encoder.input, output, name=encoder.name)
     weights, wanted = arguments.get("weights"), arguments.get("head")
     if weights is not None and wanted != "new" and not _load_head(model, location(weights), classes) and wanted:
         raise ValueError(f"`weights` must be a {what} with this head and these classes. Received: {weights!r}")

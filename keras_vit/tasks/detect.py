@@ -16,6 +16,7 @@ from keras_vit.checkpoints.fetch import fetch
 from keras_vit.checkpoints.read import open_checkpoint
 from keras_vit.explain import anatomy
 from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
+from keras_vit.layers.functional import Model
 from keras_vit.plots.boxes import boxed
 from keras_vit.plots.canvas import side_by_side
 from keras_vit.task import Task
@@ -173,9 +174,7 @@ class Detect(Task):
         return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
-        learner = keras.Model(model.input, model.get_layer("boxes").input, name=model.name)
-        learner.dtype_policy = model.dtype_policy  # `compile` reads it: float16 needs a scaled loss
-        return learner
+        return Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
         loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()

@@ -92,7 +92,8 @@ class Segment(Task):
         self.check()
         encoder = dense.encoder(arguments, len(self.classes), "segmenter")
         logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
-        enlarge = keras.layers.Resizing(*encoder.input_shape[1:3], name="logits", dtype="float32")
+        size = encoder.input_shape[1:3]
+        enlarge = keras.layers.Resizing(*size, data_format="channels_last", name="logits", dtype="float32")
         return dense.finished(encoder, enlarge(logits), arguments, self.classes, "segmenter")
 
     def _linear(self, encoder):

@@ -86,9 +86,15 @@ def start(recipe):
 
     Raises:
         ValueError: For a setup that does not train correctly on this backend, with one that does.
-        RuntimeError: If JAX was used before several processes were connected.
+        RuntimeError: If JAX was used before several processes were connected, and on any other backend than TensorFlow
+            and JAX.
     """
     backend, kind = keras.backend.backend(), recipe.distribute
+    if backend not in ("tensorflow", "jax"):
+        raise RuntimeError(
+            "Recipes are trained by TensorFlow or JAX: set KERAS_BACKEND to one of them, or call `model.fit` yourself. "
+            f"Received: KERAS_BACKEND={backend}"
+        )
     if recipe.model_parallel > 1 and kind != "model":
         raise ValueError(
             f"model_parallel needs distribute=model. Received: model_parallel={recipe.model_parallel}, "
@@ -98,11 +104,7 @@ def start(recipe):
         return ALONE
     if backend == "jax":
         return _on_jax(kind, recipe.data.batch_size, recipe.model_parallel)
-    if backend == "tensorflow":
-        return _on_tensorflow(kind, recipe)
-    raise ValueError(
-        f"Several devices need KERAS_BACKEND=jax or tensorflow. Received: distribute={kind}, KERAS_BACKEND={backend}"
-    )
+    return _on_tensorflow(kind, recipe)
 
 
 def need_tensorflow(what):

@@ -3,9 +3,10 @@
 import keras
 
 from keras_vit import checks
-from keras_vit.backbone import backbone, calls, fill, leading_to, merged_values
+from keras_vit.backbone import backbone, calls, fill, has_lora, leading_to, merged_values, without_lora
 from keras_vit.keras_private import calls_of, sublayers
-from keras_vit.layers import TransformerBlock
+from keras_vit.layers import PatchEncoder, TransformerBlock
+from keras_vit.layers.base import Layer
 from keras_vit.training import devices, state
 
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
@@ -61,7 +62,7 @@ def check_freeze(model, upto, rank=None):
     depth = len(_blocks(model))
     if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):
         raise ValueError(f"`upto` must be None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
-    if any(getattr(layer, "lora_enabled", False) for layer in sublayers(model)):
+    if has_lora(model):
         raise ValueError(
             f"{model.name!r} has LoRA, which trains its own weights and the head only. Call `merge_lora` first, "
             "or `freeze` before `add_lora`."
@@ -101,6 +102,8 @@ def add_lora(model: keras.Model, rank: int) -> keras.Model:
         dense.enable_lora(rank)
         added |= {id(dense.lora_kernel_a), id(dense.lora_kernel_b)}
     for layer in _others(model):
+        if not isinstance(layer, Layer):  # a file keeps `trainable` of a layer, and of ours which weights are frozen
+            layer.trainable = False
         for variable in layer.trainable_variables:
             variable.trainable = id(variable) in added
         for norm in sublayers(layer):
@@ -129,10 +132,22 @@ def merged_arrays(model):
 
 def plain_copy(model, values):
     """Returns a copy of a model with the weights from `merged_arrays`; it belongs to this process alone."""
+    config, lora = model.get_config(), has_lora(model)
     with devices.apart():
-        copy = fill(type(model).from_config(model.get_config()), values)
-    copy.dtype_policy = model.dtype_policy  # by which `compile` scales a float16 loss
+        copy = fill(type(model).from_config(without_lora(config) if lora else config), values)
+    if lora:
+        _thaw(copy)
     return copy
+
+
+def _thaw(model):
+    """Makes trainable what `add_lora` froze, in a copy without LoRA: our layers have kept their `trainable`."""
+    trained = [i for i, block in enumerate(_blocks(model)) if block.trainable]
+    frozen = any(isinstance(layer, PatchEncoder) and not layer.trainable for layer in backbone(model).layers)
+    below = _leading(model, trained[0]) if frozen else []
+    for layer in _others(model):
+        if not isinstance(layer, Layer) and layer not in below:
+            layer.trainable = True
 
 
 def _blocks(model):

@@ -8,7 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import finetuning
-from tests.marks import how, slow
+from tests.marks import how, once, slow
 
 pytestmark = pytest.mark.backend
 
@@ -236,3 +236,38 @@ def test_copies_of_a_frozen_model_are_frozen(stem, tmp_path):
 def test_a_merged_model_scales_its_loss_too():
     model = vit("mu/4", image_size=8, num_classes=3, dtype="mixed_float16")
     assert finetuning.merge_lora(model).dtype_policy.name == "mixed_float16"
+
+
+@pytest.mark.parametrize("upto", [None, 1])
+def test_a_file_of_a_model_with_lora_trains_the_same_and_merges_the_same(upto, tmp_path):
+    made = finetuning.add_lora(finetuning.freeze(model(stem="conv"), upto), 2)
+    for variable in made.trainable_variables:
+        variable.assign(np.random.default_rng(1).normal(size=variable.shape))
+    made.save(tmp_path / "a.keras")
+    loaded, cloned = keras.models.load_model(tmp_path / "a.keras"), keras.models.clone_model(made)
+    cloned.set_weights(made.get_weights())
+    merged = [finetuning.merge_lora(one) for one in (made, loaded)]
+    for one in (loaded, cloned):
+        assert [v.path for v in one.trainable_variables] == [v.path for v in made.trainable_variables]
+        np.testing.assert_array_equal(np.asarray(one(IMAGES)), np.asarray(made(IMAGES)))
+    for one in merged:
+        np.testing.assert_allclose(np.asarray(one(IMAGES)), np.asarray(made(IMAGES)), rtol=1e-4, atol=1e-4)
+        wanted = finetuning.freeze(model(stem="conv"), upto).trainable_variables
+        assert [v.path for v in one.trainable_variables] == [v.path for v in wanted]
+
+
+@once
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_lora_on_integers_is_merged(mode):
+    made = model()
+    made.quantize(mode)
+    finetuning.add_lora(made, 2)
+    for variable in made.trainable_variables:
+        if "lora" in variable.path:
+            variable.assign(0.1 * np.random.default_rng(1).normal(size=variable.shape))
+    merged = finetuning.merge_lora(made)
+    assert merged.get_layer("block_0").attention.qkv.quantization_mode == mode
+    learned, again = np.asarray(made(IMAGES)), np.asarray(merged(IMAGES))
+    tolerance = {"int8": 0.03, "int4": 0.4}[mode] * np.ptp(learned)  # the sum is rounded anew
+    np.testing.assert_allclose(again, learned, atol=tolerance)

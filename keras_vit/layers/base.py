@@ -1,0 +1,120 @@
+"""The base class of the layers: what a configuration keeps of a layer, and of the layers that it builds."""
+
+import functools
+import inspect
+
+import keras
+
+from keras_vit.keras_private import sublayers, switched
+
+LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
+STATES = ("quantization", "lora", "trainable", "frozen")  # what `parts` says of a layer
+
+
+class Layer(keras.layers.Layer):
+    """Base class of a layer with this configuration: its arguments, and what was changed in the layers inside it.
+
+    Keras saves nothing of the layers that a layer makes in `build`: a copy or a loaded file would have them without
+    their quantization, their LoRA and their frozen weights. Here `get_config` lists them in `parts`, and `build`
+    restores them.
+
+    Each argument is kept in an attribute of its name.
+
+    Args:
+        parts: Dictionary from the path of a layer inside, such as `"attention/qkv"`, to what was changed in it:
+            `quantization`, `lora`, `trainable` and `frozen` (names of weights). `""` is the layer itself.
+    """
+
+    def __init__(self, *, parts: dict | None = None, **kwargs):
+        super().__init__(**kwargs)
+        self.parts = parts or {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "build" in vars(cls):
+            cls.build = _restoring(cls.build)
+
+    def get_config(self):
+        owners = [owner for owner in type(self).__mro__ if issubclass(owner, Layer) and owner is not Layer]
+        names = [name for owner in owners if "__init__" in vars(owner) for name in _arguments(owner)]
+        config = {**super().get_config(), **{name: getattr(self, name) for name in names if hasattr(self, name)}}
+        states = {path: state for path, layer in _inside(self) if (state := _state(layer, self))}
+        parts = states if self.built else dict(self.parts)
+        return {**config, "parts": parts} if parts else config
+
+
+def check_channels_last(layer, name):
+    """Raises ValueError if a layer, or one inside it, takes channels first, perhaps because keras.json says so."""
+    first = [part.name for part in sublayers(layer) if getattr(part, "data_format", None) == "channels_first"]
+    if first:
+        raise ValueError(
+            f"Images have their channels last here: pass data_format='channels_last' to the layers of `{name}`. "
+            f"Received: {first[0]!r} with channels_first"
+        )
+
+
+def _restoring(build):
+    @functools.wraps(build)
+    def wrapper(self, *args, **kwargs):
+        build(self, *args, **kwargs)
+        for norm in sublayers(self):
+            if isinstance(norm, keras.layers.LayerNormalization):
+                _count_from_the_end(norm)
+        if type(self).build is wrapper:  # else a subclass builds more
+            inside = dict(_inside(self))
+            for path, state in self.parts.items():
+                if path in inside:
+                    _restore(inside[path], **state)
+            if not self.trainable:  # as when it is set on a layer that is built
+                for part in sublayers(self, include_self=False):
+                    part.trainable = False
+
+    return wrapper
+
+
+def _count_from_the_end(norm):
+    """Lets the normalisation of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
+    if norm.axis == [len(norm.get_build_config()["input_shape"]) - 1]:
+        norm.axis = [-1]
+
+
+def _arguments(owner):
+    """Returns the names of the arguments of a class's `__init__`."""
+    names = inspect.signature(owner.__init__).parameters
+    return [name for name, argument in names.items() if name != "self" and argument.kind is not argument.VAR_KEYWORD]
+
+
+def _inside(layer, path=""):
+    """Yields a layer and the layers inside it, at any depth, each with its path."""
+    yield path, layer
+    for part in sublayers(layer, include_self=False, recursive=False):
+        yield from _inside(part, f"{path}/{part.name}" if path else part.name)
+
+
+def _state(layer, owner):
+    """Returns what was changed in a layer after it was built inside its owner."""
+    state = {}
+    if layer.quantization_mode is not None:
+        config = keras.saving.serialize_keras_object(layer.quantization_config)
+        state["quantization"] = {"mode": layer.quantization_mode, "config": config}
+    if getattr(layer, "lora_enabled", False):
+        state["lora"] = {"rank": layer.lora_rank, "lora_alpha": layer.lora_alpha}
+    if not owner.trainable:
+        return state  # nor is anything inside
+    if not layer.trainable:
+        return {**state, "trainable": False}
+    frozen = [variable.name for variable in switched(layer) if not variable.trainable]
+    return {**state, "frozen": frozen} if frozen else state
+
+
+def _restore(layer, quantization=None, lora=None, trainable=True, frozen=()):
+    if quantization is not None:
+        config = keras.saving.deserialize_keras_object(quantization["config"])
+        layer.quantize(quantization["mode"], config=config)
+    if lora is not None:
+        layer.enable_lora(**lora)
+    if not trainable:
+        layer.trainable = False
+    for variable in switched(layer):
+        if variable.name in frozen:
+            variable.trainable = False

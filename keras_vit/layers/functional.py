@@ -1,0 +1,21 @@
+"""The functional Keras model whose precision policy is that of its blocks."""
+
+import keras
+
+from keras_vit.keras_private import sublayers
+from keras_vit.layers.transformer_block import TransformerBlock
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Model(keras.Model):
+    """A functional Keras model, `Model(inputs, outputs)`, with the precision policy of the `TransformerBlock`s in it.
+
+    `compile` scales the loss of float16 by the policy of the model. Keras does not save that policy: a loaded, cloned
+    or pickled model would train without scaling, and gradients below 6e-8 would be zero.
+    """
+
+    @property
+    def dtype_policy(self):
+        blocks = (layer for layer in sublayers(self, include_self=False) if isinstance(layer, TransformerBlock))
+        block = next(blocks, None)
+        return super().dtype_policy if block is None else block.dtype_policy
