@@ -9,7 +9,6 @@ import numpy as np
 from keras_vit import compiled
 from keras_vit.checks import pixels, targets
 
-
 BATCHES = 4  # of a dataset that are checked
 
 
@@ -18,8 +17,8 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
 
     Under XLA a label outside the classes makes the loss NaN. A loss by its name, such as
     `"sparse_categorical_crossentropy"`, takes probabilities: with logits the model never learns. The metric
-    `"accuracy"` of one logit counts from 0.5 on, not from 0. A loss that compares outputs with targets of any size, such
-    as `"mse"`, is that of a regression: its targets may be any numbers.
+    `"accuracy"` of one logit counts from 0.5 on, not from 0. A loss that compares outputs with targets of any size,
+    such as `"mse"`, is that of a regression: its targets may be any numbers.
 
     Args:
         model: A functional Keras model from pixels to one vector for each image: logits, probabilities if it ends in a

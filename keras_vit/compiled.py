@@ -70,9 +70,9 @@ def check(model, images, label):
         if not (ends or _sums_to_one(model, images)):
             last = "Softmax()" if size > 1 else 'Activation("sigmoid")'
             raise ValueError(
-                "The compiled loss takes probabilities, but the model returns logits: it would not learn. Compile it "
-                f"with loss={_of_logits(loss, label, size)}, or compile keras.Sequential([model, keras.layers.{last}]). "
-                f"Received: loss={_shown(loss)} with {model.name!r}"
+                "The compiled loss takes probabilities, but the model returns logits: it would not learn. Compile "
+                f"it with loss={_of_logits(loss, label, size)}, or compile "
+                f"keras.Sequential([model, keras.layers.{last}]). Received: loss={_shown(loss)} with {model.name!r}"
             )
         return
     if ends and _from_logits(loss):
@@ -84,8 +84,8 @@ def check(model, images, label):
     if misread:
         name, right = misread[0]
         raise ValueError(
-            f"The compiled metric takes probabilities, but the model returns logits, where class 1 begins at 0: compile "
-            f"it with metrics=[{right}]. Received: metric {name!r} with {model.name!r}"
+            "The compiled metric takes probabilities, but the model returns logits, where class 1 begins at "
+            f"0: compile it with metrics=[{right}]. Received: metric {name!r} with {model.name!r}"
         )
 
 
@@ -153,7 +153,7 @@ def _misread(model, size):
             settings = metric.get_config() if isinstance(metric, keras.Metric) else {}
         except (ValueError, TypeError):
             settings = {}
-        if size == 1 and name in ("accuracy", "acc", "binary_accuracy") or settings.get("threshold") == BORDER:
+        if (size == 1 and name in ("accuracy", "acc", "binary_accuracy")) or settings.get("threshold") == BORDER:
             kind = name if settings.get("threshold") == BORDER and name[:1].isupper() else "BinaryAccuracy"
             found.append((name, f"keras.metrics.{kind}(threshold=0)"))
         elif settings.get("from_logits") is False:

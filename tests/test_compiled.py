@@ -68,9 +68,7 @@ def test_a_loss_of_logits_needs_a_model_of_logits(loss, labels):
     check_data(logits, PIXELS, LABELS[labels])
     probabilities = model(labels, keras.layers.Activation("sigmoid"))
     probabilities.compile("adam", loss)
-    with pytest.raises(
-        ValueError, match="takes logits, but the model ends in a softmax or sigmoid: .*from_logits=False"
-    ):
+    with pytest.raises(ValueError, match="takes logits, but the model ends in a softmax.*from_logits=False"):
         check_data(probabilities, PIXELS, LABELS[labels])
 
 
@@ -93,7 +91,7 @@ def test_a_model_that_was_refused_does_not_learn_and_the_one_in_its_place_does()
         (model("sparse"), losses.SparseCategoricalCrossentropy(from_logits=True), True),
         (model("sparse", keras.layers.Softmax()), "sparse_categorical_crossentropy", True),
     ):
-        made.compile("sgd", loss, jit_compile=False)
+        made.compile("sgd", loss, run_eagerly=True)
         before = [keras.ops.convert_to_numpy(v) for v in made.trainable_variables]
         made.fit(PIXELS, LABELS["sparse"], verbose=0)
         moved = max(np.abs(keras.ops.convert_to_numpy(v) - b).max() for v, b in zip(made.trainable_variables, before))
