@@ -5,6 +5,7 @@ import sys
 import warnings
 
 from keras_vit.commands import checkpoints, features, recipes, runs, training
+from keras_vit.commands.interrupts import interruptible
 from keras_vit.commands.quiet import quiet
 from keras_vit.commands.words import call
 
@@ -42,7 +43,7 @@ def main(words=None):
     warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
     try:
         command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
-        with quiet():
+        with interruptible(), quiet():
             command()
             sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough

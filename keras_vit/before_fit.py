@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit import compiled
-from keras_vit.checks import pixels, targets
+from keras_vit.checks import pixels, range_of, targets
 
 BATCHES = 4  # of a dataset that are checked
 
@@ -24,8 +24,8 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         model: A functional Keras model from pixels to one vector for each image: logits, probabilities if it ends in a
             softmax or sigmoid, or the numbers of a regression. Compile it first: only then its loss and metrics are
             checked.
-        images: Array, `(batch, height, width, channels)`, 0..255; or a `tf.data.Dataset`, a `keras.utils.PyDataset` or
-            a list of batches `(images, labels)`, with or without sample weights: the first four are checked.
+        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a
+            `keras.utils.PyDataset` or a list of batches `(images, labels)`, weighted or not: the first four count.
         labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
             soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. For a regression numbers,
             `(batch, outputs)`. `None` for a dataset.
@@ -52,7 +52,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        labels = check(labels, outputs[-1], len(pixels(images, shape[1:])))
+        labels = check(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
         if not regression:
             compiled.check(model, images, labels[:1])
         return
@@ -64,7 +64,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        labels = check(item[1], outputs[-1], len(pixels(item[0], shape[1:])))
+        labels = check(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
 

@@ -10,6 +10,8 @@ import numpy as np
 from keras_vit import checks, results
 from keras_vit.backbone import HEADS
 from keras_vit.explain import answers
+from keras_vit.feeding import predict
+from keras_vit.labels import count_classes, logits_of
 from keras_vit.tasks import Classify
 from keras_vit.trained import Found, find, predictor
 
@@ -33,7 +35,8 @@ def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple 
     is added to the model, and every file that is saved or exported from it is calibrated.
 
     Args:
-        target: As in `load_run`; or a model from `keras_vit.vit`, whose head is changed in place.
+        target: As in `load_run`; or a model from `keras_vit.vit`, whose head is changed in place. One logit is of the
+            second of two classes.
         arrays: `(images, labels)` to fit to, prepared as for training; by default the validation split of the recipe. A
             model, a run on arrays and a `.keras` file outside a run directory need them.
 
@@ -71,8 +74,8 @@ def _of_arrays(model, arrays):
     _heads(model)
     images, labels = checks.pair_of(arrays)
     images = checks.batch(images, model.input_shape[1:])
-    labels = checks.class_indices(labels, model.output_shape[-1], len(images))
-    return model.predict(images, verbose=0).astype("float64"), labels
+    labels = checks.class_indices(labels, count_classes(model), len(images))
+    return logits_of(model, predict(model, images)), labels
 
 
 def _of_run(found, arrays):

@@ -114,29 +114,38 @@ def one_of(name, value, allowed):
         raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
 
 
-def pixels(values, shape=None, name="images"):
+BYTES = (0, 255)  # the range of pixels, unless a model states another
+
+
+def range_of(model):
+    """Returns the range of the pixels that a model takes, `(low, high)`, from its layer `Rescale`."""
+    layers = getattr(model, "layers", ())
+    found = (getattr(x, "value_range", BYTES) if hasattr(x, "metadata") else range_of(x) for x in layers)
+    return next((tuple(each) for each in found if tuple(each) != BYTES), BYTES)
+
+
+def pixels(values, shape=None, name="images", value_range=BYTES):
     """Checks a batch of pixels.
 
     Args:
-        values: Array, `(batch, height, width, channels)`, integers or floats from 0 to 255.
+        values: Array, `(batch, height, width, channels)`, integers or floats.
         shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
+        value_range: As `range_of` returns it.
 
     Returns:
         `values` as a NumPy array.
 
     Raises:
-        ValueError: For a wrong rank, shape or dtype, an empty batch, or values that are not pixels:
-            outside 0..255, not finite, or floats that were scaled to 0..1.
+        ValueError: For a wrong rank, shape or dtype, an empty batch, or values outside the range or scaled to 0..1.
     """
     values = batch(values, shape, name)
-    low, high = float(values.min()), float(values.max())
-    if not (low >= 0 and high <= 255):  # written so that NaN fails too
-        raise ValueError(f"`{name}` must contain pixels from 0 to 255. Received: values from {low:g} to {high:g}")
-    if values.dtype.kind == "f" and 0 < high <= 1 and (values % 1).any():  # whole numbers: a very dark image
-        raise ValueError(
-            f"`{name}` must contain pixels from 0 to 255: the model rescales them itself. "
-            f"Received: values from {low:g} to {high:g}; multiply by 255"
-        )
+    low, high, (least, most) = float(values.min()), float(values.max()), value_range
+    wanted, given = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
+    if not (low >= least and high <= most):  # written so that NaN fails too
+        others = ", or in the `value_range` that a model is built with" if value_range == BYTES else ""
+        raise ValueError(f"{wanted}{others}. Received: {given}")
+    if values.dtype.kind == "f" and least == 0 < high <= 1 < most and (values % 1).any():  # whole numbers: dark
+        raise ValueError(f"{wanted}: the model rescales them itself. Received: {given}; multiply by {most:g}")
     return values
 
 

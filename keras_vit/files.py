@@ -4,11 +4,13 @@ import contextlib
 import os
 import pathlib
 import shutil
+import stat
 import time
 
 from keras_vit import checks
 
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
+MOST_BYTES = 2**26  # of class names or JSON
 _DAY = 24 * 60 * 60
 
 _PACKAGE = pathlib.Path(__file__).parent
@@ -23,6 +25,22 @@ def check_free(path, overwrite):
     """Raises FileExistsError if a path exists, unless `overwrite`."""
     if checks.path("path", path).exists() and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
+
+
+def read(path):
+    """Returns the bytes of a small file, such as class names or JSON.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `MOST_BYTES`.
+        OSError: If it cannot be read.
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{str(path)!r} must be a regular file.")
+    if status.st_size > MOST_BYTES:
+        raise ValueError(f"{str(path)!r} must have at most {MOST_BYTES:,} bytes. Received: {status.st_size:,}")
+    return pathlib.Path(path).read_bytes()
 
 
 @contextlib.contextmanager

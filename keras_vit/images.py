@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
 MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29
@@ -21,6 +22,11 @@ MOST_OBLONG = (
 )
 GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
 GREY_MODES, COLOUR_MODES = ("1", "L", "LA", "I;16"), ("P", "RGB", "RGBA")  # of Pillow
+ORIENTATION = 0x0112  # the tag of EXIF; of its values 1 to 8, in order:
+TURNS = (  # whether rows and columns are swapped, then steps along the rows and along the columns of the result
+    *((0, 1, 1), (0, 1, -1), (0, -1, -1), (0, -1, 1)),
+    *((1, 1, 1), (1, 1, -1), (1, -1, -1), (1, -1, 1)),
+)
 LOCK = threading.Lock()  # all threads share the filters of warnings
 
 
@@ -91,16 +97,34 @@ def read_pixels(path, channels):
     data = encoded(path)
     try:
         with opened(data) as image:
-            return plain_pixels(image, channels)
+            pixels = plain_pixels(image, channels)
     except Exception as error:  # any error of the decoder is a fault of this file
         raise ValueError(f"{os.fsdecode(path)!r} cannot be read as an image: {error}.") from None
+    if is_deep(data):
+        warn_if_shallow(pixels.max())
+    return pixels
+
+
+def is_deep(data):
+    """Returns whether the bytes of an image file have 16 bits per channel."""
+    return data[:4] == b"\x89PNG" and data[24:25] == b"\x10"
+
+
+def warn_if_shallow(highest, which="A 16-bit image has"):
+    """Warns of images of 16 bits that use the lowest twelve or fewer, by the highest of their upper eight bits."""
+    if 0 <= highest < 16:
+        warnings.warn(
+            f"{which} no value above 4095 of 65535, and is almost black to a model, which gets the upper eight bits. "
+            "If its values have 12 bits, multiply them by 16 before saving",
+            stacklevel=3,
+        )
 
 
 def plain_pixels(image, channels):
     """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
 
-    Alpha is dropped, but transparent pixels of a GIF become black. Of 16 bits the upper eight are kept. EXIF rotation
-    is not applied.
+    Alpha is dropped, but transparent pixels of a GIF become black. Of 16 bits the upper eight are kept. The image is
+    turned upright as its EXIF data say.
 
     Args:
         image: The image, at its current frame.
@@ -109,15 +133,16 @@ def plain_pixels(image, channels):
     Returns:
         uint8 array, `(height, width, channels)`.
     """
+    number = _orientation(image)
     if image.mode in ("F", "I"):
         raise ValueError(f"A Pillow image must have 8 or 16 bits per channel. Received: mode {image.mode!r}")
     if image.mode.startswith("I;16"):
         upper = (np.asarray(image) >> 8).astype("uint8")[..., None]
-        return np.repeat(upper, channels, axis=2)
+        return np.repeat(turned(upper, number), channels, axis=2)
     colours = np.asarray(image.convert("RGBA" if image.has_transparency_data else "RGB"))
     if image.format == "GIF" and colours.shape[2] == 4:
         colours = colours * (colours[..., 3:] > 0)
-    colours = colours[..., :3]
+    colours = turned(colours[..., :3], number)
     if channels == 3:
         return colours
     grey = (colours * np.float32(1 / 255)) @ GREY
@@ -126,6 +151,8 @@ def plain_pixels(image, channels):
 
 def save_like(original, pixels, path):
     """Writes pixels as a PNG with the alpha channel, the colour profile and the EXIF data of another image.
+
+    The pixels are upright, so the orientation is left out.
 
     Args:
         original: A `PIL.Image.Image`, opened and of any size. If it is grey and all pixels are, so is the file. Its
@@ -136,6 +163,7 @@ def save_like(original, pixels, path):
     from PIL import Image
 
     original.load()  # EXIF data may be behind the pixels
+    original = upright(original)
     grey = np.ptp(pixels, axis=-1).max() == 0 and original.mode in GREY_MODES
     image = Image.fromarray(pixels[..., 0] if grey or pixels.shape[-1] == 1 else pixels)
     kept = ["exif"] + ["icc_profile"] * (original.mode in (GREY_MODES if image.mode == "L" else COLOUR_MODES))
@@ -168,14 +196,58 @@ def opened(data):
     """Opens the bytes of an image file as a `PIL.Image.Image`, not decoded yet, if its format is one of `FORMATS`."""
     from PIL import Image
 
-    with LOCK, warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
+    with LOCK, warnings.catch_warnings(action="ignore"):  # of sizes and damaged EXIF data
         return Image.open(io.BytesIO(data), formats=FORMATS)
 
 
 def image_size(data):
-    """Returns the `(height, width)` of an encoded image, by its header."""
+    """Returns the `(height, width)` of an encoded image as it is seen: after `turned`."""
     with opened(data) as image:
-        return image.height, image.width
+        return image.size if orientation(data) > 4 else image.size[::-1]
+
+
+def orientation(data):
+    """Returns the orientation that EXIF data in the bytes of an image file state, from 1 to 8; 1 if they state none.
+
+    Only the header is decoded. A rotation in other data, such as XMP, is not read.
+    """
+    name = {0xFF: b"Exif\0\0", 0x89: b"eXIf", ord("R"): b"EXIF"}.get(data[0] if data else 0)
+    if name is None or name not in data:
+        return 1
+    try:
+        with opened(data) as image:
+            return _orientation(image)
+    except Exception:  # of a bad header: the decoder will say so
+        return 1
+
+
+def upright(image):
+    """Returns a `PIL.Image.Image` turned as its EXIF data say, without their orientation; an upright one as it is."""
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image) if _orientation(image) > 1 else image
+
+
+def turned(pixels, number):
+    """Returns pixels, `(height, width, ...)`, turned upright from an orientation."""
+    swapped, down, right = TURNS[number - 1]
+    return (np.swapaxes(pixels, 0, 1) if swapped else pixels)[::down, ::right]
+
+
+def _orientation(image):
+    """Returns the orientation in a Pillow image's EXIF data."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    if image.format == "PNG":
+        image.load()  # they may be behind the pixels
+    try:
+        with LOCK, warnings.catch_warnings(action="ignore"):
+            exif.load(image.info.get("exif"))
+            value = exif.get(ORIENTATION)
+    except Exception:  # damaged data: viewers show the image as it is stored
+        value = None
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def _fault(data):

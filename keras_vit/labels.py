@@ -1,13 +1,16 @@
 """Class names in a file, one per line, and what a model's outputs are."""
 
+import codecs
 import pathlib
 
 import keras
+import numpy as np
 
 from keras_vit import files
 from keras_vit.layers.add_to_image import AddToImage
 from keras_vit.layers.point_boxes import EDGES, PointBoxes
 from keras_vit.layers.set_boxes import SetBoxes
+from keras_vit.warned import warn
 
 
 def check_labels(names):
@@ -25,8 +28,13 @@ def write_labels(path, names):
 
 
 def read_labels(path):
-    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds."""
-    lines = pathlib.Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds.
+
+    Raises:
+        ValueError: For a file that is not regular, of more than `files.MOST_BYTES`, or with an empty line. An empty
+            file has no names.
+    """
+    lines = files.read(path).removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
     return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 
@@ -54,6 +62,28 @@ def returns_probabilities(model):
     return getattr(last, "activation", None) in ends or type(last).__name__ in ("Softmax", "Sigmoid")
 
 
+def logits_of(model, outputs):
+    """Returns a classifier's outputs as logits of each class, by which a softmax gives its probabilities.
+
+    Args:
+        model: The model. One output is the logit, or the probability, of the second of two classes.
+        outputs: Array, `(batch, outputs)`.
+
+    Returns:
+        float64 array, `(batch, classes)`: at least two classes.
+    """
+    outputs = np.asarray(outputs, "float64")
+    if not returns_probabilities(model):
+        return np.concatenate([0 * outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
+    shares = np.concatenate([1 - outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
+    return np.log(np.maximum(shares, 1e-30))
+
+
+def count_classes(model):
+    """Returns the number of classes of a classifier: two for one output."""
+    return max(model.output_shape[-1], 2)
+
+
 def fitting(names, count):
     """Returns class names as a list if they are `count` strings, else `None`."""
     fit = isinstance(names, (list, tuple)) and len(names) == count and all(isinstance(name, str) for name in names)
@@ -61,7 +91,7 @@ def fitting(names, count):
 
 
 def head_of_others(model, names):
-    """Returns whether a model was loaded with a head of as many classes with other names than these, and prints them.
+    """Returns whether a model was loaded with a head of as many classes with other names than these, and warns of them.
 
     Only this package's own files are asked: names such as ImageNet's differ from library to library.
     """
@@ -69,7 +99,7 @@ def head_of_others(model, names):
     theirs, names = list(metadata.get("labels") or ()), list(names)
     if metadata.get("format") != "keras" or not theirs or theirs == names or numbers in (theirs, names):
         return False
-    print(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
+    warn(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
     return True
 
 

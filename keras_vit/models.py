@@ -22,6 +22,7 @@ def vit(
     channels: int = 3,
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
+    value_range: Sequence[float] = (0, 255),
     # tokens
     stem: str | Sequence[tuple[int | str, ...]] | keras.Layer | None = None,
     patch_size: int | tuple[int, int] | None = None,
@@ -97,7 +98,8 @@ def vit(
     norms = {"rms_norm": rms_norm, "epsilon": epsilon, "dtype": dtype}
 
     inputs = keras.Input((*height_width, channels), name="images")
-    x = Rescale(mean, std, metadata, name="rescale", dtype="float32")(inputs)  # (batch, height, width, channels)
+    rescale = Rescale(mean, std, metadata, value_range, name="rescale", dtype="float32")
+    x = rescale(inputs)  # (batch, height, width, channels)
     stem = stem_for(stem, plan, dtype)
     x = x if stem is None else stem(x)  # (batch, rows, columns, channels)
 

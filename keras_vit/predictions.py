@@ -27,7 +27,8 @@ def predict(target, files, top=3, to=None, objects=None):
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
             the EXIF data of its file.
         objects: JSON file for objects, for tasks that have them: a list as COCO's results, with the image's file name
-            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in the file's pixels.
+            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in pixels of
+            the upright image.
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
@@ -138,9 +139,10 @@ def _write(task, output, source, path):
     """Writes what a task makes of an image file: an image like it, or a mask."""
     from PIL import Image
 
-    with opened(encoded(source)) as original, replacing(path) as temporary:
+    data = encoded(source)
+    with opened(data) as original, replacing(path) as temporary:
         if type(task).image is Task.image:
-            Image.fromarray(task.mask(output, (original.height, original.width))).save(temporary, "PNG")
+            Image.fromarray(task.mask(output, image_size(data))).save(temporary, "PNG")
         else:
             save_like(original, task.image(output), temporary)
 

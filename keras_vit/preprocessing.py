@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.images import plain_pixels, read_pixels
+from keras_vit.images import plain_pixels, read_pixels, warn_if_shallow
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
@@ -34,11 +34,12 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
-        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels from 0
-            to 255, in any sizes; or a single one. Files are decoded as in training: see `keras_vit.images`.
+        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in the
+            model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in
+            training, upright by their EXIF data. A model of three channels takes grey images too.
 
     Returns:
-        float32 array, `(batch, height, width, channels)`, pixels from 0 to 255.
+        float32 array, `(batch, height, width, channels)`, pixels in that range.
 
     Raises:
         TypeError: If `model` is not a Keras model, or an image is of another type.
@@ -60,8 +61,9 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
         raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
     *size, channels = shape[1:]
     rule = evaluation_rule(model)
-    full = rule["full_size"]
-    return np.stack([_prepare(_open(image, channels), full, rule)[: size[0], : size[1]] for image in images])
+    full, known = rule["full_size"], checks.range_of(model)
+    each = (_prepare(_open(image, channels, known), full, rule) for image in images)
+    return np.clip(np.stack([image[: size[0], : size[1]] for image in each]), *known)
 
 
 def evaluation_rule(model):
@@ -86,9 +88,9 @@ def evaluation_rule(model):
     return rule
 
 
-def stated_labels(model):
-    """Returns the class names in a model's metadata as a tuple, or `None`."""
-    names = fitting(_metadata(model).get("labels"), num_classes(model))
+def stated_labels(model, count=None):
+    """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
+    names = fitting(_metadata(model).get("labels"), count or num_classes(model))
     return names and tuple(names)
 
 
@@ -154,7 +156,7 @@ def _resize(image, size, rule):
         parts = [
             Image.fromarray(band.astype("float32")).resize(size[::-1], method) for band in np.moveaxis(image, 2, 0)
         ]
-        resized = np.clip(np.stack([np.asarray(part) for part in parts], axis=2), 0, 255)
+        resized = np.stack([np.asarray(part) for part in parts], axis=2)
     return resized.reshape(*size, image.shape[2])
 
 
@@ -179,14 +181,25 @@ def _is_pillow(image):
     return isinstance(image, Image.Image)
 
 
-def _open(image, channels):
-    """Reads the pixels of a file or an array, `(height, width, channels)`."""
+def _open(image, channels, value_range=checks.BYTES):
+    """Reads the pixels of a file or an array, `(height, width, channels)`, in a model's range."""
     if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
             raise ValueError(
                 f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
             )
-        return plain_pixels(image, channels) if _is_pillow(image) else read_pixels(image, channels)
+        if value_range != checks.BYTES:
+            low, high = value_range
+            raise ValueError(
+                f"A model of image files must take pixels from 0 to 255. Received: a model of {low:g} to {high:g}, and "
+                f"{str(image)!r}; pass arrays"
+            )
+        if not _is_pillow(image):
+            return read_pixels(image, channels)
+        pixels = plain_pixels(image, channels)
+        if image.mode.startswith("I;16"):
+            warn_if_shallow(pixels.max())
+        return pixels
     try:
         pixels = np.asarray(image)
     except ValueError:  # a list of lists of different lengths
@@ -197,4 +210,6 @@ def _open(image, channels):
         raise TypeError(f"An image must be a file, or an array (height, width[, channels]). Received: {kind}")
     if not pixels.size:
         raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
-    return checks.pixels(pixels[None], (None, None, channels))[0]
+    if channels == 3 and pixels.shape[2] == 1:
+        pixels = np.repeat(pixels, 3, axis=2)  # as of grey files
+    return checks.pixels(pixels[None], (None, None, channels), value_range=value_range)[0]

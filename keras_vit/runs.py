@@ -104,6 +104,7 @@ def fit(
         run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, place.moved(teacher)), place)
         growing.check(recipe, model, run.teacher)
         identity |= rundir.contents_of(run.teacher)
+        run.mark = model.get_layer("rescale").metadata["run"] = rundir.mark(recipe, identity)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, extra)
             model = saving.save_final(run)

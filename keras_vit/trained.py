@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, config, cookbook
+from keras_vit.feeding import run
 from keras_vit.labels import labels_beside, num_classes, returns_probabilities
 from keras_vit.preprocessing import preprocess, stated_labels
 from keras_vit.tiles import tiled
@@ -157,7 +158,7 @@ def predictor(model, eager=False):
     probabilities = returns_probabilities(model)
 
     def predict(images):
-        outputs = model(images, training=False) if eager else model.predict_on_batch(images)
+        outputs = model(images, training=False) if eager else run(model, images)
         outputs = keras.ops.convert_to_numpy(outputs)
         return np.log(np.maximum(outputs, 1e-30)) if probabilities else outputs
 

@@ -64,6 +64,20 @@ def test_no_other_temperature_has_a_smaller_loss():
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
 
 
+def test_one_logit_is_of_two_classes():
+    """The temperature is that of the logits 0 and z: the same as of a model that returns both."""
+    rng = np.random.default_rng(0)
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=1, depth=1)
+    model.get_layer("head").kernel.assign(4 * rng.normal(size=(32, 1)))
+    images = rng.integers(0, 256, (400, 8, 8, 3)).astype("float32")
+    z = np.asarray(model(images), "float64")
+    labels = (rng.random(400) < 1 / (1 + np.exp(-z[:, 0] / 3))).astype(int)
+    found = keras_vit.calibrate(model, arrays=(images, labels))
+    assert found.temperature == pytest.approx(calibration._fitted(np.hstack([0 * z, z]), labels), rel=1e-6)
+    assert 2 < found.temperature < 4.5 and found.error[1] < found.error[0] and found.loss[1] < found.loss[0]
+    np.testing.assert_allclose(np.asarray(model(images)) * found.temperature, z, rtol=1e-4, atol=1e-4)
+
+
 @slow
 def test_runs_are_fitted_to_their_validation_split_and_exports_keep_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

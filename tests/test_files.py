@@ -53,3 +53,15 @@ def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
     os.utime(folder / "inside" / "file", (0, 0))
     files.sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".settings", "b.json"}
+
+
+def test_only_regular_files_of_some_size_are_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    for path in ("pipe", tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises((ValueError, FileNotFoundError), match="must be a regular file|No such file"):
+            files.read(path)
+    (tmp_path / "file").write_bytes(b"12345")
+    assert files.read(tmp_path / "file") == b"12345"
+    monkeypatch.setattr(files, "MOST_BYTES", 4)
+    with pytest.raises(ValueError, match="at most 4 bytes. Received: 5"):
+        files.read(tmp_path / "file")

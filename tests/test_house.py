@@ -15,6 +15,7 @@ ROOT = pathlib.Path(keras_vit.__file__).parent
 FLOORS = {
     "checks": -1,  # errors for bad input, which every floor may use
     "checked": -1,  # dataclasses that check their fields
+    "feeding": 0,
     "files": 0,
     "images": 0,
     "keras_private": 0,
@@ -22,6 +23,7 @@ FLOORS = {
     "metrics": 0,
     "resampling": 0,
     "variants": 0,
+    "warned": 0,
     "layers": 1,
     "task": 1,
     "tiles": 1,

@@ -32,6 +32,37 @@ def model(rule=None, size=16, channels=3):
     return model
 
 
+def test_grey_arrays_are_read_as_grey_files_are(tmp_path):
+    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "grey.png")
+    wanted = preprocess(model(), tmp_path / "grey.png")
+    for given in (PHOTO[..., 0], PHOTO[..., :1], PHOTO[..., 0].astype("uint16"), PHOTO[..., 0].astype("float32")):
+        np.testing.assert_allclose(preprocess(model(), given), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", [CROP, DIRECT])
+@pytest.mark.parametrize("low, high", [(0, 4095), (-1024, 3071), (0, 1)])
+def test_a_model_of_another_range_takes_arrays_in_it(rule, low, high, tmp_path):
+    scaled = low + PHOTO.astype("float32") / 255 * (high - low)
+    mine = vit("mu/4", image_size=16, depth=1, value_range=(low, high), metadata={"evaluation": rule})
+    found = (preprocess(mine, scaled) - low) / (high - low) * 255
+    np.testing.assert_allclose(found, preprocess(model(rule), PHOTO.astype("float32")), atol=0.05)
+    with pytest.raises(ValueError, match=f"pixels from {low} to {high}. Received"):
+        preprocess(mine, scaled - 2 * (high - low))
+    Image.fromarray(PHOTO).save(tmp_path / "a.png")
+    with pytest.raises(ValueError, match=f"a model of {low} to {high}, and .*a.png'; pass arrays"):
+        preprocess(mine, tmp_path / "a.png")
+
+
+def test_twelve_bits_in_a_file_of_sixteen_are_warned_of(tmp_path):
+    for name, most in (("dark", 4095), ("full", 65535)):
+        values = np.linspace(0, most, 37 * 50).reshape(37, 50).astype("uint16")
+        Image.fromarray(values).save(tmp_path / f"{name}.png")
+    for given in (tmp_path / "dark.png", Image.open(tmp_path / "dark.png")):
+        with pytest.warns(UserWarning, match="16-bit image has no value above 4095 of 65535"):
+            assert preprocess(model(), given).max() < 16
+    preprocess(model(), tmp_path / "full.png")  # warnings are errors here
+
+
 @pytest.mark.parametrize("shape", [(37, 50), (50, 37), (10, 10), (300, 20)])
 def test_crop_is_torchvision_s(shape):
     photo = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import sys
 import warnings
 
@@ -182,15 +183,15 @@ def test_images_that_are_split_anew_are_warned_of(pictures, tmp_path, eagerly):
         results.evaluate(tmp_path / "run")
 
 
-def test_the_head_of_other_classes_is_new(pictures, tmp_path, capsys, eagerly):
+def test_the_head_of_other_classes_is_new(pictures, tmp_path, eagerly):
     _, recipe = pictures
     model, _ = runs.fit(recipe, tmp_path / "run", verbose=0)
     longer = config.override(recipe, {"model.weights": str(tmp_path / "run"), "optim.learning_rate": 0.0})
     again, _ = runs.fit(longer, tmp_path / "longer", verbose=0)
     np.testing.assert_array_equal(again.get_layer("head").kernel, model.get_layer("head").kernel)
     (tmp_path / "pictures" / "a").rename(tmp_path / "pictures" / "c")
-    renamed, _ = runs.fit(longer, tmp_path / "renamed", verbose=0)
-    assert "The weights are of other classes (a, b): the head is new." in capsys.readouterr().out
+    with pytest.warns(UserWarning, match=r"The weights are of other classes \(a, b\): the head is new."):
+        renamed, _ = runs.fit(longer, tmp_path / "renamed", verbose=0)
     assert not np.asarray(renamed.get_layer("head").kernel).any()
     kept, _ = runs.fit(config.override(longer, {"model.head": "require"}), tmp_path / "kept", verbose=0)
     np.testing.assert_array_equal(kept.get_layer("head").kernel, model.get_layer("head").kernel)
@@ -278,3 +279,20 @@ def test_without_tensorflow_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match="needs TensorFlow"):
         runs.fit(small())
+
+
+def test_files_of_another_run_are_refused(tmp_path, eagerly):
+    for name, seed in (("a", 0), ("b", 1)):
+        runs.fit(config.override(small(), {"seed": seed}), tmp_path / name, verbose=0)
+    state_of_b = next((tmp_path / "b").glob("state-*"))
+    for file, of_b, said in (
+        ("model.keras", "model.keras", "model.keras' is a model of another run"),
+        ("recipe.json", "recipe.json", "model.keras' is a model of another run"),
+        ("state-9999999999" + state_of_b.name[16:], state_of_b.name, "is the training state of another run"),
+    ):
+        swapped = tmp_path / file.replace(".", "_")
+        shutil.copytree(tmp_path / "a", swapped)
+        shutil.copy(tmp_path / "b" / of_b, swapped / file)
+        resume = lambda: runs.fit(config.override(small(), {"seed": 0}), swapped, verbose=0)  # noqa: B023, E731
+        with pytest.raises(ValueError, match=said):
+            resume() if file.startswith("state") else keras_vit.load_run(swapped)

@@ -40,6 +40,12 @@ def test_a_run_and_the_files_in_it(folder):
     assert trained.load_run(folder / "third.keras").recipe.name == "mine"
 
 
+def test_an_empty_file_of_class_names_is_refused(folder):
+    (folder / rundir.LABELS).write_text("")
+    with pytest.raises(ValueError, match="labels.txt' is damaged: it must name the 10 classes.*Received: 0"):
+        trained.load_run(folder)
+
+
 def test_a_file_of_other_classes_in_a_run_is_refused(folder):
     keras_vit.vit("Ti/4", image_size=8, depth=1, num_classes=3).save(folder / "other.keras")
     with pytest.raises(ValueError, match=r"other.keras' must have the classes of its run, 10 in .* a model of 3$"):

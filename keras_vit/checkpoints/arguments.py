@@ -91,6 +91,6 @@ def _classes(model, head):
 def _statistics(rescale):
     """Returns the mean and the deviation of the first layer, as arguments."""
     if isinstance(rescale, Rescale):
-        return {"mean": rescale.mean, "std": rescale.std}
+        return {"mean": rescale.mean, "std": rescale.std, "value_range": rescale.value_range}
     std = 1 / (255 * np.asarray(rescale.scale))
-    return {"mean": (-np.asarray(rescale.offset) * std).tolist(), "std": std.tolist()}
+    return {"mean": (-np.asarray(rescale.offset) * std).tolist(), "std": std.tolist(), "value_range": (0, 255)}

@@ -59,6 +59,9 @@ def save_checkpoint(
     """
     path, format, folder, main = target(path, format, overwrite)
     arguments = arguments_of(model)
+    if tuple(arguments["value_range"]) != checks.BYTES:
+        low, high = arguments["value_range"]
+        raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of pixels from {low} to {high}")
     form = next(form for form in FORMATS if form.library == format and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = metadata.get("evaluation") or {}

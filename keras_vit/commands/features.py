@@ -1,5 +1,6 @@
 """Commands for features of frozen models: embed, nearest, knn, probe, pca, anomaly."""
 
+import math
 import pathlib
 import sys
 from typing import Annotated
@@ -11,6 +12,7 @@ from keras_vit.commands.types import Count, File, Flag, Folder, Images, Text, ab
 
 Source = Annotated[Positional[pathlib.Path], about("Folder of images, searched with all its subfolders.", "FOLDER")]
 Index = Annotated[Positional[pathlib.Path], about("A file that the command embed wrote.", "INDEX")]
+DRAWN = 1024  # pixels of an image's longer side in a heat map, at most twice as many
 MODEL = "Published or shipped weights, a run directory, or a file"
 
 
@@ -27,15 +29,20 @@ def write_vectors(
 ) -> None:
     """Write the vectors of a folder's images into one file. The same command resumes after an interruption.
 
+    Later, it adds new images to the file.
+
     Args:
         tokens: A vector for each patch instead of one for each image.
-        overwrite: Replace what is there, and parts of another model or of other images.
+        overwrite: Compute all anew, in place of what is there, and of parts of another model or of other images.
     """
     from keras_vit import frozen
+    from keras_vit.frozen.embed import embed
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
-    out = frozen.embed_folder(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
-    print(f"{_shown(out)}: {frozen.count(out):,} images")
+    out, changes = embed(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
+    added = changes["kept"] or changes["changed"] or changes["dropped"]
+    how = ", ".join(f"{count:,} {name}" for name, count in changes.items())
+    print(f"{_shown(out)}: {frozen.count(out):,} images{f' ({how})' if added else ''}")
 
 
 def print_nearest(
@@ -54,10 +61,13 @@ def print_nearest(
     from keras_vit import frozen
 
     files = _files(images)
-    for file, answers in zip(files, frozen.nearest(index, files, k, model=model)):
-        print(f"{_shown(file)}:")
+    found = frozen.nearest(index, files, k, model=model, bad_images=_bad(files))
+    for file, answers in zip(files, found):
+        if answers:
+            print(f"{_shown(file)}:")
         for path, similarity in answers:
             print(f"  {similarity:.3f}  {_shown(path)}")
+    _end(found)
 
 
 def print_votes(
@@ -79,8 +89,12 @@ def print_votes(
 
     checks.positive(top=top)
     files = _files(images)
-    for file, shares in zip(files, frozen.knn(index, files, k=k, model=model)):
-        print(f"{_shown(file)}: " + ", ".join(f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]))
+    found = frozen.knn(index, files, k=k, model=model, bad_images=_bad(files))
+    for file, shares in zip(files, found):
+        if shares:
+            best = [f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]]
+            print(f"{_shown(file)}: {', '.join(best)}")
+    _end(found)
 
 
 def write_probe(
@@ -121,18 +135,23 @@ def draw_components(
         images: Image files, and folders of them.
         whole: Paint the background too.
     """
+    import numpy as np
+
     from keras_vit import frozen, plots, preprocessing
     from keras_vit.files import replacing
 
     if to.is_dir():
         raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
     files, built = _files(images), frozen.Embedder(_needed(model), tokens=True).model
-    colours = frozen.pca_image(built, files, foreground=not whole)
-    figure = plots.plot_pca(preprocessing.preprocess(built, files), colours)
+    colours = frozen.pca_image(built, files, foreground=not whole, bad_images=_bad(files))
+    read = np.isfinite(colours).all((1, 2, 3))
+    pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, read) if fine])
+    figure = plots.plot_pca(pixels, colours[read])
     to.parent.mkdir(parents=True, exist_ok=True)
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")
     print(to)
+    _end(read)
 
 
 def find_anomalies(
@@ -144,7 +163,7 @@ def find_anomalies(
     save: File = None,
     overwrite: Flag = False,
 ) -> None:
-    """Score images by how far their patches are from those of the normal images in a folder.
+    """Score whole images by how far their patches are from those of the normal images in a folder.
 
     Args:
         images: Image files, and folders of them.
@@ -165,28 +184,50 @@ def find_anomalies(
         raise ValueError(f"--to must be a folder. Received: the file {str(to)!r}")
     detector = frozen.AnomalyDetector(_needed(model))
     say(f"Remembering {len(normal)} images")
-    detector.fit(normal)
+    detector.fit(normal, bad_images=_bad(normal))
     if save:
         detector.save(save, overwrite)
-    found = detector.score(files)
-    for file, score in zip(files, found.images):
-        print(f"{_shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
+    found = detector.score(files, bad_images=_bad(files))
+    read = [not math.isnan(score) for score in found.images]
+    for file, score, fine in zip(files, found.images, read):
+        if fine:
+            print(f"{_shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
     print(f"threshold: {detector.threshold:.4f}", file=sys.stderr)
     if to:
         _draw_maps(detector, files, found.maps, to)
+    _end(read)
 
 
 def _draw_maps(detector, files, maps, folder):
-    """Writes each image's heat map, all on one scale from 0 to the largest distance."""
-    from keras_vit import plots, preprocessing
+    """Writes each image's heat map over the image as it is, all on one scale from 0 to the largest distance."""
+    import numpy as np
+
+    from keras_vit import plots
     from keras_vit.files import replacing
+    from keras_vit.images import read_pixels
 
     folder.mkdir(parents=True, exist_ok=True)
     for i, (file, heat) in enumerate(zip(files, maps)):
-        pixels = preprocessing.preprocess(detector.model, file)
-        figure = plots.plot_maps(pixels, heat[None], limits=(0, maps.max()))
+        if np.isnan(heat).any():
+            continue
+        pixels = read_pixels(file, detector.model.input_shape[-1])
+        step = max(max(pixels.shape) // DRAWN, 1)
+        figure = plots.plot_maps(pixels[None, ::step, ::step], heat[None], limits=(0, np.nanmax(maps)))
         with replacing(folder / f"{i:04}_{file.stem}.png") as temporary:
             figure.savefig(temporary, format="png")
+
+
+def _bad(files):
+    """Returns what to do about files that cannot be read: one alone is an error."""
+    return "skip" if len(files) > 1 else "raise"
+
+
+def _end(answers):
+    """Ends the command with status 1 if images have no answer; a warning has named them."""
+    bad = sum(not answer for answer in answers)
+    if bad:
+        print(f"error: {bad} of {len(answers)} images cannot be read.", file=sys.stderr)
+        sys.exit(1)
 
 
 def _needed(model):

@@ -16,6 +16,11 @@ def check_recipe(recipe):
         json.dumps(recipe.model)
     except TypeError:
         raise ValueError(f"A recipe's `model` must contain only JSON values. Received: {recipe.model}") from None
+    if tuple(recipe.model.get("value_range", checks.BYTES)) != checks.BYTES:
+        raise ValueError(
+            "A recipe trains on pixels from 0 to 255: scale other images to them. Received: "
+            f"model.value_range={recipe.model['value_range']}"
+        )
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")

@@ -6,6 +6,7 @@ from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.mask_folder import more
 from keras_vit.images import files_in, in_folder, shown
+from keras_vit.warned import left_out, named
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
 
@@ -78,12 +79,11 @@ def array(objects, sizes, paths, class_names, skip=False):
             shares = np.clip(np.array(edges) / (size[1], size[0], size[1], size[0]), 0, 1)
             rows[-1].append([*shares, class_names.index(name)])
     if bad:
-        listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
         if not skip:
             raise ValueError(
-                f"{len(bad)} boxes are wrong. Repair them, or leave them out with data.bad_images=skip:\n  {listed}"
+                f"{len(bad)} boxes are wrong. Repair them, or leave them out with data.bad_images=skip:\n  {named(bad)}"
             )
-        print(f"Left out {len(bad)} boxes, which are wrong:\n  {listed}")
+        left_out(f"{len(bad)} boxes, which are wrong", bad)
     held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
     for place, found in zip(held, rows):
         if found:
@@ -100,7 +100,7 @@ def _coco(folder, file):
         raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
     unknown = len(set(in_folder(base)) - set(paths))
     if unknown:
-        print(f"Left out {unknown} images that {file.name} does not name")
+        left_out(f"{unknown} images that {file.name} does not name")
     return tuple(dict.fromkeys(names.values())), list(map(str, paths)), list(files.values())
 
 

@@ -10,7 +10,7 @@ from keras_vit.data.decoding import decode, opened
 from keras_vit.data.targets import KINDS
 
 
-def training_example(items, size, data, settings, numbers):
+def training_example(items, size, data, settings, numbers, orientation=None):
     """Cuts one image for training, and what else has a place in it in the same place.
 
     Args:
@@ -20,30 +20,31 @@ def training_example(items, size, data, settings, numbers):
         data: A `keras_vit.config.Data`.
         settings: A `keras_vit.config.Augment`.
         numbers: Four numbers in [0, 1), which determine the crop and whether it is flipped.
+        orientation: As in `decode`.
 
     Returns:
         Dictionary like `items`; the image is float32 of `size`, 0..255.
     """
     item, channels = items["images"], size[2]
     if settings.crop in BOXES:
-        shape, box = opened(item, channels)
+        shape, box = opened(item, channels, orientation)
         cut = draw_cut(shape, size, settings, numbers)
         image = _quick_resize(_flip(box(cut.start, cut.extent), cut.flip), size[:2], data.antialias)
     else:
-        image = decode(item, channels)
+        image = decode(item, channels, orientation)
         cut = draw_cut(tf.shape(image)[:2], size, settings, numbers)
         image = _make(image, cut, size, "area" if settings.crop == "resized" else "bilinear", data.antialias)
     return _with_image(items, image, cut, size)
 
 
-def evaluation_image(item, size, data):
+def evaluation_image(item, size, data, orientation=None):
     """Returns one image for evaluation; item and result as in `training_example`."""
-    return evaluation_example({"images": item}, size, data)["images"]
+    return evaluation_example({"images": item}, size, data, orientation)["images"]
 
 
-def evaluation_example(items, size, data):
+def evaluation_example(items, size, data, orientation=None):
     """Cuts one image for evaluation, and what else has a place in it, like `training_example`."""
-    image = decode(items["images"], size[2])
+    image = decode(items["images"], size[2], orientation)
     cut = centre_cut(tf.shape(image)[:2], size, data)
     return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
 

@@ -4,11 +4,10 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import box_folder, inspection, mask_folder
+from keras_vit.data import box_folder, frames, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, files_in, shown
-
-SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
+from keras_vit.images import IMAGE_ENDINGS, SPLITS, files_in, shown, warn_if_shallow
+from keras_vit.warned import left_out, named
 
 
 def read(path, split, data, targets, extras=()):
@@ -98,6 +97,8 @@ def _with_masks(folder, data):
         )
     pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
+    seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
+    checked = [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen]
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
@@ -115,6 +116,7 @@ def _with_boxes(folder, root, data):
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
     sizes = [inspection.inspect(path).size for path in paths]
@@ -139,19 +141,18 @@ def _class_names(folder):
 
 
 def _image_files(folder, class_names, report=True):
-    """Returns pairs of a path and a label, of all files that end like an image; prints how many do not."""
+    """Returns pairs of a path and a label, of all files that end like an image; warns of others."""
     every = [(file, label) for label, name in enumerate(class_names) for file in files_in(folder / name)]
     files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
     if report and len(files) < len(every):
         others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
-        print(
-            f"Ignored {len(every) - len(files)} files without an image extension: {', '.join(map(shown, others[:10]))}"
-        )
+        endings = ", ".join(map(shown, others[:10]))
+        left_out(f"{len(every) - len(files)} files without an image extension: {endings}")
     return files
 
 
 def _readable(paths, on_bad, targets=None):
-    """Decodes every image once. Unreadable ones are an error, or are printed; so are those whose masks or boxes are.
+    """Decodes every image once. Unreadable ones are an error or a warning; so are those whose masks or boxes are.
 
     Args:
         paths: Image files.
@@ -165,18 +166,19 @@ def _readable(paths, on_bad, targets=None):
     if targets is not None:
         kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
         checked = [
-            inspection.Inspected(image.fault or (of.fault and f"{kind}: {of.fault}"), image.digest + of.digest)
+            image._replace(fault=image.fault or (of.fault and f"{kind}: {of.fault}"), digest=image.digest + of.digest)
             for image, of in zip(checked, targets)
         ]
     bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
     if bad:
-        listed = "\n  ".join(bad[:10] + [f"and {len(bad) - 10} more"] * (len(bad) > 10))
         if on_bad == "raise" or len(bad) == len(paths):
             raise ValueError(
                 f"{len(bad)} of {len(paths)} images cannot be read. Repair or remove them, or leave them out with "
-                f"data.bad_images=skip:\n  {listed}"
+                f"data.bad_images=skip:\n  {named(bad)}"
             )
-        print(f"Left out {len(bad)} of {len(paths)} images, which cannot be read:\n  {listed}")
+        left_out(f"{len(bad)} of {len(paths)} images, which cannot be read", bad)
+    deep = [file.highest for file in checked if file.highest is not None]
+    warn_if_shallow(max(deep, default=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
     digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
     return digests, [i for i, file in enumerate(checked) if not file.fault]
 

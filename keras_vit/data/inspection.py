@@ -21,7 +21,9 @@ class Inspected(NamedTuple):
 
     fault: str | None  # why it cannot be read
     digest: bytes = b""  # hash of its bytes, `DIGEST` bytes long
-    size: tuple[int, int] = (0, 0)  # width, height
+    size: tuple[int, int] = (0, 0)  # width, height, as it is seen
+    orientation: int = 1  # of EXIF
+    highest: int | None = None  # of the upper eight bits, if it has sixteen
 
 
 def inspect(path):
@@ -57,12 +59,14 @@ def each(function, items):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        height, width, _ = decoding.decode(tf.constant(data), 3).shape
+        orientation = images.orientation(data)
+        pixels = decoding.decode(tf.constant(data), 3, orientation)
+        (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else None
     except (ValueError, OSError) as error:
         return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file
         return Inspected(decoding.error_reason(error))
-    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height))
+    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height), orientation, highest)
 
 
 def contents(**sources):

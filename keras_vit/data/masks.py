@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import images
+from keras_vit.data.decoding import error_reason
 from keras_vit.data.inspection import DIGEST, each, status_of
 
 
@@ -81,18 +82,23 @@ def _inspect_version(path, _size, _modified):
         with images.opened(data) as image:
             if image.format != "PNG" or image.mode not in ("1", "L", "P"):
                 return Mask(f"{image.format} of mode {image.mode!r}", wrong_kind=True)
-            size, values = image.size, np.asarray(image).astype("uint8")
-            bits = data[24]  # in a PNG's header
-            plain = image.mode == "L" and bits == 8
-            if image.mode == "L":
+            bits, orientation = data[24], images.orientation(data)  # bits: in a PNG's header
+            plain = image.mode == "L" and bits == 8 and orientation == 1
+            # A plain file is decoded as in training: Pillow reads one that lacks its last bytes.
+            values = decode(tf.constant(data)).numpy()[..., 0] if plain else np.array(image, "uint8")
+            if image.mode == "L" and not plain:
                 values //= 255 // (2**bits - 1)  # Pillow stretches them as TensorFlow does
+            values = images.turned(values, orientation)
+    except tf.errors.OpError as error:
+        return Mask(error_reason(error))
     except Exception as error:  # any error of the decoder is a fault of this file
         return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
-    return Mask(None, False, digest, size, counts(values), None if plain else _grey_png(values))
+    return Mask(None, False, digest, values.shape[::-1], counts(values), None if plain else grey_png(values))
 
 
-def _grey_png(values):
+def grey_png(values):
+    """Returns a PNG of a mask's values, `(height, width)`."""
     from PIL import Image
 
     file = io.BytesIO()

@@ -15,6 +15,7 @@ from keras_vit.data.cuts import CUTS
 from keras_vit.data.draws import draws
 from keras_vit.data.image_files import read_files as read_files
 from keras_vit.data.keras_layers import layers_function
+from keras_vit.data.orientation import orientations
 from keras_vit.data.targets import KINDS
 
 CHUNK = 2**21  # pixel values that are processed at once
@@ -146,10 +147,10 @@ def _reader(source, size, data, settings=None, raw=False):
     look_up = source.reader()
     cut = settings.crop in CUTS if settings else isinstance(data.resize, (int, tuple))  # even at the right size
 
-    def bring_to_size(items, numbers):
+    def bring_to_size(items, numbers, orientation=None):
         if settings is None:
-            return crops.evaluation_example(items, size, data)
-        return crops.training_example(items, size, data, settings, numbers)
+            return crops.evaluation_example(items, size, data, orientation)
+        return crops.training_example(items, size, data, settings, numbers, orientation)
 
     def fits(name, item):
         if name == "bounding_boxes":  # in shares of the image
@@ -164,7 +165,8 @@ def _reader(source, size, data, settings=None, raw=False):
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
             types = {name: tf.uint8 if name == "segmentation_masks" else tf.float32 for name in placed}
-            found = tf.map_fn(lambda pair: bring_to_size(*pair), (placed, numbers), fn_output_signature=types)
+            known = [orientations(placed["images"])] if placed["images"].dtype == tf.string else []
+            found = tf.map_fn(lambda each: bring_to_size(*each), (placed, numbers, *known), fn_output_signature=types)
         found["images"] = tf.ensure_shape(found["images"], (None, *size))
         return {**items, **found}
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_vit import checks
 from keras_vit.data import masks
+from keras_vit.data.orientation import orientations
 
 FILES, RUN = 16, 16  # files that are read in turn, and records that are read in a row from each
 BUFFER = 2**31  # bytes of the records from which the next one is drawn
@@ -79,6 +80,9 @@ class Stream:
                 text = f"a label is outside the {len(self.class_names)} classes"
                 known = (items["labels"] >= 0) & (items["labels"] < len(self.class_names))
                 tf.debugging.Assert(tf.reduce_all(known), [text, items["labels"]])
+            if "segmentation_masks" in items:
+                text = "an image with a mask has an EXIF orientation: turn its pixels before"
+                tf.debugging.Assert(tf.reduce_all(orientations(items["images"]) == 1), [text])
             return items
 
         return parse

@@ -4,6 +4,7 @@ import math
 import os
 import pathlib
 import re
+import sys
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -11,10 +12,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit import checks
-from keras_vit.data import memory, records
+from keras_vit.data import masks, memory, records
 from keras_vit.data.boxes import EMPTY
-from keras_vit.data.decoding import error_reason
+from keras_vit.data.decoding import decode, error_reason
 from keras_vit.data.memory import Source
+from keras_vit.data.orientation import orientations
 
 BOXES = "bounding_boxes"
 
@@ -43,16 +45,23 @@ def read(name, split, data, targets, extras=()):
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     pieces = builder.info.splits[split].file_instructions
-    places = [key for item, key in keys.items() if item not in ("labels", BOXES)]
+    placed = [item for item in keys if item != "labels"]
+    places = [keys[item] for item in placed if item != BOXES]
     fixed_size = all(None not in features[key].shape for key in places)
     count = sum(p.take for p in pieces)
     encoded = sum(tf.io.gfile.stat(p.filename).length * p.take / p.examples_in_shard for p in pieces)
     pixels = sum(math.prod(features[key].shape) for key in places) * count if fixed_size else 0
     if memory.fits(max(encoded, pixels)):
         held = _held(builder, split, keys, places if fixed_size else ())
-        empty = {item: tf.constant(-1.0) if item == BOXES else None for item in keys}  # 0 for the others
+        empty = {item: tf.constant(-1.0) if item == BOXES else None for item in (*keys, "orientations")}  # or 0
         columns = held.padded_batch(count, padding_values=empty).get_single_element()
         targets = {name: column.numpy() for name, column in columns.items()}
+        turned = int((targets.pop("orientations") > 1).sum())
+        if turned and len(placed) > 1:
+            raise ValueError(
+                "Images with masks or boxes must have no EXIF orientation, since nothing says whether these belong to "
+                f"the pixels as they are stored or as they are seen. Received: {name!r}, with {turned} such images"
+            )
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
         if BOXES in targets:
@@ -74,11 +83,15 @@ def _held(builder, split, keys, decoded):
     import tensorflow_datasets as tfds
 
     images = [key for key, feature in builder.info.features.items() if isinstance(feature, tfds.features.Image)]
-    decoders = {key: tfds.decode.SkipDecoding() for key in images if key not in decoded}
+    decoders = {key: tfds.decode.SkipDecoding() for key in images}
     dataset = builder.as_dataset(split=split, decoders=decoders)
     boxes = {key: _parts(builder.info.features[key]) for item, key in keys.items() if item == BOXES}
 
-    def chosen(example, key):
+    def chosen(example, key, orientation):
+        if key in decoded:
+            shape = builder.info.features[key].shape
+            item, is_mask = example[key], key != keys["images"]
+            return tf.ensure_shape(masks.decode(item) if is_mask else decode(item, shape[-1], orientation), shape)
         if key not in boxes:
             return example[key]
         edges, classes = (
@@ -86,7 +99,11 @@ def _held(builder, split, keys, decoded):
         )
         return tf.concat([edges, tf.cast(classes, "float32")[:, None]], axis=1)  # as in `boxes`
 
-    return dataset.map(lambda example: {item: chosen(example, key) for item, key in keys.items()})
+    def items(example):
+        orientation = orientations(example[keys["images"]][None])[0]
+        return {item: chosen(example, key, orientation) for item, key in keys.items()} | {"orientations": orientation}
+
+    return dataset.map(items)
 
 
 def _parts(feature):
@@ -171,7 +188,7 @@ def _download(builder):
             f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that contains "
             f"{builder.name}/{builder.version}."
         ) from None
-    print(f"Preparing {builder.name} in {builder.data_dir}")
+    print(f"Preparing {builder.name} in {builder.data_dir}", file=sys.stderr)
     builder.download_and_prepare()
 
 
@@ -182,7 +199,7 @@ def _prepare_from_files(builder):
     folder = pathlib.Path(builder.data_dir).parents[builder.info.full_name.count("/")] / "downloads" / "manual"
     reason = "it is empty"
     if folder.is_dir() and any(folder.iterdir()):
-        print(f"Preparing {builder.name} in {builder.data_dir} from {folder}")
+        print(f"Preparing {builder.name} in {builder.data_dir} from {folder}", file=sys.stderr)
         try:
             settings = tfds.download.DownloadConfig(manual_dir=folder, try_download_gcs=False)
             return builder.download_and_prepare(download_config=settings)

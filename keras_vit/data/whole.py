@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_vit.data import inspection
 from keras_vit.data.decoding import decode
+from keras_vit.data.orientation import orientations
 
 
 def whole_arrays(source, recipe, size):
@@ -21,7 +22,8 @@ def whole_arrays(source, recipe, size):
 
     def read(keys):
         items = look_up(keys)
-        image = decode(items["images"][0], channels)
+        encoded = items["images"].dtype == tf.string
+        image = decode(items["images"][0], channels, orientations(items["images"])[0] if encoded else None)
         height, width = (tf.shape(image)[i] // steps[i] * steps[i] for i in (0, 1))
         return {**items, "images": tf.cast(image[None, :height, :width], "float32")}
 

@@ -84,7 +84,7 @@ def checked(model, images):
     """
     steps = entrances(model)
     if not steps:
-        return checks.pixels(images, seen(model).shape[1:])
+        return checks.pixels(images, seen(model).shape[1:], value_range=checks.range_of(model))
     return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])
 
 

@@ -74,7 +74,7 @@ def calibration(labels, probabilities, bins: int = 15) -> Calibration:
 
     Args:
         labels: Class indices, `(batch,)`.
-        probabilities: Array, `(batch, classes)`; each row sums to one.
+        probabilities: Array, `(batch, classes)`, each row sums to one; or `(batch, 1)`, of the second of two classes.
         bins: Number of bins.
 
     Returns:
@@ -83,6 +83,8 @@ def calibration(labels, probabilities, bins: int = 15) -> Calibration:
     Raises:
         ValueError: If the arrays do not match, or the values are not probabilities.
     """
+    if np.ndim(probabilities) == 2 and np.shape(probabilities)[1] == 1:
+        probabilities = np.concatenate([1 - np.asarray(probabilities), probabilities], 1)
     labels, probabilities = _pair(labels, probabilities)
     checks.positive(bins=bins)
     if probabilities.min() < 0 or not np.allclose(probabilities.sum(-1), 1, atol=1e-3):
@@ -128,5 +130,10 @@ def _pair(labels, probabilities):
         raise ValueError(
             "`probabilities` must be finite numbers of shape (batch, classes). "
             f"Received: shape={probabilities.shape}, {finite}"
+        )
+    if probabilities.shape[1] == 1:  # logits and probabilities are not told apart
+        raise ValueError(
+            "`probabilities` must have a column for each class. For one logit z of two classes pass "
+            "np.hstack([0 * z, z]), for its probability p np.hstack([1 - p, p]). Received: one column"
         )
     return checks.class_indices(labels, probabilities.shape[1], len(probabilities)), probabilities

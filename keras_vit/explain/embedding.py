@@ -6,6 +6,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.backbone import input_of, leading_to, outputs_of
 from keras_vit.explain import anatomy
+from keras_vit.feeding import predict
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import TransformerBlock
 
@@ -35,8 +36,9 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
         )
     inputs = input_of(model, [vectors])
     has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
-    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:])
-    return np.asarray(keras.Model(inputs, vectors).predict(images, batch_size, verbose=0), "float32")
+    known = {"value_range": checks.range_of(model)}
+    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:], **known)
+    return np.asarray(predict(keras.Model(inputs, vectors), images, batch_size), "float32")
 
 
 def vectors_of(model):

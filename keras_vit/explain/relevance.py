@@ -9,6 +9,7 @@ from keras import ops
 from keras_vit import checks
 from keras_vit.backbone import calls, input_of, leading_to, outputs_of
 from keras_vit.explain import anatomy
+from keras_vit.labels import count_classes, logits_of
 from keras_vit.layers import TokenPool
 
 
@@ -20,7 +21,8 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
     is read where the model pools, as in `attention_rollout`.
 
     Args:
-        model: As in `attention_maps`, with one logit for each class.
+        model: As in `attention_maps`, with one logit for each class; or with one for two classes: class 1 is what
+            raises it, class 0 what lowers it.
         images: Array, `(batch, height, width, channels)`, 0..255.
         classes: Class index of each image, `(batch,)`, or one for all images; the predicted classes if `None`.
 
@@ -33,10 +35,11 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
     """
     check_relevance(model)
     if classes is None:
-        classes = anatomy.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images).argmax(-1)
+        outputs = anatomy.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images)
+        classes = logits_of(model, outputs).argmax(-1)
     images = anatomy.checked(model, images)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
-    classes = checks.class_indices(classes, model.outputs[0].shape[-1], len(images), "classes")
+    classes = checks.class_indices(classes, count_classes(model), len(images), "classes")
     return anatomy.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
         -1, *anatomy.grid(model)
     )
@@ -86,7 +89,9 @@ def _relevance(vit, images, classes, model):
     starts = [keras.tree.flatten(block.input)[0] for block in blocks]
     paths = [[(block.output, tokens)] for block, tokens in zip(blocks, starts[1:])]
     paths.append([(blocks[-1].output, vit.outputs[0]), *around])
-    upstream = np.eye(model.outputs[0].shape[-1], dtype="float32")[classes]  # selects the logit of the class
+    count = model.outputs[0].shape[-1]
+    # Selects the logit of the class; a single logit raises the second class, and lowers the first.
+    upstream = np.eye(count, dtype="float32")[classes] if count > 1 else 2 * np.float32(classes)[:, None] - 1
     weighted = []
     for block, state, path in reversed(list(zip(blocks, states, paths))):  # all at once would fill the memory
         x, *sources = keras.tree.flatten(state)

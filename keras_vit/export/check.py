@@ -101,8 +101,10 @@ class Report:
 def sample(model, images):
     """Returns the caller's images, or eight images of random pixels, as float32."""
     if images is not None:
-        return checks.pixels(images, model.input_shape[1:]).astype("float32")
-    return np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
+        return checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model)).astype("float32")
+    drawn = np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
+    low, high = checks.range_of(model)
+    return low + drawn * np.float32((high - low) / 255)
 
 
 def scorer(model, images, classes, score):
@@ -125,7 +127,7 @@ def scorer(model, images, classes, score):
         raise ValueError("`classes` and `score` need the `images` that they are of. Received: images=None")
     if classes is None:
         return score
-    count = len(checks.pixels(images, model.input_shape[1:]))
+    count = len(checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model)))
     labels = checks.class_indices(classes, model.output_shape[-1], count, "classes")
     return lambda outputs: {"top-1": (outputs.argmax(-1) == labels).mean()}
 

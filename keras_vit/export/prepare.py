@@ -10,7 +10,7 @@ import tempfile
 import keras
 import numpy as np
 
-from keras_vit import files
+from keras_vit import checks, files
 from keras_vit.labels import num_classes, returns_boxes, returns_images, returns_probabilities
 from keras_vit.layers.point_boxes import EDGES
 from keras_vit.preprocessing import evaluation_rule, stated_labels
@@ -100,7 +100,7 @@ def facts(model, labels):
         "model": model.name,
         "input": {
             "shape": [None, *model.input_shape[1:]],
-            "range": [0, 255],
+            "range": list(checks.range_of(model)),
             "channels": {1: "grey", 3: "RGB"}.get(model.input_shape[-1]),
         },
         "preprocessing": evaluation_rule(model),

@@ -32,7 +32,7 @@ LEAST = 1e-3  # range of a tensor, at least
 FEW, MANY = 32, 256  # images of calibration: fewer than FEW warn; of a dataset the first MANY are taken
 
 
-def calibration_images(quantize, target, calibration, shape):
+def calibration_images(quantize, target, calibration, shape, value_range=checks.BYTES):
     """Returns the calibration images as float32, or `None`; raises ValueError if the settings contradict."""
     checks.one_of("quantize", quantize, FORMATS)
     checks.one_of("target", target, TARGETS)
@@ -46,7 +46,7 @@ def calibration_images(quantize, target, calibration, shape):
             "Received: calibration=None"
         )
     need([quantize] if target == "cpu" else ())
-    images = checks.pixels(_images(calibration), shape, "calibration").astype("float32")
+    images = checks.pixels(_images(calibration), shape, "calibration", value_range).astype("float32")
     if len(images) < FEW:
         warnings.warn(f"Calibration on fewer than {FEW} images is rough. Received: {len(images)}", stacklevel=3)
     return images

@@ -31,8 +31,9 @@ def export_saved_model(
     The SavedModel is in float32. It has two signatures, each for any number of images:
 
     - `serve`, the default, takes `images`, float32 pixels 0..255.
-    - `serve_bytes` takes `encoded`, strings that each hold a JPEG or PNG file, and resizes the images as the model's
-      evaluation does. Only models of 1 or 3 channels have it.
+    - `serve_bytes` takes `encoded`, strings that each hold a JPEG or PNG file, decodes them as Pillow does, turns them
+      upright by their EXIF data, and resizes them as the model's evaluation does. Only models of 1 or 3 channels and
+      of pixels from 0 to 255 have it.
 
     Both return `logits`, or `probabilities`. `assets.extra/keras_vit.json` inside holds the report and the labels.
 
@@ -93,18 +94,19 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
 
     def serve_bytes(encoded):
         from keras_vit.data.crops import evaluation_image
+        from keras_vit.data.orientation import orientations_in_graph
 
         data = SimpleNamespace(
             resize=data_resize(full, rule), method=rule["interpolation"], antialias=rule["antialias"]
         )
-        image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
-        return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))
+        image = lambda pair: evaluation_image(pair[0], (*full, channels), data, pair[1])[:height, :width]  # noqa: E731
+        return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
 
     archive = keras.export.ExportArchive()
     archive.track(model)
     images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
     archive.add_endpoint("serve", serve, input_signature=[images])
-    if encoded and model.input_shape[-1] in (1, 3):
+    if encoded and model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES:
         archive.add_endpoint(
             "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
         )

@@ -90,7 +90,8 @@ def export_tflite(
             "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
             f"without merging. Received: quantize={quantize!r}"
         )
-    calibration = formats.calibration_images(quantize, target, calibration, model.input_shape[1:])
+    known = model.input_shape[1:], checks.range_of(model)
+    calibration = formats.calibration_images(quantize, target, calibration, *known)
     score = check.scorer(model, images, classes, score)
     images = check.sample(model, calibration if images is None else images)
     if input_dtype == "uint8":

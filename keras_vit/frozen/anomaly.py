@@ -1,5 +1,6 @@
 """Finds what is abnormal in images, from normal ones alone."""
 
+import math
 import os
 from typing import Any, NamedTuple
 
@@ -7,10 +8,13 @@ import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.backbone import fill, merged_values
 from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.memory import PatchMemory, coreset, unit
-from keras_vit.preprocessing import listed
+from keras_vit.keras_private import sublayers
+from keras_vit.layers import Rescale
+from keras_vit.preprocessing import evaluation_rule, listed
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
 TOP = 0.01  # share of an image's patches whose distances are averaged
@@ -20,8 +24,8 @@ FOLDS = 5
 class Scores(NamedTuple):
     """The result of `AnomalyDetector.score`."""
 
-    images: np.ndarray  # float32, (images,), 0 to 2: higher is more abnormal
-    maps: np.ndarray  # float32, (images, rows, columns), distance of each patch from the nearest normal one
+    images: np.ndarray  # float32, (images,), 0 to 2: higher is more abnormal; NaN if it was skipped
+    maps: np.ndarray  # float32, (images, rows, columns), distance of each patch; they divide the whole image evenly
 
 
 class AnomalyDetector:
@@ -31,13 +35,18 @@ class AnomalyDetector:
     score is the mean of its largest hundredth. Of many patches a coreset is remembered, as in PatchCore (Roth et al.
     2022, arXiv:2106.08265).
 
+    Images are seen whole, whatever the evaluation of the model's source crops away: both sides are resized to the
+    model's size, as anomalib does. AnomalyDINO keeps the aspect ratio instead; so does a model that is built for the
+    aspect of the images, such as `from_pretrained("S/14-dinov2", image_size=(448, 602))` for those of 3 : 4.
+
     Args:
         model: A model, or what `from_pretrained` takes. The better its features, the better the detector: DINOv2's are
             known to be good.
         batch_size: Number of images that are computed at once.
 
     Attributes:
-        model: After `fit`, a `keras.Model` from pixels to `Scores.maps`: it can be exported like any other.
+        model: After `fit`, a `keras.Model` from pixels to `Scores.maps`, with weights of its own: it can be exported
+            like any other. `preprocess` and exports resize whole images for it.
         threshold: After `fit`, the score above which an image counts as abnormal.
 
     Example:
@@ -47,14 +56,22 @@ class AnomalyDetector:
     """
 
     def __init__(self, model: keras.Model | str, *, batch_size: int = 32):
-        self._embedder = Embedder(model, tokens=True, batch_size=batch_size)
+        self._embedder = _seeing_all(Embedder(model, tokens=True, batch_size=batch_size))
         self.model = None
 
     @property
     def threshold(self):
         return self._memory().threshold
 
-    def fit(self, images: Any, *, patches: int | None = None, false_alarms: float = 0.01, seed: int = 0):
+    def fit(
+        self,
+        images: Any,
+        *,
+        patches: int | None = None,
+        false_alarms: float = 0.01,
+        seed: int = 0,
+        bad_images: str = "raise",
+    ):
         """Remembers normal images.
 
         The threshold comes from these too: each image is scored by the patches of others, a fifth of the images at a
@@ -66,6 +83,7 @@ class AnomalyDetector:
             patches: Number of patches to remember; `None` for all, at most 10,000.
             false_alarms: Share of normal images above the threshold, above 0 and below 1.
             seed: Random seed of the coreset and of the fifths.
+            bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning and left out.
 
         Returns:
             The detector.
@@ -86,8 +104,11 @@ class AnomalyDetector:
             if patches > available:
                 said = f"`patches` must be at most the {available} of {len(images)} images"
                 raise ValueError(f"{said}. Received: patches={patches}")
-        tokens = self._embedder(images)
-        count = min(patches or LARGEST, available)
+        tokens = self._embedder(images, bad_images)
+        tokens = tokens[np.isfinite(tokens).all((1, 2, 3))]
+        if len(tokens) < 2:
+            raise ValueError(f"Two normal images or more are needed. Received: {len(tokens)} that can be read")
+        count = min(patches or LARGEST, len(tokens) * int(np.prod(self._embedder.shape[:2])))
         scores = _of_others(tokens, count, np.random.default_rng(seed))
         threshold = float(np.quantile(scores, 1 - false_alarms))
         vectors = unit(tokens)
@@ -97,11 +118,13 @@ class AnomalyDetector:
         self.model = keras.Model(self._embedder.network.input, outputs, name="anomaly")
         return self
 
-    def score(self, images: Any) -> Scores:
+    def score(self, images: Any, *, bad_images: str = "raise") -> Scores:
         """Scores images.
 
         Args:
             images: Image files or other images that `preprocess` takes.
+            bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its score
+                and its map are NaN.
 
         Returns:
             A `Scores` named tuple: `images`, `(images,)`, and `maps`, `(images, rows, columns)`.
@@ -109,12 +132,7 @@ class AnomalyDetector:
         Raises:
             ValueError: As `preprocess`, and before `fit`.
         """
-        memory = self._memory()
-        batches = self._embedder.batches(images, strict=True)
-        parts = [keras.ops.convert_to_numpy(memory(batch.vectors)) for batch in batches]
-        if not parts:
-            raise ValueError("`images` must contain an image. Received: an empty list")
-        maps = np.concatenate(parts)
+        maps = self._embedder(images, bad_images, then=self._memory())
         return Scores(image_scores(maps), maps)
 
     def save(self, path: str | os.PathLike, overwrite: bool = False):
@@ -150,6 +168,8 @@ class AnomalyDetector:
             raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
         if not isinstance(memory, PatchMemory):
             raise ValueError(f"{str(path)!r} must be an AnomalyDetector's file. Received: a model {model.name!r}")
+        if not isinstance(memory.threshold, float) or not math.isfinite(memory.threshold):
+            raise ValueError(f"{str(path)!r} must have a finite threshold. Received: threshold={memory.threshold!r}")
         detector = cls(keras.Model(model.input, memory.input), batch_size=batch_size)
         detector.model = model
         return detector
@@ -164,6 +184,20 @@ def image_scores(maps):
     """Returns the mean of the largest hundredth of each map's distances, one at least: `(images,)`."""
     flat = np.sort(maps.reshape(len(maps), -1), axis=1)
     return flat[:, -max(round(TOP * flat.shape[1]), 1) :].mean(1)
+
+
+def _seeing_all(embedder):
+    """Returns an `Embedder` that sees whole images: itself if it does, else one with a copy of the network."""
+    rule, size = evaluation_rule(embedder.model), list(embedder.model.input_shape[1:3])
+    if rule["resize"] == "direct" and list(rule["full_size"]) == size:
+        return embedder
+    network = embedder.network
+    copy = fill(keras.models.clone_model(network), merged_values(network))
+    whole = {name: rule[name] for name in ("interpolation", "antialias")} | {"resize": "direct"}
+    for layer in sublayers(copy):
+        if isinstance(layer, Rescale):
+            layer.metadata = {**layer.metadata, "evaluation": whole}
+    return Embedder(copy, tokens=True, batch_size=embedder.batch_size)
 
 
 def _of_others(tokens, count, rng):

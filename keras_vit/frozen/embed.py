@@ -1,6 +1,5 @@
-"""Embeds a folder of images; a killed process goes on where it was."""
+"""Embeds a folder of images: resumes after an interruption, and adds new images to an older file."""
 
-import contextlib
 import hashlib
 import json
 import math
@@ -12,10 +11,10 @@ import filelock
 import keras
 import numpy as np
 
-from keras_vit import checks, images
+from keras_vit import checks, images, warned
 from keras_vit.files import replacing
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.index import join
+from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
 from keras_vit.training.progress import counted
 
 PART_IMAGES, PART_BYTES = 1024, 2**26  # of one part, at most: what is computed again after a kill
@@ -32,11 +31,14 @@ def embed_folder(
     batch_size: int = 32,
     overwrite: bool = False,
 ) -> pathlib.Path:
-    """Writes the vectors of all images in a folder into one file.
+    """Writes the vectors of all images in a folder into one file, or brings such a file up to date.
+
+    If the file exists, only images that are new, or whose size or time of change is another one, are computed; those
+    that are gone are dropped. Its `about` says how many.
 
     Finished parts are kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
-    interruption. Only one part's vectors are in memory. Images that cannot be read are listed in the file and at the
-    end.
+    interruption. Only one part's vectors are in memory. Images that cannot be read are listed in the file and
+    in a warning.
 
     Args:
         folder: Searched with all its subfolders, through links too; hidden ones are left out.
@@ -45,22 +47,29 @@ def embed_folder(
         out: File to write, which ends in `.npz`: `load_index` reads it, and so does `numpy.load`.
         tokens: Whether to write a vector for each patch instead of one for each image.
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
-            `out`; `load_index(*files)` joins them.
+            `out`; `load_index(*files)` joins them. New images move others to another share.
         batch_size: Number of images that are computed at once.
-        overwrite: Whether to replace a file that exists, and parts of another model or of other images.
+        overwrite: Whether to compute all images anew, in place of a file that exists, and of parts of another model or
+            of other images.
 
     Returns:
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`
         `(images, rows, columns, width)`; `paths`, relative to the folder; `left_out`, pairs of a path and why it could
-        not be read; `about`, JSON with the folder and the model.
+        not be read; `about`, JSON with the folder, the model and `changes`, the numbers of images that were `kept`,
+        `changed`, `new` and `dropped`; `stamps`, size and time of change of each image's file.
 
     Raises:
         FileNotFoundError: If the folder does not exist.
-        FileExistsError: If the file exists.
+        FileExistsError: If the file exists and is of another folder, share or model, damaged, or no index.
         ValueError: For a folder without images, if no image can be read or features are not finite; if another process
             writes this file; if the unfinished parts are of another model, or of other images.
         OSError: If writing fails, for example on a full disk. Parts that were finished remain.
     """
+    return embed(folder, model, out, tokens=tokens, share=share, batch_size=batch_size, overwrite=overwrite)[0]
+
+
+def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, overwrite=False):
+    """Returns the path and the `changes` of `embed_folder`; arguments and errors as there."""
     folder, out = checks.path("folder", folder), checks.path("out", out)
     share = _share(share)
     checks.switch(overwrite=overwrite)
@@ -68,19 +77,16 @@ def embed_folder(
         raise ValueError(f"`out` must end in .npz. Received: {str(out)!r}")
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
-    _check_free(out, overwrite)
+    about = {"folder": str(folder.resolve()), "share": [*share]}
+    _older(out, about, overwrite)
     files = images.in_folder(folder)[share[0] :: share[1]]
     if not files:
         raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
     embedder = Embedder(model, tokens, batch_size)
     each = max(min(PART_BYTES // (4 * math.prod(embedder.shape)), PART_IMAGES), 1)
     embedder.batch_size = min(batch_size, each)
-    about = {
-        "folder": str(folder.resolve()),
-        "share": [*share],
-        "model": embedder.name,
-        "fingerprint": embedder.fingerprint(),
-    }
+    about |= {"model": embedder.name, "fingerprint": embedder.fingerprint()}
+    _older(out, about, overwrite)
     partial = out.with_name(f"{out.name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(partial / LOCK, timeout=0)
@@ -89,24 +95,48 @@ def embed_folder(
     except filelock.Timeout:
         raise ValueError(f"Another process is writing {str(out)!r}. Wait for it, or choose another file.") from None
     try:
-        _check_free(out, overwrite)  # another process may have written it meanwhile
-        _claim(partial, {**about, "images": _listing(files, folder), "part": each}, overwrite)
-        parts = _write_parts(embedder, files, folder, partial, each)
-        left_out = join(parts, out, embedder.shape, about)
+        older = _older(out, about, overwrite)  # another process may have written it meanwhile
+        stamps = {str(path.relative_to(folder)): _stamp(path) for path in files}
+        then = {} if older is None else dict(zip(older["paths"].tolist(), map(tuple, older[STAMPS].tolist())))
+        kept = {name: row for row, (name, stamp) in enumerate(then.items()) if stamps.get(name) == stamp}
+        new = {name: path for name, path in zip(stamps, files) if name not in kept}
+        claim = {**about, "images": _digest({name: stamps[name] for name in new}), "part": each}
+        _claim(partial, claim, overwrite or older is not None)  # what an older file lacks is little
+        parts = _write_parts(embedder, new, partial, each, claim)
+        read, left_out = names_in(parts)
+        changed = len(then.keys() & read)
+        dropped = len(then) - len(kept) - changed
+        changes = {"kept": len(kept), "changed": changed, "new": len(read) - changed, "dropped": dropped}
+        if older is None or read or dropped or left_out.tolist() != older["left_out"].tolist():
+            if kept:
+                check_whole(out)
+            join(parts, out, embedder.shape, {**about, "changes": changes}, stamps, kept)
         shutil.rmtree(partial)
     finally:
         lock.release()
     if len(left_out):
-        listed = [f"  {images.shown(fault)}" for _, fault in left_out[:10]]
-        print(f"Left out {len(left_out)} of {len(files)} images, which cannot be read:", *listed, sep="\n")
-    return out
+        faults = [images.shown(fault) for _, fault in left_out]
+        warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", faults)
+    return out, changes
 
 
-def _check_free(out, overwrite):
+def _older(out, about, overwrite):
+    """Returns what is in the file that is to grow, or `None`; raises unless it is what `about` says."""
     if out.is_dir():
         raise ValueError(f"`out` must be a file. Received: the folder {str(out)!r}")
-    if out.exists() and not overwrite:
-        raise FileExistsError(f"{str(out)!r} exists. Pass overwrite=True to replace it.")
+    if overwrite or not out.exists():
+        return None
+    try:
+        older = known(out)
+    except ValueError as error:
+        raise FileExistsError(f"{error} Pass overwrite=True to replace it.") from None
+    differ = [name for name in about if name != "model" and older["about"][name] != about[name]]
+    if differ:
+        raise FileExistsError(
+            f"{str(out)!r} exists, and differs in {', '.join(differ)}. Choose another file, or pass overwrite=True to "
+            "replace it."
+        )
+    return older
 
 
 def _share(share):
@@ -137,43 +167,70 @@ def _claim(partial, about, overwrite):
         temporary.write_text(json.dumps(about))
 
 
-def _listing(files, folder):
-    """Returns a text that differs for other files, or if one was changed."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in files:
-        digest.update(os.fsencode(path.relative_to(folder)))
-        with contextlib.suppress(OSError):  # a link to nowhere
-            status = path.stat()
-            digest.update(f"\0{status.st_size} {status.st_mtime_ns}\0".encode())
-    return digest.hexdigest()
+def _stamp(path):
+    """Returns the size of a file and its time of change, in nanoseconds; zeros for a link to nowhere."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
-def _write_parts(embedder, files, folder, partial, each):
-    """Writes the parts that are not there yet, of `each` images; returns the paths of all."""
-    pieces = {partial / f"{first:012}.npz": files[first : first + each] for first in range(0, len(files), each)}
-    missing = {path: piece for path, piece in pieces.items() if not path.exists()}
+def _digest(values):
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
+
+
+def _write_parts(embedder, files, partial, each, claim):
+    """Writes the parts that are not there yet, or are damaged, of `each` images; returns the paths of all.
+
+    Args:
+        embedder: An `Embedder`.
+        files: Image files by their names in the index.
+        partial: The folder of parts.
+        each: Images of a part.
+        claim: What the parts are of. Each has a digest of it and of its images, so that none is taken for another.
+    """
+    names = [*files]
+    pieces = {partial / f"{first:012}.npz": names[first : first + each] for first in range(0, len(names), each)}
+    of = {path: _digest([claim, piece]) for path, piece in pieces.items()}
+    missing = {path: piece for path, piece in pieces.items() if not _whole(path, piece, of[path], embedder.shape)}
 
     def batches():
         for path, piece in missing.items():
             found = []
-            for batch in embedder.batches(piece):
+            for batch in embedder.batches([files[name] for name in piece]):
                 found.append(batch)
                 yield batch.images
-            _write_part(path, found, folder)
+            _write_part(path, found, piece, of[path])
 
     for _ in counted(batches(), sum(map(len, missing.values())), "embedding"):
         pass
     return [*pieces]
 
 
-def _write_part(path, batches, folder):
-    name = lambda batch, i: str(batch.images[i].relative_to(folder))  # noqa: E731
-    paths = [name(batch, i) for batch in batches for i in batch.read]
-    left_out = [(name(batch, i), fault) for batch in batches for i, fault in batch.faults.items()]
+def _whole(path, names, of, shape):
+    """Returns whether a part is there and whole: NumPy checks the checksums of what it reads."""
+    try:
+        with open(path, "rb") as file, np.load(file) as arrays:
+            vectors, paths, left_out = arrays["vectors"], arrays["paths"], arrays["left_out"]
+            same = str(arrays["of"]) == of
+    except Exception:  # zipfile, zlib and NumPy raise many kinds for damaged files
+        return False
+    fits = vectors.shape == (len(paths), *shape) and vectors.dtype == "float32" and np.isfinite(vectors).all()
+    return bool(same and fits and sorted([*paths.tolist(), *left_out[:, 0].tolist()]) == sorted(names))
+
+
+def _write_part(path, batches, names, of):
+    names, paths, left_out = iter(names), [], []
+    for batch in batches:
+        here = [next(names) for _ in batch.images]
+        paths += [here[i] for i in batch.read]
+        left_out += [(here[i], fault) for i, fault in batch.faults.items()]
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(
             file,
             vectors=np.concatenate([batch.vectors for batch in batches]),
             paths=np.array(paths, "U"),
             left_out=np.array(left_out, "U").reshape(-1, 2),
+            of=np.array(of),
         )

@@ -16,10 +16,14 @@ from keras_vit import checks
 from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
+from keras_vit.feeding import run
+from keras_vit.images import shown
 from keras_vit.keras_private import sublayers
 from keras_vit.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.pretrained import from_pretrained
+from keras_vit.warned import left_out
 
+BAD = ("raise", "skip")  # what can be done about images that cannot be read
 AHEAD = 2  # batches that are read while the model runs
 SILENT = {"name", "metadata", "trainable", "dtype", "dropout", "attention_dropout", "rate"}  # do not change vectors
 
@@ -81,16 +85,35 @@ class Embedder:
         """Returns an image's pixels, `(1, height, width, channels)`, as `preprocess` makes them; raises like it."""
         return preprocess(self.model, image)
 
-    def __call__(self, images):
-        """Returns the vectors of images of any sizes, `(images, ...)`, float32; see `preprocess` for what they may be.
+    def __call__(self, images, bad_images="raise", then=np.asarray):
+        """Returns the vectors of images of any sizes, `(images, ...)`, float32.
+
+        Args:
+            images: Image files, or what `preprocess` takes.
+            bad_images: `"raise"`, or `"skip"`: an image that cannot be read is named in a warning; its row is NaN.
+            then: Function that is applied to the vectors of each batch, to return its results instead.
 
         Raises:
-            ValueError: As `preprocess`, and for an image whose features are not finite.
+            ValueError: As `preprocess`, for an image whose features are not finite, and if no image can be read.
         """
-        vectors = [batch.vectors for batch in self.batches(images, strict=True)]
-        if not vectors:
+        checks.one_of("bad_images", bad_images, BAD)
+        parts, read, faults, count = [], [], [], 0
+        for batch in self.batches(images, strict=bad_images == "raise"):
+            if batch.read:
+                parts.append(keras.ops.convert_to_numpy(then(batch.vectors)))
+            read += [count + i for i in batch.read]
+            faults += batch.faults.values()
+            count += len(batch.images)
+        if not count:
             raise ValueError("`images` must contain an image. Received: an empty list")
-        return np.concatenate(vectors)
+        if not parts:
+            raise ValueError(f"No image could be read. The first of {count}: {faults[0]}")
+        if not faults:
+            return np.concatenate(parts)
+        left_out(f"{len(faults)} of {count} images, which cannot be read", [shown(fault) for fault in faults])
+        found = np.full((count, *parts[0].shape[1:]), np.nan, "float32")
+        found[read] = np.concatenate(parts)
+        return found
 
     def batches(self, images, strict=False):
         """Reads images ahead, computes their vectors batch by batch, and goes past those that cannot be read.
@@ -127,7 +150,7 @@ class Embedder:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
         full = np.concatenate([*pixels.values()])
         padded = np.pad(full, [(0, self.batch_size - len(full)), (0, 0), (0, 0), (0, 0)])  # one size: compiled once
-        vectors = np.asarray(self.network.predict_on_batch(padded), "float32")[: len(full)]
+        vectors = np.asarray(run(self.network, padded), "float32")[: len(full)]
         wrong = [i for i, finite in zip(pixels, np.isfinite(vectors).reshape(len(full), -1).all(1)) if not finite]
         if wrong:
             image = images[wrong[0]]

@@ -12,7 +12,9 @@ FEWEST = 4  # patches of a foreground, for three components
 EDGES = (1, 99)  # percentiles that become 0 and 1
 
 
-def pca_image(model: keras.Model | str, images: Any, *, foreground: bool = True) -> np.ndarray:
+def pca_image(
+    model: keras.Model | str, images: Any, *, foreground: bool = True, bad_images: str = "raise"
+) -> np.ndarray:
     """Paints each patch by the first three principal components of its token, over all images together.
 
     Patches with the same colour have similar features, also in different images. Oquab et al. 2023 (DINOv2,
@@ -24,6 +26,8 @@ def pca_image(model: keras.Model | str, images: Any, *, foreground: bool = True)
         images: Image files or other images that `preprocess` takes.
         foreground: Whether to leave the background black. The foreground is the side of the first component that fewer
             patches at the borders are on.
+        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its colours
+            are NaN.
 
     Returns:
         float32 array, `(images, rows, columns, 3)`, red, green and blue from 0 to 1. `plots.plot_pca` draws it.
@@ -34,7 +38,9 @@ def pca_image(model: keras.Model | str, images: Any, *, foreground: bool = True)
     from sklearn.decomposition import PCA
 
     checks.switch(foreground=foreground)
-    tokens = Embedder(model, tokens=True)(images)  # (images, rows, columns, width)
+    every = Embedder(model, tokens=True)(images, bad_images)  # (images, rows, columns, width)
+    read = np.isfinite(every).all((1, 2, 3))
+    tokens = every[read]
     flat = tokens.reshape(-1, tokens.shape[-1])
     if len(flat) < FEWEST or tokens.shape[-1] < 3 or np.ptp(flat, axis=0).max() < 1e-12:
         raise ValueError(
@@ -53,4 +59,6 @@ def pca_image(model: keras.Model | str, images: Any, *, foreground: bool = True)
     low, high = np.percentile(found, EDGES, axis=0)
     colours = np.zeros((*inside.shape, 3), "float32")
     colours[inside] = np.clip((found - low) / np.maximum(high - low, 1e-12), 0, 1)
-    return colours
+    result = np.full((*every.shape[:3], 3), np.nan, "float32")
+    result[read] = colours
+    return result

@@ -62,13 +62,13 @@ def probe(
     checks.above_zero(validation=validation)
     checks.whole(seed=seed)
     index = flat(opened(index))
-    names, classes = classes_of(index, labels)
+    names, classes, inside = classes_of(index, labels)
     counts = np.bincount(classes)
     if counts.min() < 2:
         raise ValueError(f"Each class needs two images. Received: one of {names[counts.argmin()]!r}")
     embedder = embedder_of(index, model)
-    scaler = StandardScaler().fit(index.vectors)
-    vectors = scaler.transform(index.vectors)
+    scaler = StandardScaler().fit(index.vectors[inside])
+    vectors = scaler.transform(index.vectors[inside])
     held = _held(classes, validation, np.random.default_rng(seed))
     train = np.setdiff1d(np.arange(len(classes)), held)
     fitted = lambda strength, rows: LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])  # noqa: E731

@@ -9,6 +9,8 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
 from keras_vit.explain.relevance import check_relevance
+from keras_vit.feeding import predict
+from keras_vit.labels import count_classes, logits_of
 from keras_vit.plots import canvas
 from keras_vit.preprocessing import stated_labels
 
@@ -39,12 +41,12 @@ def plot_attention(
         ValueError: As `keras_vit.attention_maps`; for an unknown method, or another number of titles than images.
     """
     checks.one_of("method", method, METHODS)
-    images = canvas.images(images, titles=titles)
+    images = canvas.images(images, checks.range_of(model), titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
-    if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model)):
-        titles = [names[i] for i in model.predict(images, verbose=0).argmax(-1)]
-    figure = plot_maps(images, maps, titles)
+    if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model, count_classes(model))):
+        titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
+    figure = plot_maps(canvas.as_bytes(images, checks.range_of(model)), maps, titles)
     figure.suptitle(heading, fontsize=10)
     return figure
 
@@ -90,7 +92,8 @@ def plot_worst(
     """Draws the worst mistakes, each next to what supported the wrong class.
 
     Args:
-        model: As in `keras_vit.attention_maps`, with logits.
+        model: As in `keras_vit.attention_maps`, with logits or probabilities. One output is of the second of two
+            classes.
         images: Array, `(batch, height, width, channels)`, 0..255.
         labels: Class indices, `(batch,)`.
         class_names: A text for each class. If `None`: the names that the model carries, or numbers.
@@ -102,12 +105,15 @@ def plot_worst(
     Raises:
         ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
+    from scipy.special import softmax
+
     check_relevance(model)
-    images = checks.pixels(images, model.input_shape[1:])
-    classes = canvas.names(class_names or stated_labels(model), model.output_shape[-1])
+    images = checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model))
+    count_of = count_classes(model)
+    classes = canvas.names(class_names or stated_labels(model, count_of), count_of)
     checks.positive(count=count)
     labels = checks.class_indices(labels, len(classes), len(images))
-    probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(model.predict(images, verbose=0)))
+    probabilities = softmax(logits_of(model, predict(model, images)), -1)
     chosen = worst(labels, probabilities, count)
     if not len(chosen):
         figure = canvas.figure(4, 1)

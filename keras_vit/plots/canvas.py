@@ -110,9 +110,15 @@ def side_by_side(pictures):
     return np.concatenate([part for one in pictures for part in (gap, one)][1:], axis=1)
 
 
-def images(values, **lists):
+def as_bytes(images, value_range):
+    """Returns images of a range on the scale of 0 to 255."""
+    low, high = value_range
+    return images if value_range == checks.BYTES else (np.asarray(images, "float32") - low) * (255 / (high - low))
+
+
+def images(values, value_range=checks.BYTES, **lists):
     """Checks a batch of pixels, and that each list which is not `None` has one entry for each image."""
-    values = checks.pixels(values)
+    values = checks.pixels(values, value_range=value_range)
     for name, entries in lists.items():
         count = len(entries) if hasattr(entries, "__len__") else repr(entries)
         if entries is not None and count != len(values):
@@ -129,6 +135,34 @@ def names(class_names, count):
     if len(class_names) != count:
         raise ValueError(f"`class_names` must name each of {count} classes. Received: {len(class_names)} class_names")
     return [words(name) for name in class_names]
+
+
+def classes(class_names, **labels):
+    """Returns the classes' names and, for each of the lists of labels, class indices.
+
+    Args:
+        class_names: A text for each class; `None` for numbers or, where labels are texts, for those, sorted.
+        labels: Class indices, or names of classes.
+
+    Raises:
+        ValueError: For labels that are neither, or outside the classes.
+    """
+    arrays = {name: np.asarray(values) for name, values in labels.items()}
+    if all(array.ndim == 1 and len(array) and isinstance(array[0], str) for array in arrays.values()):
+        known = sorted({str(one) for array in arrays.values() for one in array})
+        known = known if class_names is None else [str(name) for name in class_names]
+        unknown = [str(one) for array in arrays.values() for one in array if str(one) not in known]
+        if unknown or len(set(known)) < len(known):
+            raise ValueError(
+                f"Labels that are texts must be among `class_names`, which all differ. Received: "
+                f"{unknown[0] if unknown else known!r}"
+            )
+        place = {name: i for i, name in enumerate(known)}
+        return names(known, len(known)), *(np.array([place[str(one)] for one in array]) for array in arrays.values())
+    most = max(int(array.max(initial=0)) if array.dtype.kind in "ui" else 0 for array in arrays.values())
+    count = most + 1 if class_names is None else len(class_names)
+    texts = names(class_names, count)
+    return texts, *(checks.class_indices(array, count, name=name) for name, array in arrays.items())
 
 
 def words(text):

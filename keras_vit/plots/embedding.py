@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.plots import canvas
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ MARKERS = "osv^D*Pp"  # with six colours, 48 distinct classes
 
 def plot_embedding(
     points: np.ndarray,
-    labels: Sequence[int],
+    labels: Sequence[int] | Sequence[str],
     class_names: Sequence[str] | None = None,
     images: np.ndarray | None = None,
 ) -> "Figure":
@@ -24,7 +23,7 @@ def plot_embedding(
 
     Args:
         points: Array, `(n, 2)`, as `keras_vit.explain.project` returns.
-        labels: Class indices, `(n,)`.
+        labels: Class indices, or names of classes, `(n,)`.
         class_names: A text for each class, or `None`.
         images: Array, `(n, height, width, channels)`, 0..255, or `None`; some of them are drawn next to their points.
 
@@ -32,7 +31,7 @@ def plot_embedding(
         A `matplotlib.figure.Figure`; the points of class `i` have the gid `"class_i"`.
 
     Raises:
-        ValueError: If the numbers of points, labels and images differ.
+        ValueError: If the numbers of points, labels and images differ, or labels are no classes.
     """
     points = np.asarray(points, "float32")
     if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
@@ -40,8 +39,7 @@ def plot_embedding(
             "`points` must have the shape (n, 2), one point for each label. "
             f"Received: {len(labels)} labels, points of shape {points.shape}"
         )
-    count = np.max(labels, initial=0) + 1 if class_names is None else len(class_names)
-    texts, labels = canvas.names(class_names, int(count)), checks.class_indices(labels, count)
+    texts, labels = canvas.classes(class_names, labels=labels)
     figure = canvas.figure(7.5, 5.5)
     axis = figure.subplots()
     drawn = {}

@@ -20,26 +20,26 @@ INK = "#111111"  # black on a light cell: the report turns pure black into the p
 
 
 def plot_confusion(
-    labels: Sequence[int], predictions: Sequence[int], class_names: Sequence[str] | None = None
+    labels: Sequence[int] | Sequence[str],
+    predictions: Sequence[int] | Sequence[str],
+    class_names: Sequence[str] | None = None,
 ) -> "Figure":
     """Draws a confusion matrix.
 
     Args:
-        labels: Class indices, `(batch,)`.
-        predictions: Class indices, `(batch,)`.
+        labels: Class indices, or names of classes, `(batch,)`.
+        predictions: Likewise.
         class_names: A text for each class, or `None`.
 
     Returns:
         A `matplotlib.figure.Figure`. Colours are shares of the true class's images, numbers are images.
 
     Raises:
-        ValueError: If the numbers of labels and predictions, or of classes and names, differ.
+        ValueError: If the numbers of labels and predictions, or of classes and names, differ, or labels are no classes.
     """
-    count = int(np.max([*labels, *predictions], initial=0)) + 1 if class_names is None else len(class_names)
-    texts = canvas.names(class_names, count)
-    labels = checks.class_indices(labels, count, len(predictions))
-    predictions = checks.class_indices(predictions, count, name="predictions")
-    matrix, shares = confusion(labels, predictions, count)
+    texts, labels, predictions = canvas.classes(class_names, labels=labels, predictions=predictions)
+    checks.class_indices(labels, len(texts), len(predictions))  # as many
+    matrix, shares = confusion(labels, predictions, len(texts))
     return draw_shares(shares, matrix, texts)
 
 

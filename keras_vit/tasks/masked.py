@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import checks
+from keras_vit import checks, feeding
 from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.mae import read_decoder
@@ -219,22 +219,22 @@ class MaskedAutoencoder(keras.Model):
         Raises:
             ValueError: If the images or the noise do not fit the model.
         """
-        images = np.float32(checks.pixels(images, self.model.input_shape[1:]))
+        images = np.float32(checks.pixels(images, self.model.input_shape[1:], value_range=checks.range_of(self.model)))
         noise = np.random.default_rng(0).random((len(images), self.patches)) if noise is None else np.asarray(noise)
         if noise.shape != (len(images), self.patches):
             raise ValueError(
                 f"`noise` must have the shape {(len(images), self.patches)}. Received: shape={noise.shape}"
             )
-        output = self.predict({"images": images, "noise": np.float32(noise)}, batch_size, verbose=0)
+        output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
         predicted, mask = output[..., :-1], output[..., -1:]
         if self.normalise:
             mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
             predicted = predicted * deviation + mean
         mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
-        patch_size, shape = self.arguments["patch_size"], images.shape
-        pixels = 255 * (joined(predicted, patch_size, shape) * std + mean)
+        patch_size, shape, (low, high) = self.arguments["patch_size"], images.shape, checks.range_of(self.model)
+        mean, pixels = (low + (high - low) * x for x in (mean, joined(predicted, patch_size, shape) * std + mean))
         masked = joined(np.broadcast_to(mask, predicted.shape), patch_size, shape) > 0.5
-        return np.where(masked, 255 * mean, images), np.where(masked, pixels.clip(0, 255), images)
+        return np.where(masked, mean, images), np.where(masked, pixels.clip(low, high), images)
 
     def get_config(self):
         return {

@@ -33,7 +33,12 @@ class KeepState(keras.callbacks.Callback):
         """Restores all variables and the run's progress from the newest training state, if there is one."""
         found = state.newest_for_all(self.run.folder, self.run.place)
         if found is not None:
-            arrays, progress, _ = found
+            arrays, progress, path = found
+            if progress.pop("run", self.run.mark) != self.run.mark:
+                raise ValueError(
+                    f"{str(path)!r} is the training state of another run, of another recipe or data. "
+                    "Delete it, or move it back."
+                )
             self.metrics = {name: array for name, array in arrays.items() if name.startswith("metrics/")}
             state.assign(self.variables, {k: array for k, array in arrays.items() if k not in self.metrics})
             for name, value in progress.items():
@@ -87,7 +92,7 @@ class KeepState(keras.callbacks.Callback):
     def _write(self, arrays):
         if self.run.place.writes:
             done = self.run.epoch * self.run.steps + self.run.step
-            state.save(self.run.folder, done, arrays, self.run.progress)
+            state.save(self.run.folder, done, arrays, self.run.progress | {"run": self.run.mark})
         self.saved = time.monotonic()
 
     def _due(self):

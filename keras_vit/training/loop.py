@@ -6,6 +6,7 @@ import pathlib
 
 import keras
 
+from keras_vit import feeding
 from keras_vit.config import Recipe
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
@@ -34,6 +35,7 @@ class Run:
         best: Best value so far of the column that the task follows, `None` before the first epoch.
         history: One row (a dictionary) per epoch done.
         learner: What is fitted: the model, or the task's learner around it.
+        mark: Hash of recipe and data, which its training states and models carry.
     """
 
     recipe: Recipe
@@ -48,6 +50,7 @@ class Run:
     best: float | None = None
     history: list[dict] = dataclasses.field(default_factory=list)
     learner: keras.Model | None = None
+    mark: str = ""
 
     @functools.cached_property
     def task(self):
@@ -83,8 +86,7 @@ class Run:
     def outputs(self, images):
         """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
         with ema.averaged(self.learner):
-            found = self.model.predict_on_batch(images)
-        return keras.ops.convert_to_numpy(found)[: len(images)]  # each of several TensorFlow devices returns them all
+            return feeding.run(self.model, images)  # which cuts: each of several TensorFlow devices returns them all
 
     @property
     def progress(self):

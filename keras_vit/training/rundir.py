@@ -12,7 +12,9 @@ import filelock
 import keras
 
 from keras_vit import config, files, machine
+from keras_vit.keras_private import sublayers
 from keras_vit.labels import check_labels, num_classes, read_labels, write_labels
+from keras_vit.layers import Rescale
 from keras_vit.task import UnknownTaskError
 from keras_vit.training import state
 
@@ -130,17 +132,7 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    # What an earlier version did not write had its default.
-    default = _plain(config.Recipe(name="", model={}, task=_of_defaults(recipe.task)))
-    free = {f"task.{name}" for name in recipe.task.measured}
-
-    def identity(values):
-        options = _dotted(default) | _dotted(values)
-        # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
-        options["augment.layers"] = config.without("seed", options["augment.layers"])
-        return {k: v for k, v in options.items() if k.partition(".")[0] in IDENTITY and k not in free}
-
-    there, here = identity(config.migrated(read_json(folder / RECIPE))), identity(_plain(recipe))
+    there, here = _identity(config.migrated(read_json(folder / RECIPE)), recipe), _identity(_plain(recipe), recipe)
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -161,6 +153,39 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}"
         )
+
+
+def _identity(values, recipe):
+    """Returns the options that identify a run, by dotted names; what an earlier version did not write has its default.
+
+    Args:
+        values: Dictionary of a recipe, such as the content of `recipe.json`.
+        recipe: The `Recipe`, whose task says which options only measure.
+    """
+    options = _dotted(_defaults(recipe)) | _dotted(values)
+    # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
+    options["augment.layers"] = config.without("seed", options["augment.layers"])
+    free = {f"task.{name}" for name in recipe.task.measured}
+    return {k: v for k, v in options.items() if k.partition(".")[0] in IDENTITY and k not in free}
+
+
+def mark(recipe, data):
+    """Returns a hash that identifies a run, by its recipe and data: its training states and models carry it.
+
+    Options that have their default are left out, so that a new option does not change it.
+
+    Args:
+        recipe: The `Recipe`.
+        data: Dictionary that identifies the data, as in `claim`.
+    """
+    default = _identity(_defaults(recipe), recipe)
+    own = {k: v for k, v in _identity(_plain(recipe), recipe).items() if k not in default or v != default[k]}
+    data = {k: v for k, v in data.items() if k not in CONTENTS}
+    return hashlib.sha256(json.dumps([own, data], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _defaults(recipe):
+    return _plain(config.Recipe(name="", model={}, task=_of_defaults(recipe.task)))
 
 
 def _of_defaults(task):
@@ -207,7 +232,13 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    if file in (MODEL, BEST) and names and not dataclasses.replace(recipe.task, classes=names).fits(model):
+    theirs = next((layer.metadata.get("run") for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+    if theirs not in (None, mark(recipe, data)):
+        raise ValueError(
+            f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "
+            f"{RECIPE} and {DATA}. Copy the files of a run together."
+        )
+    if file in (MODEL, BEST) and not dataclasses.replace(recipe.task, classes=names).fits(model):
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {num_classes(model)} classes of the model. "
             f"Received: {len(names)}. The same call of `fit` rewrites it."
@@ -244,8 +275,8 @@ def _write(path, values):
 def read_json(path):
     """Returns the dictionary in a JSON file."""
     try:
-        values = json.loads(path.read_text())
-    except ValueError as error:
+        values = json.loads(files.read(path))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is damaged: {error}") from None
     if not isinstance(values, dict):
         raise ValueError(f"{str(path)!r} is damaged: it must contain a dictionary. Received: {type(values).__name__}")

@@ -11,7 +11,8 @@ ODD = dict(
     image_size=(12, 8), channels=1, num_classes=5, pooling="token", attention_pool=None, class_token=True,
     distilled=True, registers=2, position="learned", class_position=False, rotary=None, representation_size=8,
     layer_scale=0.1, qkv_bias=False, key_bias=True, qk_norm=True, gelu="quick", swiglu=True, epsilon=1e-3,
-    pre_norm=True, final_norm="before", mean=0.1, std=0.2, stem=None, width=16, depth=3, mlp_dim=20, num_heads=4,
+    pre_norm=True, final_norm="before", mean=0.1, std=0.2, value_range=[0, 255], stem=None, width=16,
+    depth=3, mlp_dim=20, num_heads=4,
     patch_size=(4, 2), sub_norm=None, branch_norm=False, rms_norm=False, patch_norm=False,
     proj_bias=True, block_positions=False,
 )  # fmt: skip

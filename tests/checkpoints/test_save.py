@@ -109,10 +109,8 @@ def test_what_a_format_does_not_record_is_a_warning(tmp_path):
 
 
 NO_SUCH_MODEL = [
-    (
-        dict(layer_scale=0.1),
-        {"google": "no name for block_0/scale1/gamma"},
-    ),
+    (dict(value_range=(0, 4095)), dict.fromkeys(("google", "timm", "huggingface"), "0 to 255. .* 4095")),
+    (dict(layer_scale=0.1), {"google": "no name for block_0/scale1/gamma"}),
     (dict(layer_scale=0.1, registers=2), {"huggingface": "gives registers no positions"}),
     (dict(layer_scale=0.1, mlp_dim=50), {"huggingface": "Received: mlp_dim=50"}),
     (dict(layer_scale=0.1, position=None), {"huggingface": "DINOv2 must have a class token and a table of positions"}),

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
+from keras_vit.warned import LeftOut
 from tests.commands.helpers import run as command
 from tests.marks import slow
 
@@ -63,6 +65,56 @@ def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.endswith("  abnormal") for line in lines[1:]] == [False] + [True] * 4
     assert len([*maps.iterdir()]) == 5 and keras_vit.AnomalyDetector.load(saved).threshold > 0
+
+
+def test_one_bad_file_does_not_end_the_others(pictures, index, tmp_path, capsys):
+    """Each command answers for the others, names the bad one, and ends with status 1."""
+    for name in ("a", "c"):
+        shutil.copy(pictures / "dark" / "0.png", tmp_path / f"{name}.png")
+    (tmp_path / "b.png").write_bytes(b"no image")
+    good = shutil.copytree(pictures / "dark", tmp_path.with_name("good"))
+    (good / "bad.png").write_bytes(b"no image")
+    maps = tmp_path.with_name("maps")
+    for words, count in (
+        (["nearest", str(index), str(tmp_path), "--k", "1"], 1),
+        (["knn", str(index), str(tmp_path)], 1),
+        (["pca", str(tmp_path), "--model", "mnist", "--to", str(tmp_path.with_name("pca.jpg"))], 1),
+        (["anomaly", str(good), str(tmp_path), "--model", "mnist", "--to", str(maps)], 2),
+    ):
+        with pytest.warns(LeftOut, match="Left out 1 of [35] images, which cannot be read:\n.*(b|bad).png") as caught:
+            command(*words, status=1)
+        out, err = capsys.readouterr()
+        assert sum(warning.category is LeftOut for warning in caught) == count
+        assert err.endswith("error: 1 of 3 images cannot be read.\n")
+        assert words[0] == "pca" or ["a.png:" in out, "b.png:" in out, "c.png:" in out] == [True, False, True]
+    assert sorted(file.name for file in maps.iterdir()) == ["0000_a.png", "0002_c.png"]
+    command("nearest", str(index), str(tmp_path / "b.png"), status=2)
+    assert "b.png' is not a PNG" in capsys.readouterr().err
+
+
+def test_maps_are_drawn_over_the_whole_image(pictures, tmp_path, monkeypatch):
+    wide, drawn, real = np.full((20, 80, 3), 40, "uint8"), [], keras_vit.plots.plot_maps
+    wide[:, :6] = (250, 0, 0)
+    keras.utils.save_img(tmp_path / "wide.png", wide, scale=False)
+    draw = lambda *given, **more: drawn.append(given) or real(*given, **more)  # noqa: E731
+    monkeypatch.setattr(keras_vit.plots, "plot_maps", draw)
+    words = ["anomaly", str(pictures / "dark"), str(tmp_path / "wide.png")]
+    command(*words, "--model", "cifar10_mae", "--to", str(tmp_path / "maps"))
+    [(pixels, heat)] = drawn
+    np.testing.assert_array_equal(pixels, wide[None])
+    assert heat[0].max(0).argmax() == 0  # the first column of patches
+
+
+def test_embed_says_what_is_new(pictures, tmp_path, capsys):
+    folder, out = shutil.copytree(pictures, tmp_path / "photos"), tmp_path / "all.npz"
+    words = ["embed", str(folder), "--model", "mnist", "--to", str(out)]
+    command(*words)
+    shutil.copy(folder / "dark" / "0.png", folder / "dark" / "9.png")
+    (folder / "light" / "0.png").unlink()
+    command(*words)
+    command(*words[:3], "cifar10_mae", *words[4:], status=2)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{out}: 8 images" and second == f"{out}: 8 images (7 kept, 0 changed, 1 new, 1 dropped)"
 
 
 @pytest.mark.parametrize(

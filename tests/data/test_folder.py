@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data
 from keras_vit.data import image_files, sources
+from keras_vit.warned import LeftOut
 from tests import picturefiles
 
 
@@ -38,6 +39,15 @@ def test_folder(folder):
     assert not set(halves[0].images) & set(halves[1].images)
 
 
+def test_a_folder_of_twelve_bits_in_files_of_sixteen_is_warned_of(folder):
+    for name in ("cat", "dog"):
+        Image.fromarray(np.full((9, 7), 4095, "uint16")).save(folder / name / "scan.png")
+    with pytest.warns(UserWarning, match="2 of 10 images have 16 bits per channel and no value above 4095 of 65535"):
+        assert len(load(folder)) == 10
+    Image.fromarray(np.full((9, 7), 40_000, "uint16")).save(folder / "cat" / "bright.png")
+    assert len(load(folder)) == 11  # dark ones among others; warnings are errors here
+
+
 def test_folder_with_splits_inside(folder):
     for name in ("cat/0.png", "dog/0.jpg"):
         target = folder / "test" / name
@@ -63,7 +73,7 @@ def test_every_readable_kind_of_image_is_read(folder):
     np.testing.assert_array_equal(pixels["alpha.png"][0, 0], [1, 2, 3])
 
 
-def test_unreadable_images_are_named_or_left_out(folder, capsys):
+def test_unreadable_images_are_named_or_left_out(folder):
     (folder / "cat" / "empty.png").touch()
     (folder / "cat" / "text.jpg").write_text("no image")
     whole = (folder / "dog" / "1.jpg").read_bytes()
@@ -74,11 +84,11 @@ def test_unreadable_images_are_named_or_left_out(folder, capsys):
         load(folder)
     for name in ("empty.png (empty file)", "text.jpg", "cut.jpg", "lies.png"):
         assert name in str(error.value)
-    assert len(load(folder, bad_images="skip")) == 8
-    assert "Left out 4 of 12 images" in capsys.readouterr().out
+    with pytest.warns(LeftOut, match=r"Left out 4 of 12 images, which cannot be read:\n.*empty.png \(empty file\)"):
+        assert len(load(folder, bad_images="skip")) == 8
 
 
-def test_what_is_no_image_of_a_stranger_is_named_or_left_out(folder, capsys):
+def test_what_is_no_image_of_a_stranger_is_named_or_left_out(folder):
     for name, (data, _) in picturefiles.REFUSED.items():
         (folder / "cat" / name).write_bytes(data)
     picturefiles.irregular(folder / "cat")  # four, one of them a folder
@@ -88,21 +98,22 @@ def test_what_is_no_image_of_a_stranger_is_named_or_left_out(folder, capsys):
     with pytest.raises(ValueError, match=f"{count} of {count + 9} images cannot be read") as refused:
         load(folder)
     assert f"and {count - 10} more" in str(refused.value)
-    source = load(folder, bad_images="skip")
+    with pytest.warns(LeftOut, match=f"Left out {count} of {count + 9} images(.*\n)+  and {count - 10} more"):
+        source = load(folder, bad_images="skip")
     assert len(source) == 9 and str(folder / "dog" / "link.jpg") in source.images
-    assert f"Left out {count} of {count + 9} images" in capsys.readouterr().out
 
 
-def test_names_that_are_no_utf_8(folder, capsys):
+def test_names_that_are_no_utf_8(folder):
     files = [
         os.fsencode(folder / "cat") + b"/" + name for name in (b"\xff.png", b"\xfe.txt", b"x.\xfd", b"bad\xfc.png")
     ]
     for file in files:
         with open(file, "wb") as opened:
             opened.write((folder / "cat" / "0.png").read_bytes() if file == files[0] else b"")
-    source = load(folder, bad_images="skip")
+    with pytest.warns(LeftOut) as caught:
+        source = load(folder, bad_images="skip")
     assert len(source) == 9 and os.fsdecode(files[0]) in source.images and source.fingerprint()
-    printed = capsys.readouterr().out
+    printed = "\n".join(str(warning.message) for warning in caught)
     assert r"x.\xfd" not in printed and r".\xfd" in printed and r"bad\xfc.png (empty file)" in printed
     printed.encode("utf-8")
 
@@ -126,11 +137,13 @@ def test_classes_are_counted_after_leaving_out(folder):
 
 def test_other_files_are_counted(folder, capsys):
     picture(folder / "cat" / "print.tif", 0)
-    assert len(load(folder)) == 8
+    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
+        assert len(load(folder)) == 8
     for hidden in ("._0.png", ".checkpoints/0.png"):
         picture(folder / "cat" / hidden, 0)
-    assert len(load(folder)) == 8
-    assert "Ignored 1 files without an image extension: .tif" in capsys.readouterr().out
+    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
+        assert len(load(folder)) == 8
+    assert not capsys.readouterr().out
 
 
 def test_bad_folders_are_refused(tmp_path):

@@ -68,8 +68,10 @@ def test_a_photograph_is_no_mask(tmp_path):
 def test_faults_are_found_and_a_file_is_decoded_once(tmp_path):
     path = tmp_path / "a.png"
     assert masks.inspect(path)[:2] == ("No such file or directory", False)
-    path.write_bytes(png()[:-30])
-    assert masks.inspect(path).fault and not masks.inspect(path).wrong_kind
+    for cut in (30, 18, 13, 1):  # Pillow reads those that lack less than a chunk, TensorFlow does not
+        path.write_bytes(png()[:-cut])
+        mask = masks.inspect(path)
+        assert (mask.fault and not mask.wrong_kind) or masks.decode(tf.constant(path.read_bytes())).shape
     path.write_bytes(png())
     first = masks.inspect(path)
     assert first.fault is None and masks.inspect(str(path)) is first

@@ -14,6 +14,7 @@ from keras_vit.data import memory, pipeline, records, sources, tfds  # noqa: E40
 from keras_vit.data.boxes import EMPTY  # noqa: E402
 from keras_vit.images import mask_pixels  # noqa: E402
 from keras_vit.task import Task  # noqa: E402
+from tests import exiffiles, picturefiles  # noqa: E402
 from tests.marks import slow  # noqa: E402
 
 
@@ -183,6 +184,46 @@ def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
     monkeypatch.setattr(memory, "SHARE", 0)
     with pytest.raises(ValueError, match="with boxes must fit into memory. Received: 'tiny_pets'"):
         sources.load(pets, "train", ("bounding_boxes",))
+
+
+@pytest.fixture
+def photographs(tmp_path, monkeypatch):
+    """A data set of JPEG files, of which one has an EXIF orientation; with masks."""
+    import tensorflow_datasets
+    from tensorflow_datasets.core import features
+
+    class TinyPhotographs(tensorflow_datasets.core.GeneratorBasedBuilder, skip_registration=True):
+        VERSION = tensorflow_datasets.core.Version("1.0.0")
+
+        def _info(self):
+            image, mask = features.Image(encoding_format="jpeg"), features.Image(shape=(None, None, 1))
+            found = {"image": image, "segmentation_mask": mask, "label": features.ClassLabel(num_classes=2)}
+            return self.dataset_info_from_configs(features=features.FeaturesDict(found))
+
+        def _split_generators(self, _):
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self):
+            for i, number in enumerate((1, 6)):
+                mask = np.zeros((*picturefiles.COLOUR.shape[:2], 1), "uint8")
+                file = io.BytesIO(exiffiles.jpeg(exiffiles.tiff(number)))
+                yield i, {"image": file, "segmentation_mask": mask, "label": i}
+
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    TinyPhotographs(data_dir=tmp_path).download_and_prepare()
+    return Data(source="tfds:tiny_photographs", batch_size=2)
+
+
+@pytest.mark.parametrize("share", [1 / 4, 0])
+def test_photographs_are_turned_upright_unless_they_have_masks(photographs, share, monkeypatch):
+    monkeypatch.setattr(memory, "SHARE", share)
+    recipe = Recipe(name="x", model={}, data=photographs)
+    (batch,) = pipeline.evaluation_arrays(sources.load(photographs, "train", ("labels",)), recipe, (20, 20, 3))
+    upright, turned = (batch["images"][list(batch["labels"]).index(i)] for i in (0, 1))
+    assert np.abs(np.rot90(upright, -1) - turned).mean() < 1
+    paired = Recipe(name="x", model={}, task=Pairs(), data=photographs)
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="EXIF orientation"):
+        list(pipeline.evaluation_arrays(sources.load(photographs, "train", MASKS), paired, (20, 20, 3)))
 
 
 def test_features_are_picked_by_their_type():

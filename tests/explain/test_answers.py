@@ -61,3 +61,12 @@ def test_bad_input_is_named():
         worst(LABELS, SURE)
     with pytest.raises(ValueError, match=r"shape=\(1, 2\), not finite"):
         worst([0], [[np.nan, 1.0]])
+
+
+def test_one_column_is_of_the_second_of_two_classes_or_refused():
+    positive = PROBABILITIES[:, 1:2] / PROBABILITIES[:, :2].sum(1, keepdims=True)
+    found, both = calibration(LABELS, positive), calibration(LABELS, np.hstack([1 - positive, positive]))
+    assert found.error == both.error and found.count.tolist() == both.count.tolist()
+    for metric in (per_class, worst):  # logits or probabilities: not known
+        with pytest.raises(ValueError, match=r"must have a column for each class.*np.hstack\(\[0 \* z, z\]\)"):
+            metric(LABELS, positive)

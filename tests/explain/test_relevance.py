@@ -35,6 +35,33 @@ def test_relevance_by_hand():
     np.testing.assert_allclose(attention_relevance(model, IMAGES, [4, 0, 2]), expected, atol=1e-5)
 
 
+@pytest.mark.backend
+@pytest.mark.parametrize("activation", [None, "sigmoid"])
+def test_one_output_is_of_two_classes(activation):
+    """Class 1 is what raises the logit, class 0 what lowers it: as of two logits, one of them its negative."""
+    single = vit("mu/4", image_size=(12, 8), num_classes=1, depth=2)
+    kernel = np.random.default_rng(1).normal(size=(32, 1))
+    single.get_layer("head").kernel.assign(kernel)
+    double = vit("mu/4", image_size=(12, 8), num_classes=2, depth=2)
+    for layer in single.layers[:-1]:
+        double.get_layer(layer.name).set_weights(layer.get_weights())
+    double.get_layer("head").kernel.assign(np.hstack([-kernel, kernel]))
+    wanted = [attention_relevance(double, IMAGES, i) for i in (0, 1)]
+    answers = (keras.ops.convert_to_numpy(single(IMAGES))[:, 0] > 0).astype(int)
+    likeliest = attention_relevance(double, IMAGES, answers)
+    if activation:  # of which the gradient is another, but not its sign
+        single = keras.Sequential([single, keras.layers.Activation(activation)])
+        single.build((None, 12, 8, 3))
+        found = attention_relevance(single, IMAGES)
+        assert [np.corrcoef(a.ravel(), b.ravel())[0, 1] > 0.95 for a, b in zip(found, likeliest)] == [True] * 3
+        return
+    for i in (0, 1):
+        np.testing.assert_allclose(attention_relevance(single, IMAGES, i), wanted[i], atol=1e-5)
+    np.testing.assert_allclose(attention_relevance(single, IMAGES), likeliest, atol=1e-5)
+    with pytest.raises(ValueError, match="from 0 to 1. Received: 3 outside"):
+        attention_relevance(single, IMAGES, 2)
+
+
 def nodes(model):
     return [len(layer._inbound_nodes) for layer in model.layers]
 

@@ -8,8 +8,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit import export_saved_model, preprocess  # noqa: E402
+from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
 from keras_vit.preprocessing import evaluation_rule  # noqa: E402
+from tests import exiffiles  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
 from tests.marks import few  # noqa: E402
 
@@ -49,6 +50,30 @@ def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
     with pytest.raises(FileExistsError, match="there"):
         export_saved_model(tiny(), tmp_path / "there")
     assert [p.name for p in tmp_path.iterdir()] == ["there"]
+
+
+def test_photographs_are_decoded_and_turned_as_here(tmp_path):
+    shape = exiffiles.picturefiles.COLOUR.shape
+    model = vit("mu/4", image_size=shape[:2], num_classes=4, depth=1)  # without resizing
+    model.get_layer("head").kernel.assign(np.random.default_rng(1).normal(size=model.get_layer("head").kernel.shape))
+    export_saved_model(model, tmp_path / "saved")
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serve_bytes"]
+    files = {name: data for name, (data, _) in {**exiffiles.every(), "none.jpg": (exiffiles.jpeg(None), 1)}.items()}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    expected = model(preprocess(model, [tmp_path / name for name in files])).numpy()
+    found = serve(encoded=tf.constant([*files.values()]))["logits"].numpy()
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
+def test_a_model_of_another_range_says_it_and_takes_no_files(tmp_path):
+    model = tiny(value_range=(-1024, 3071))
+    export_saved_model(model, tmp_path / "saved", images=IMAGES.astype("float32") * 16 - 1024)
+    assert "serve_bytes" not in tf.saved_model.load(tmp_path / "saved").signatures
+    facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
+    assert facts["input"]["range"] == [-1024, 3071]
+    with pytest.raises(ValueError, match="pixels from -1024 to 3071. Received: values from 0 to 65"):
+        export_saved_model(model, tmp_path / "other", images=IMAGES * np.uint16(257))
 
 
 @few(2)

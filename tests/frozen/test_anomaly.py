@@ -5,6 +5,7 @@ import pytest
 import keras_vit
 from keras_vit import AnomalyDetector
 from keras_vit.frozen.anomaly import image_scores
+from keras_vit.warned import LeftOut
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -40,6 +41,56 @@ def test_the_threshold_lets_normal_images_pass(detector):
 def test_the_model_alone_gives_the_maps(detector):
     maps = np.asarray(detector.model(BAD))
     np.testing.assert_allclose(maps, detector.score(BAD).maps, atol=1e-5)
+
+
+@pytest.mark.parametrize("resize", ["crop", "squash", "window"])
+def test_what_is_abnormal_at_the_border_is_found(resize, tmp_path):
+    """Whatever the model's own evaluation crops away, the detector, its file and its pictures see the whole image."""
+    rule = {"resize": resize, "interpolation": "bicubic", "antialias": True}
+    rule |= {"crop_pct": 0.5} if resize != "window" else {}
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap", weights=None)
+    model.get_layer("rescale").metadata["evaluation"] = rule
+    good = np.clip(RNG.normal(80, 8, (6, 48, 96, 3)), 0, 255).astype("uint8")
+    found = AnomalyDetector(model).fit(good)
+    for row, column in ((0, 0), (0, 7), (7, 0), (7, 7)):  # of the map, the corners of the image
+        bad = good[0].copy()
+        bad[6 * row : 6 * row + 6, 12 * column : 12 * column + 12] = (250, 0, 0)
+        scores = found.score(bad)
+        assert scores.images > found.threshold
+        assert np.unravel_index(scores.maps[0].argmax(), (8, 8)) == (row, column)
+    assert keras_vit.preprocess(found.model, bad)[0, -1, -1, 0] > 200
+    assert keras_vit.preprocess(model, good[0]).shape == (1, 32, 32, 3)
+    assert model.get_layer("rescale").metadata["evaluation"] == rule  # the caller's model is unchanged
+    found.save(tmp_path / "a.keras")
+    again = AnomalyDetector.load(tmp_path / "a.keras")
+    np.testing.assert_allclose(again.score(bad).maps, scores.maps, atol=1e-5)
+
+
+def test_one_bad_file_does_not_end_the_others(detector, tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    files = [GOOD[0], tmp_path / "bad.png", BAD[0]]
+    with pytest.raises(ValueError, match="bad.png' is not a PNG"):
+        detector.score(files)
+    with pytest.warns(LeftOut, match="Left out 1 of 3 images, which cannot be read:\n.*bad.png"):
+        found = detector.score(files, bad_images="skip")
+    assert np.isnan(found.images[1]) and np.isnan(found.maps[1]).all()
+    np.testing.assert_allclose(found.images[[0, 2]], detector.score(files[::2]).images, atol=1e-5)
+    model = detector._embedder.model
+    with pytest.warns(LeftOut):
+        fitted = AnomalyDetector(model).fit([*GOOD, tmp_path / "bad.png"], bad_images="skip")
+    assert abs(fitted.score(BAD).images - detector.score(BAD).images).max() < 1e-5
+    with pytest.warns(LeftOut), pytest.raises(ValueError, match="Two normal images or more.*Received: 1 that can be"):
+        AnomalyDetector(model).fit(files[:2], bad_images="skip")
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf, [1.0]])
+def test_a_threshold_that_never_alarms_is_refused(threshold, detector, tmp_path):
+    layer = detector.model.layers[-1]
+    kept, layer.threshold = layer.threshold, threshold
+    detector.save(tmp_path / "a.keras")
+    layer.threshold = kept
+    with pytest.raises(ValueError, match="must have a finite threshold. Received: threshold="):
+        AnomalyDetector.load(tmp_path / "a.keras")
 
 
 def test_saved_and_loaded(detector, tmp_path):

@@ -1,6 +1,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen import embed
+from keras_vit.frozen.index import check_whole
+from keras_vit.warned import LeftOut
 from tests.marks import slow
 
-pytestmark = pytest.mark.backend
+pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.warned.LeftOut")]
 
 
 def test_vectors_are_the_model_s_own(folder, model, index):
@@ -30,8 +33,9 @@ def test_vectors_are_the_model_s_own(folder, model, index):
 
 
 def test_the_file_opens_in_numpy_without_the_package(folder, model, tmp_path, capsys):
-    out = keras_vit.embed_folder(folder, model, tmp_path / "new" / "all.npz", batch_size=4)
-    assert "Left out 1 of 12 images" in capsys.readouterr().out
+    with pytest.warns(LeftOut, match="Left out 1 of 12 images, which cannot be read:\n.*0.png' is not a PNG"):
+        out = keras_vit.embed_folder(folder, model, tmp_path / "new" / "all.npz", batch_size=4)
+    assert not capsys.readouterr().out
     arrays = np.load(out)
     assert arrays["vectors"].shape == (11, model.output_shape[1]) and arrays["paths"].shape == (11,)
     assert json.loads(str(arrays["about"]))["folder"] == str(folder)
@@ -114,7 +118,7 @@ def test_bad_input_is_one_sentence_before_any_work(folder, model, tmp_path):
     with pytest.raises(ValueError, match="'no-such-model'"):
         keras_vit.embed_folder(folder, "no-such-model", out)
     out.write_bytes(b"mine")
-    with pytest.raises(FileExistsError, match="all.npz' exists. Pass overwrite=True"):
+    with pytest.raises(FileExistsError, match="all.npz' is not a whole file.*Pass overwrite=True"):
         keras_vit.embed_folder(folder, model, out)
     assert [*tmp_path.iterdir()] == [out] and out.read_bytes() == b"mine"
 
@@ -193,3 +197,99 @@ def test_links_are_followed(folder, model, tmp_path):
     (tmp_path / "linked" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     found = keras_vit.load_index(keras_vit.embed_folder(tmp_path / "linked", model, tmp_path / "all.npz"))
     assert len(found.paths) == 6 and found.left_out[0, 0] == "gone.png"
+
+
+def copied(folder, tmp_path):
+    return pathlib.Path(shutil.copytree(folder, tmp_path / "photos"))
+
+
+def test_a_file_grows_by_what_is_new_and_equals_one_computed_anew(folder, model, tmp_path, monkeypatch):
+    """The images are seen at four places: first, last, between kept ones, and in place of another."""
+    photos, out, computed = copied(folder, tmp_path), tmp_path / "all.npz", []
+    for name in ("light/1.png", "dark/0.png"):
+        (photos / name).rename(tmp_path / pathlib.Path(name).name)
+    _, changes = embed.embed(photos, model, out)
+    assert changes == {"kept": 0, "changed": 0, "new": 9, "dropped": 0}
+    read = embed.Embedder.read
+    monkeypatch.setattr(embed.Embedder, "read", lambda self, image: computed.append(image.name) or read(self, image))
+    monkeypatch.setattr(embed, "PART_IMAGES", 2)
+    shutil.copy(tmp_path / "1.png", photos / "light" / "9.png")  # new, at the end
+    shutil.move(tmp_path / "0.png", photos / "dark" / "0.png")  # new, at the beginning
+    shutil.copy(photos / "light" / "2.png", photos / "dark" / "2.png")  # changed
+    (photos / "dark" / "3.png").unlink()
+    _, changes = embed.embed(photos, model, out)
+    assert changes == {"kept": 7, "changed": 1, "new": 2, "dropped": 1}
+    assert sorted(computed) == ["0.png", "0.png", "2.png", "9.png"]  # one of them cannot be read
+    grown, anew = keras_vit.load_index(out), keras_vit.embed_folder(photos, model, tmp_path / "anew.npz")
+    anew = keras_vit.load_index(anew)
+    np.testing.assert_array_equal(grown.paths, anew.paths)
+    np.testing.assert_allclose(grown.vectors, anew.vectors, atol=1e-5)
+    np.testing.assert_array_equal(grown.left_out, anew.left_out)
+    assert grown.about["changes"] == changes and not [*tmp_path.glob("*.partial")]
+
+
+def test_what_is_up_to_date_is_not_written_again(folder, model, tmp_path):
+    photos, out = copied(folder, tmp_path), tmp_path / "all.npz"
+    keras_vit.embed_folder(photos, model, out)
+    before = out.stat().st_mtime_ns
+    assert embed.embed(photos, model, out)[1] == {"kept": 11, "changed": 0, "new": 0, "dropped": 0}
+    assert out.stat().st_mtime_ns == before
+    shutil.copy(photos / "light" / "1.png", photos / "light" / "0.png")  # was not readable
+    keras_vit.embed_folder(photos, model, out)
+    assert len(keras_vit.load_index(out).paths) == 12 and not len(keras_vit.load_index(out).left_out)
+
+
+def test_a_file_of_something_else_does_not_grow(folder, model, tmp_path):
+    out = keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
+    whole = out.read_bytes()
+    keras.utils.set_random_seed(1)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    for call, differ in (
+        (lambda: keras_vit.embed_folder(folder, other, out), "fingerprint"),
+        (lambda: keras_vit.embed_folder(folder, model, out, tokens=True), "fingerprint"),
+        (lambda: keras_vit.embed_folder(folder, model, out, share=(0, 2)), "share"),
+        (lambda: keras_vit.embed_folder(folder / "dark", model, out), "folder"),
+    ):
+        with pytest.raises(FileExistsError, match=f"exists, and differs in {differ}. Choose another file, or pass"):
+            call()
+    out.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileExistsError, match="is not a whole file from `embed_folder`.*Pass overwrite=True"):
+        keras_vit.embed_folder(folder, model, out)
+    assert not [*tmp_path.glob("*.partial")]
+
+
+def test_a_flipped_bit_of_what_is_kept_is_found(folder, model, tmp_path):
+    photos, out = copied(folder, tmp_path), tmp_path / "all.npz"
+    keras_vit.embed_folder(photos, model, out)
+    damaged = bytearray(out.read_bytes())
+    damaged[300] ^= 1  # of the vectors
+    out.write_bytes(damaged)
+    (photos / "dark" / "0.png").unlink()
+    with pytest.raises(FileExistsError, match="is not a whole file from `embed_folder`: Bad CRC-32"):
+        keras_vit.embed_folder(photos, model, out)
+    with pytest.raises(ValueError, match="is not a whole file from `embed_folder`: the checksum of 'vectors.npy'"):
+        check_whole(out)  # of a large file, of which only the names are read before
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "flipped", "of another width", "swapped"])
+def test_a_damaged_part_is_computed_anew(how, folder, model, index, tmp_path, monkeypatch):
+    monkeypatch.setattr(embed, "PART_IMAGES", 4)
+    out = tmp_path / "all.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(embed, "join", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            keras_vit.embed_folder(folder, model, out)
+    first, part, _ = sorted(pathlib.Path(f"{out}.partial").glob("*.npz"))
+    whole = bytearray(part.read_bytes())
+    if how == "swapped":
+        part.write_bytes(first.read_bytes())
+        first.write_bytes(whole)
+    elif how == "of another width":
+        with np.load(part) as arrays:
+            np.savez(part, **{**arrays, "vectors": np.zeros((4, 7), "float32")})
+    else:
+        whole[len(whole) // 3] ^= how == "flipped"
+        part.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "flipped": whole}[how])
+    found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
+    np.testing.assert_array_equal(found.paths, index.paths)
+    np.testing.assert_allclose(found.vectors, index.vectors, atol=1e-5)

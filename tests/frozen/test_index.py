@@ -36,6 +36,10 @@ def test_a_cut_file_is_refused(share, tmp_path):
         {"vectors": np.ones((3, 3), "float32")},
         {"vectors": np.ones((2, 3), "float64")},
         {"vectors": np.array([None, None])},
+        {"vectors": np.zeros((2, 3), "float32")},  # whose answers would be in the order of the files
+        {"vectors": np.full((2, 3), 1e30, "float32")},  # whose lengths are not finite
+        {"vectors": np.full((2, 3), np.nan, "float32")},
+        {"vectors": np.ones((0, 3), "float32"), "paths": np.zeros(0, "U1")},
         {"about": np.array("{}")},
         {"about": np.array("no json")},
     ],
@@ -62,6 +66,6 @@ def test_only_finite_vectors_one_for_each_image_can_be_searched(tmp_path):
     tokens = keras_vit.load_index(write(tmp_path / "a.npz", vectors=np.ones((2, 1, 1, 3), "float32")))
     with pytest.raises(ValueError, match="one vector for each image. Received: patch tokens of shape"):
         module.flat(tokens)
-    broken = keras_vit.load_index(write(tmp_path / "b.npz", vectors=np.full((2, 3), np.nan, "float32")))
+    broken = keras_vit.load_index(write(tmp_path / "b.npz"))._replace(vectors=np.full((2, 3), np.nan, "float32"))
     with pytest.raises(ValueError, match="must be finite. Received: NaN or infinity"):
         module.flat(broken)

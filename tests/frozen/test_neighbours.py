@@ -4,8 +4,9 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen import neighbours
+from keras_vit.warned import LeftOut
 
-pytestmark = pytest.mark.backend
+pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.warned.LeftOut")]
 
 
 def test_an_image_is_nearest_to_itself(index, model):
@@ -33,7 +34,47 @@ def test_classes_are_those_of_the_neighbours_folders(index):
     answers = keras_vit.knn(index, index.vectors, labels, k=3)
     assert [next(iter(answer)) for answer in answers] == labels
     assert all(abs(sum(answer.values()) - 1) < 1e-6 for answer in answers)
-    assert set(keras_vit.knn(index, index.vectors[:1])[0]) == {"dark", "deep", "light"}
+    assert set(keras_vit.knn(index, index.vectors[:1])[0]) == {"dark", "light"}
+
+
+def test_a_class_is_the_first_folder_as_in_training(index, tmp_path):
+    """As `fit` on the folder: the images of all its subfolders, and none of those outside a class folder."""
+    from keras_vit.config import Data
+    from keras_vit.data import sources
+
+    paths = ["cat/black/0.png", "cat/white/0.png", "dog/2023/0.png", "dog/0.png", "x.png"]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        keras.utils.save_img(tmp_path / path, np.full((4, 4, 3), 9), scale=False)
+    trained = sources.load(Data(source=f"folder:{tmp_path}"), "all")
+    about = {**index.about, "folder": str(tmp_path)}
+    nested = index._replace(vectors=index.vectors[:5], paths=np.array(paths), about=about)
+    names, classes, inside = neighbours.classes_of(nested)
+    assert tuple(names) == trained.class_names == ("cat", "dog")
+    theirs = dict(zip(map(str, trained.images), trained.labels.tolist()))
+    assert dict(zip([str(nested.file(i)) for i in inside], classes.tolist())) == theirs
+    [answer] = keras_vit.knn(nested, index.vectors[4:5], k=5)
+    assert set(answer) == {"cat", "dog"}
+    for paths, said in (
+        (["train/cat/0.png", "train/dog/0.png", "val/cat/0.png"], "must be classes, not splits.*Received: train, val"),
+        (["0.png", "1.png", "2.png"], "At least two classes are needed.*Received: images outside a folder"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            keras_vit.knn(index._replace(vectors=index.vectors[:3], paths=np.array(paths)), index.vectors)
+
+
+def test_one_bad_file_does_not_end_the_others(index, model, folder):
+    files = [folder / name for name in ("dark/0.png", "light/0.png", "light/1.png")]  # the second cannot be read
+    for search in (keras_vit.nearest, keras_vit.knn):
+        with pytest.raises(ValueError, match="0.png' is not a PNG"):
+            search(index, files, model=model)
+        with pytest.warns(LeftOut, match="Left out 1 of 3 images, which cannot be read:\n.*0.png' is not a PNG"):
+            first, bad, last = search(index, files, model=model, bad_images="skip")
+        assert not bad and [first, last] == search(index, [files[0], files[2]], model=model)
+    with pytest.raises(ValueError, match="No image could be read. The first of 1: .*0.png' is not a PNG"):
+        keras_vit.nearest(index, files[1], model=model, bad_images="skip")
+    with pytest.raises(ValueError, match="`bad_images` must be one of 'raise', 'skip'. Received: bad_images='drop'"):
+        keras_vit.nearest(index, files, model=model, bad_images="drop")
 
 
 def test_bad_input(index, model, folder):
@@ -50,6 +91,8 @@ def test_bad_input(index, model, folder):
         keras_vit.nearest(index, np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match="must be finite"):
         keras_vit.nearest(index, np.full_like(index.vectors, np.nan))
+    with pytest.raises(ValueError, match="must be finite, not zero"):
+        keras_vit.nearest(index, np.zeros_like(index.vectors))
     with pytest.raises(ValueError, match="one for each of the 11 images. Received: 2"):
         keras_vit.knn(index, index.vectors, ["a", "b"])
     with pytest.raises(ValueError, match="At least two classes are needed, one folder each. Received: 'a' only"):

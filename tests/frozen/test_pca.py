@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.warned import LeftOut
 
 pytestmark = pytest.mark.backend
 
@@ -36,3 +37,15 @@ def test_patches_that_are_all_alike_are_refused():
     model = keras_vit.vit("mu/4", image_size=32, num_classes=0, position=None, pooling="gap", weights=None)
     with pytest.raises(ValueError, match="Three components need 4 patches with different features"):
         keras_vit.pca_image(model, np.zeros((1, 32, 32, 3), "uint8"))
+
+
+def test_one_bad_file_does_not_end_the_others(square, tmp_path):
+    model, images = square
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    given = [images[0], tmp_path / "bad.png", images[1]]
+    with pytest.warns(LeftOut, match="Left out 1 of 3 images"):
+        colours = keras_vit.pca_image(model, given, bad_images="skip")
+    assert np.isnan(colours[1]).all()
+    np.testing.assert_allclose(colours[[0, 2]], keras_vit.pca_image(model, images), atol=1e-5)
+    with pytest.raises(ValueError, match="bad.png' is not a PNG"):
+        keras_vit.pca_image(model, given)

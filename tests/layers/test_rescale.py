@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import Rescale
+from keras_vit import Rescale, vit
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend
@@ -21,6 +21,27 @@ def test_takes_pixels_to_mean_and_deviation(mean, std):
     np.testing.assert_allclose(found, (PIXELS / 255 - np.array(mean)) / np.array(std), atol=1e-6)
 
 
+@pytest.mark.parametrize("value_range", [(0, 4095), (-1024, 3071), (0, 1), [0.0, 65535.0]])
+def test_a_range_becomes_zero_to_one_before_mean_and_deviation(value_range):
+    low, high = value_range
+    images = np.linspace(low, high, 2 * 3 * 4 * 3).reshape(2, 3, 4, 3)
+    layer = Rescale((0.1, 0.2, 0.3), 0.5, value_range=value_range)
+    for each in (layer, Rescale.from_config(layer.get_config())):
+        wanted = ((images - low) / (high - low) - (0.1, 0.2, 0.3)) / 0.5
+        np.testing.assert_allclose(np.asarray(each(images)), wanted, atol=2e-6)
+    old = {name: value for name, value in layer.get_config().items() if name != "value_range"}  # as in older files
+    np.testing.assert_array_equal(Rescale.from_config(old)(PIXELS), Rescale((0.1, 0.2, 0.3), 0.5)(PIXELS))
+
+
+def test_images_of_other_channels_are_an_error_before_the_first_block():
+    model = vit("mu/4", image_size=8, depth=1)
+    for shape in ((2, 8, 8, 1), (2, 8, 8), (2, 8, 8, 4)):
+        with pytest.raises(ValueError, match=r"\(batch, height, width, 3\)|incompatible"):
+            model(np.zeros(shape))
+    with pytest.raises(ValueError, match=r"must have the shape \(batch, height, width, 3\). Received: .*8, 8, 1\)"):
+        model.predict(np.zeros((2, 8, 8, 1)), verbose=0)
+
+
 def test_keeps_what_is_known():
     layer = Rescale(metadata={"source": "a file", "evaluation": {"resize": "crop"}})
     assert type(layer).from_config(layer.get_config()).metadata == layer.metadata
@@ -33,6 +54,9 @@ def test_keeps_what_is_known():
     "arguments, message",
     [
         (dict(std=0), "std=0"),
+        (dict(value_range=(255, 0)), r"value_range=\(255, 0\)"),
+        (dict(value_range=255), "value_range=255"),
+        (dict(value_range=(0, float("inf"))), r"value_range=\(0, inf\)"),
         (dict(mean=float("nan")), "mean=nan"),
         (dict(mean=(0.5, 0.5)), r"3 channels.*\[0.5, 0.5\]"),
     ],

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -43,6 +44,34 @@ def test_worst_shows_the_mistakes_alone(tmp_path):
     np.testing.assert_allclose(over.images[1].get_array(), attention_relevance(model, IMAGES)[1], rtol=1e-4)
     figure.savefig(tmp_path / "worst.png")
     assert "No mistake in 3 images" in plots.plot_worst(model, IMAGES, predictions).texts[0].get_text()
+
+
+def test_one_output_is_of_two_classes():
+    """Of a single logit, of the probability that a sigmoid makes of it, and of two logits: the same pictures."""
+    logit = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=1, depth=1)
+    kernel = np.random.default_rng(0).normal(size=(32, 1))
+    logit.get_layer("head").kernel.assign(kernel)
+    logit.get_layer("rescale").metadata = {"labels": ["no", "yes"]}
+    z = np.asarray(logit(IMAGES))[:, 0]
+    answers = (z > 0).astype(int)
+    titles = [axis.get_title("left") for axis in plot_attention(logit, IMAGES, method="relevance").axes if axis.images]
+    assert titles[::2] == [["no", "yes"][i] for i in answers]
+    sure = 1 / (1 + np.exp(-np.abs(z)))
+    wanted = [f"{['no', 'yes'][1 - i]}, predicted {['no', 'yes'][i]} ({p:.0%})" for i, p in zip(answers, sure)]
+    probability = keras.Model(logit.input, keras.layers.Activation("sigmoid")(logit.output))
+    for model in (logit, probability):
+        worst = plots.plot_worst(model, IMAGES, 1 - answers)
+        assert sorted(axis.get_title("left") for axis in worst.axes if axis.images)[3:] == sorted(wanted)
+
+
+def test_the_worst_of_a_model_of_probabilities_has_its_own_numbers():
+    logits = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=3, depth=1)
+    logits.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    shares = keras.Model(logits.input, keras.layers.Softmax()(logits.output))
+    labels = (np.asarray(logits(IMAGES)).argmax(-1) + 1) % 3
+    figures = [plots.plot_worst(model, IMAGES, labels) for model in (logits, shares)]
+    titles = [[axis.get_title("left") for axis in figure.axes if axis.images] for figure in figures]
+    assert titles[0] == titles[1] and "predicted" in titles[0][0]
 
 
 def test_heads_have_a_tile_each(tmp_path):

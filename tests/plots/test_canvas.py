@@ -74,3 +74,27 @@ def test_dollars_are_drawn_and_no_formula():
 
 def test_characters_that_no_picture_can_contain_are_replaced():
     assert canvas.words("a\x07b \ufffe \udcff $x$ \u96ea") == "a\ufffdb \ufffd \ufffd \\$x\\$ \u96ea"
+
+
+def test_classes_are_indices_or_names():
+    """The same labels in each form give the same indices; anything else is one clear error."""
+    for labels, names, texts in (
+        ([1, 0, 2], None, ["0", "1", "2"]),
+        (["dog", "cat", "eel"], None, ["cat", "dog", "eel"]),
+        (np.array(["dog", "cat", "eel"]), ["cat", "dog", "eel"], ["cat", "dog", "eel"]),
+        (np.array(["dog", "cat", "eel"], object), ["cat", "dog", "eel"], ["cat", "dog", "eel"]),
+    ):
+        found, indices = canvas.classes(names, labels=labels)
+        assert found == texts and indices.tolist() == [1, 0, 2]
+    _, first, second = canvas.classes(None, labels=["b"], predictions=["a"])
+    assert (first.tolist(), second.tolist()) == ([1], [0])
+    for labels, said in (
+        ([-1, 0], "from 0 to 0. Received: 1 outside, such as .-1."),
+        ([-1.0, 0.0], "must be a vector of integers"),
+        ([True, False], "must be a vector of integers"),
+        (["a", "e"], "must be among `class_names`, which all differ. Received: 'e'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            canvas.classes(["a", "b"] if isinstance(labels[0], str) else None, labels=labels)
+    with pytest.raises(ValueError, match="which all differ"):
+        canvas.classes(["crane", "crane"], labels=["crane"])

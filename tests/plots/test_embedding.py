@@ -24,7 +24,7 @@ def test_each_class_has_its_own_look(classes, tmp_path):
 
 
 def test_names_are_drawn_as_they_are(tmp_path):
-    figure = plots.plot_embedding(np.eye(3)[:, :2], [0, 1, 2], ["_hidden", "$x_$", "b"])
+    figure = plots.plot_embedding(np.eye(3)[:, :2], ["_hidden", "$x_$", "b"], ["_hidden", "$x_$", "b"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["_hidden", r"\$x_\$", "b"]
     figure.savefig(tmp_path / "embedding.png")
 

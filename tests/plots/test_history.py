@@ -1,5 +1,6 @@
 import re
 
+import keras
 import numpy as np
 import pytest
 
@@ -54,8 +55,50 @@ def test_a_rate_is_written_as_in_code(value, text):
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match=r"`\.history`"):
+    with pytest.raises(ValueError, match="must be what Keras's `fit` returns, or a dictionary"):
         plot_history([1.0, 2.0])
     for empty in ({}, {"loss": []}, {"first": {"accuracy": [1.0]}}):
         with pytest.raises(ValueError, match="must have a `loss`"):
             plot_history(empty)
+    for more, freq in (({"val_loss": [1.0] * 2}, 4), ({"val_loss": [1.0] * 4}, None), ({"pace": [1.0] * 2}, None)):
+        with pytest.raises(ValueError, match="must have one value for each epoch, or those of validation one"):
+            plot_history({"loss": [1.0] * 5} | more, validation_freq=freq)
+
+
+def epochs_of(figure, label="validation"):
+    return {line.get_label(): line.get_xdata() for line in figure.axes[0].lines}[label]
+
+
+def kept(epochs, **values):
+    """Returns what Keras's `fit` returns."""
+    history = keras.callbacks.History()
+    history.epoch, history.history = list(epochs), values
+    return history
+
+
+def test_validation_is_drawn_where_it_was_measured():
+    """Keras validates the epochs, from 1, that the frequency divides, and keeps the values alone."""
+    for epochs, freq in ((10, 5), (9, 3), (10, 3), (7, 7), (11, [2, 3, 11])):
+        measured = [i for i in range(1, epochs + 1) if (i in freq if isinstance(freq, list) else i % freq == 0)]
+        history = {"loss": [1.0] * epochs, "val_loss": [2.0] * len(measured)}
+        np.testing.assert_array_equal(epochs_of(plot_history(history, validation_freq=freq)), measured)
+    with pytest.warns(UserWarning, match="2 validations in 10 epochs are drawn every 5 epochs. .*possible: 4, 5"):
+        figure = plot_history({"loss": [1.0] * 10, "val_loss": [2.0] * 2})
+    np.testing.assert_array_equal(epochs_of(figure), [5, 10])
+    only = plot_history({"loss": [1.0] * 10, "val_loss": [2.0] * 3})  # no other frequency has three
+    np.testing.assert_array_equal(epochs_of(only), [3, 6, 9])
+    holes = plot_history({"loss": [1.0] * 4, "val_loss": [np.nan, 2.0, np.nan, 1.0]})
+    np.testing.assert_array_equal(epochs_of(holes), [2, 4])
+
+
+def test_epochs_are_those_of_the_training():
+    later = kept([10, 11], loss=[1.0, 0.5], val_loss=[1.0, 0.6])
+    np.testing.assert_array_equal(epochs_of(plot_history(later), "training"), [11, 12])
+    np.testing.assert_array_equal(epochs_of(plot_history(later)), [11, 12])
+    of_run = {"epoch": [3.0, 4.0], "loss": [1.0, 0.5], "val_loss": [1.0, 0.6]}  # as `history.csv` counts
+    np.testing.assert_array_equal(epochs_of(plot_history(of_run), "training"), [4, 5])
+    both = plot_history({"Keras": later, "run": of_run})
+    np.testing.assert_array_equal(epochs_of(both, "Keras training"), [11, 12])
+    np.testing.assert_array_equal(epochs_of(both, "run validation"), [4, 5])
+    seldom = kept(range(20, 30), loss=[1.0] * 10, val_loss=[2.0] * 2)
+    np.testing.assert_array_equal(epochs_of(plot_history(seldom, validation_freq=5)), [25, 30])

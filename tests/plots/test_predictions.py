@@ -18,6 +18,15 @@ def test_confusion_counts_images_and_colours_shares(tmp_path):
     figure.savefig(tmp_path / "confusion.png")
 
 
+def test_confusion_of_names_is_that_of_indices():
+    names = np.array(["cat", "dog", "eel"])
+    labels, predictions = np.array([0, 0, 0, 1, 2]), np.array([0, 0, 2, 1, 1])
+    by_name = plots.plot_confusion(names[labels], names[predictions])
+    by_index = plots.plot_confusion(labels, predictions)
+    np.testing.assert_array_equal(*(figure.axes[0].images[0].get_array() for figure in (by_name, by_index)))
+    assert [label.get_text() for label in by_name.axes[0].get_yticklabels()] == ["cat", "dog", "eel"]
+
+
 def test_confusion_of_many_classes_stays_readable(tmp_path):
     figure = plots.plot_confusion(np.arange(200), np.arange(200))
     assert not figure.axes[0].texts and len(figure.axes[0].get_xticklabels()) <= 50

@@ -1,0 +1,64 @@
+"""Ends a command on Ctrl-C or SIGTERM."""
+
+import _thread
+import contextlib
+import signal
+import sys
+import threading
+
+RETRY_SECONDS = 0.05
+
+
+class Interrupted(KeyboardInterrupt):
+    """A command was ended on request. `signal` is the number of the signal."""
+
+    signal = signal.SIGINT
+
+
+@contextlib.contextmanager
+def interruptible():
+    """A block that Ctrl-C or SIGTERM ends by raising `Interrupted`; the second one ends the process at once.
+
+    Python drops what is raised in a destructor, in a callback of the garbage collector (JAX and XLA add one) or in a
+    callback of a C library, and the command would continue. Such an interrupt is raised again outside of them.
+
+    Raises:
+        Interrupted: Also at the end of the block, if a library caught the one before it.
+    """
+    asked = []
+
+    def end(number, frame):
+        if not asked:
+            asked.append(number)
+            signal.signal(number, signal.SIG_DFL)  # the system handles the second one, whatever Python is doing
+        raise _interrupted(asked[0])
+
+    def raise_again(dropped):
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            unraisable(dropped)
+            return
+        handled = signal.SIGTERM if asked == [signal.SIGINT] else signal.SIGINT
+        again = threading.Timer(RETRY_SECONDS, _thread.interrupt_main, [handled])
+        again.daemon = True
+        again.start()
+
+    if threading.current_thread() is not threading.main_thread():  # only there Python handles signals
+        yield
+        return
+    unraisable, sys.unraisablehook = sys.unraisablehook, raise_again
+    heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]  # as `nohup` wants
+    before = {number: signal.signal(number, end) for number in heard}
+    try:
+        yield
+    finally:
+        sys.unraisablehook = unraisable
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if asked:
+        raise _interrupted(asked[0])
+
+
+def _interrupted(number):
+    error = Interrupted()
+    error.signal = number
+    return error

@@ -1,0 +1,63 @@
+"""Ctrl-C and SIGTERM end a command, also where Python drops what is raised."""
+
+import subprocess
+import sys
+
+import pytest
+
+from keras_vit.commands import interrupts
+
+# A command that goes on after each place in which Python drops exceptions.
+COMMAND = """
+import gc, runpy, signal, sys, time
+
+interruptible = runpy.run_path(sys.argv[3])["interruptible"]  # without Keras, whose import takes seconds
+
+class Destructor:
+    def __del__(self):
+        signal.raise_signal(number)
+
+def collected(phase, info):
+    if phase == "start":
+        gc.callbacks.remove(collected)
+        signal.raise_signal(number)
+
+def in_destructor():
+    Destructor()
+
+def in_collection():
+    gc.callbacks.append(collected)
+    gc.collect()
+
+def in_library():
+    import ctypes
+    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(number))()
+
+number, place = int(sys.argv[1]), globals()[sys.argv[2]]
+try:
+    with interruptible():
+        place()
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            time.sleep(0.01)
+        print('not ended')
+except KeyboardInterrupt as stopped:
+    sys.exit(128 + stopped.signal)
+"""
+
+
+@pytest.mark.parametrize("number", [2, 15])
+@pytest.mark.parametrize("place", ["in_destructor", "in_collection", "in_library"])
+def test_an_interrupt_that_python_drops_is_raised_again(number, place):
+    ended = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(number), place, interrupts.__file__], capture_output=True, text=True
+    )
+    assert ended.returncode == 128 + number and not ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_second_signal_ends_a_command_that_is_slow_to_end(number):
+    command = COMMAND.replace("place()", "\n        try: place()\n        finally: in_destructor(); print('not ended')")
+    arguments = [str(number), "in_collection", interrupts.__file__]
+    ended = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True)
+    assert ended.returncode == -number and not ended.stdout, ended.stderr
