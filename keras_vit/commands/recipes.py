@@ -60,7 +60,9 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
         lines = values.items() if isinstance(values, dict) else [("", values)]
         for name, value in lines:
             print(f"{part}{'.' if name else ''}{name} = {value!r}")
-    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
+    waits = "num_classes" not in loaded.model and type(loaded.task).settled is not keras_vit.Task.settled
+    head = ", without the head: the data say how many classes" * waits
+    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image{head}")
 
 
 def copy_recipe(recipe: Name, to: To) -> None:
