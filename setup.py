@@ -13,7 +13,7 @@ package_data = {
     "keras_vit": ["py.typed"],
     "keras_vit.checkpoints": ["*.csv"],
     "keras_vit.commands": ["*.csv"],
-    "keras_vit.report": ["*.html", "*.css"],
+    "keras_vit.reporting": ["*.html", "*.css"],
 }
 # With folders elsewhere, setuptools makes an editable install by an import hook, which Python asks last: in the folder
 # that contains a clone named keras_vit, it takes the clone itself for the package. Else by a path, which it asks first.

@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import count_macs, evaluate, export_tflite, load_run
-from keras_vit.report import report
+from keras_vit import count_macs, evaluate, export_tflite, load_run, report
 from tests.browser import chromium, watched
 from tests.marks import slow
 
@@ -46,8 +45,8 @@ def test_a_failure_leaves_the_old_report(run, tmp_path, monkeypatch):
         (run.parent / "folder.html").mkdir(exist_ok=True)
         with pytest.raises(OSError, match="must be a file that can be written. Received: "):
             report(run, path)
-    monkeypatch.setattr("keras_vit.report.write.gather", lambda *given: None)
-    monkeypatch.setattr("keras_vit.report.write.render", lambda facts: 1 / 0)
+    monkeypatch.setattr("keras_vit.reporting.write.gather", lambda *given: None)
+    monkeypatch.setattr("keras_vit.reporting.write.render", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         report(run, tmp_path / "old.html")
     assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
