@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+MANY = 100_000  # files of a folder, beyond which the search for images is announced
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
 MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29
@@ -40,14 +41,27 @@ def files_in(folder):
     """Returns the paths of all files in a folder and its subfolders, sorted.
 
     Links are followed; hidden files and folders are left out, such as another program's thumbnails.
+
+    Raises:
+        ValueError: If the folder is a whole disk.
     """
+    check_folder(folder)
     found, seen = [], set()
     for root, folders, files in os.walk(folder, followlinks=True):
         new = os.path.realpath(root) not in seen  # a link may lead back
         seen.add(os.path.realpath(root))
         folders[:] = sorted(name for name in folders if new and not name.startswith("."))
         found += [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
+        if len(found) > MANY >= len(found) - len(files):
+            warnings.warn(f"{str(folder)!r} has more than {MANY:,} files: the search for images continues.", stacklevel=2)
     return sorted(found)
+
+
+def check_folder(folder):
+    """Raises ValueError if a folder to search is a whole disk, such as `/`: it has more than anyone's images."""
+    path = pathlib.Path(folder).resolve()
+    if path == pathlib.Path(path.anchor):
+        raise ValueError(f"A folder of images must not be a whole disk. Received: {str(folder)!r}")
 
 
 def coloured(image):

@@ -230,3 +230,17 @@ def test_rotation_behind_the_pixels_is_kept(tmp_path):
         images.save_like(original, np.asarray(image), tmp_path / "b.png")
     with Image.open(tmp_path / "b.png") as saved:
         assert saved.getexif()[0x0112] == 6
+
+
+def test_a_whole_disk_is_refused_and_many_files_are_announced(tmp_path, monkeypatch):
+    root = tmp_path.anchor
+    (tmp_path / "link").symlink_to(root)
+    for folder in (root, f"{root}..", tmp_path / "link"):
+        with pytest.raises(ValueError, match="must not be a whole disk. Received: "):
+            images.in_folder(folder)
+    for name in "abc":
+        (tmp_path / f"{name}.png").write_bytes(b"")
+    (tmp_path / "link").unlink()
+    monkeypatch.setattr(images, "MANY", 2)
+    with pytest.warns(UserWarning, match="has more than 2 files: the search for images continues"):
+        assert len(images.in_folder(tmp_path)) == 3

@@ -37,8 +37,7 @@ def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
     narrow = {"model.width": 48, "model.num_heads": 3, "model.mlp_dim": 96}
     for recipe in recipes:
         recipe = config.override(recipe, narrow) if recipe.model["variant"] else recipe
-        if recipe.name == "finetune_folder":  # a folder says how many classes
-            recipe = config.override(recipe, {"model.num_classes": 2})
+        recipe = config.override(recipe, {"model.num_classes": 2} if recipe.name == "finetune_folder" else {})
         planned, classes = cookbook.plan(recipe), len(recipe.task.names(recipe.model))
         shape = recipe.task.data_shape(planned.input_shape[1:])
         images = np.random.default_rng(0).integers(0, 256, (8, *shape)).astype("uint8")
@@ -64,8 +63,7 @@ def test_the_data_say_how_many_classes_there_are_and_how_large_a_batch_is(tmp_pa
     recipe = dataclasses.replace(recipe, model={k: v for k, v in recipe.model.items() if k != "num_classes"})
     with pytest.warns(UserWarning, match="A batch is all 12 training images: data.batch_size is 32."):
         train, _ = runs.datasets(recipe)
-    (images, labels) = next(iter(train))
-    assert images.shape == (12, 8, 8, 1) and labels.shape == (12, 3)
+    assert [part.shape for part in next(iter(train))] == [(12, 8, 8, 1), (12, 3)]
     arrays = np.zeros((4, 8, 8, 1), "uint8"), np.arange(4)
     with pytest.raises(ValueError, match="A recipe for arrays must set model.num_classes"):
         runs.datasets(recipe, train=arrays, validation=arrays)

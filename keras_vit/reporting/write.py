@@ -92,6 +92,7 @@ def _figures(facts):
     figures = {"distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown))}
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
+        figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone
     drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
     if len(facts.points):
         names = [canvas.short(name) for name in facts.class_names] or None
