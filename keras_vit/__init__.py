@@ -1,5 +1,6 @@
 """Vision Transformers for Keras 3."""
 
+import re
 import sys
 import typing
 
@@ -19,10 +20,12 @@ _MOVED = {
     "snapshots": "training.state",
 }
 
-# While Python looks for the module of `python -m keras_vit`, argv[0] is "-m". There, Keras is imported with the first
-# name that is asked for, since its import takes seconds and help needs none. Programs get all names, and the layers
-# that Keras loads by name, at once.
+# While Python looks for the module of `python -m keras_vit`, argv[0] is "-m"; of the installed command, it is its path.
+# There, Keras is imported with the first name that is asked for, since its import takes seconds and help needs none.
+# Programs get all names, and the layers that Keras loads by name, at once.
 _command_line = sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv) :][:1] == [__name__]
+_LIGHT = ("checks", "files", "metrics", "variants")  # `from keras_vit import files` asks for a name too: without Keras
+_command_line |= re.split(r"[/\\]", "".join(sys.argv[:1]))[-1] in (__name__, f"{__name__}.exe")
 
 if typing.TYPE_CHECKING or not _command_line:
     from keras_vit.public import *  # noqa: F403
@@ -37,7 +40,7 @@ def __getattr__(name):
         new = f"{__name__}.{_MOVED[name]}"
         warnings.warn(f"keras_vit.{name} is now {new}.", DeprecationWarning, stacklevel=2)
         return import_module(new)
-    if _command_line:
+    if _command_line and name not in _LIGHT:
         public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
         globals().update({key: value for key, value in public.items() if not key.startswith("_")})
         if name in globals():
@@ -51,4 +54,4 @@ def __dir__():
     return sorted({*vars(public), *(name for name in globals() if name.startswith("__"))})
 
 
-del sys, typing
+del re, sys, typing

@@ -1,5 +1,6 @@
 """The command line: python -m keras_vit COMMAND."""
 
+import io
 import os
 import sys
 import warnings
@@ -41,11 +42,14 @@ def main(words=None):
     for name, value in MEMORY.items():
         os.environ.setdefault(name, value)
     warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
+    prepare_streams()
     try:
-        command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
-        with interruptible(), quiet():
-            command()
-            sys.stdout.flush()
+        try:
+            command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
+            with interruptible(), quiet():
+                command()
+        finally:
+            sys.stdout.flush()  # here, where a reader that is gone is no error
     except BrokenPipeError:  # the reader, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -55,6 +59,19 @@ def main(words=None):
     except KeyboardInterrupt as stopped:
         print(f"\n{stopped}" if str(stopped) else "\nInterrupted.", file=sys.stderr)
         sys.exit(128 + int(getattr(stopped, "signal", 2)))
+
+
+def prepare_streams():
+    """Makes both output streams print any text, and opens those that the caller closed.
+
+    A stream in another encoding than UTF-8, as in the locale C, writes `\\xe9` for what it does not have. A closed one
+    gives its number to the next file that is opened, into which a library may then write its notes.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(getattr(sys, name), io.TextIOWrapper):
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def correctable():

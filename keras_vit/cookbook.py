@@ -80,8 +80,14 @@ def arguments_of_model(recipe):
 
 
 def plan(recipe):
-    """Returns the model of a recipe as shapes only, without memory for its weights."""
-    arguments = {name: value for name, value in config.check_recipe(recipe).model.items() if name != "weights"}
+    """Returns the model of a recipe as shapes only, without memory for its weights.
+
+    It has no head where the data say how many classes there are.
+    """
+    arguments = {"num_classes": 0, **config.check_recipe(recipe).model}
+    if arguments.get("variant") is None and "patch_size" not in arguments:
+        return recipe.task.model(**arguments)  # the sizes are those of its weights
+    arguments.pop("weights", None)
     return shapes_only(lambda: recipe.task.model(**arguments))
 
 

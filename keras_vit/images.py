@@ -12,8 +12,6 @@ import warnings
 
 import numpy as np
 
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
-SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
 MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
 MOST_BYTES = 2**29
@@ -28,32 +26,6 @@ TURNS = (  # whether rows and columns are swapped, then steps along the rows and
     *((1, 1, 1), (1, 1, -1), (1, -1, -1), (1, -1, 1)),
 )
 LOCK = threading.Lock()  # all threads share the filters of warnings
-
-
-def in_folder(folder):
-    """Returns the paths of all images in a folder and its subfolders, sorted, as `files_in` finds them.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    images = [path for path in files_in(folder) if path.suffix.lower() in IMAGE_ENDINGS]
-    if not images:
-        raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
-    return images
-
-
-def files_in(folder):
-    """Returns the paths of all files in a folder and its subfolders, sorted.
-
-    Links are followed; hidden files and folders are left out, such as another program's thumbnails.
-    """
-    found, seen = [], set()
-    for root, folders, files in os.walk(folder, followlinks=True):
-        new = os.path.realpath(root) not in seen  # a link may lead back
-        seen.add(os.path.realpath(root))
-        folders[:] = sorted(name for name in folders if new and not name.startswith("."))
-        found += [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
-    return sorted(found)
 
 
 def coloured(image):
@@ -185,11 +157,6 @@ def mask_pixels(mask):
         with opened(mask) as image:
             mask = np.asarray(image)
     return np.asarray(mask).reshape(np.shape(mask)[:2])
-
-
-def shown(path):
-    """Returns a path that can be printed: bytes that are not UTF-8 are written as `\\xff`."""
-    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def opened(data):

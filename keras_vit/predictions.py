@@ -1,53 +1,66 @@
 """Applies a trained model to image files."""
 
 import collections
-import json
 import math
+import os
 import pathlib
+from collections.abc import Sequence
+from csv import DictWriter
+from json import dumps
 
 import numpy as np
 
 from keras_vit import checks
 from keras_vit.files import replacing
-from keras_vit.images import encoded, image_size, in_folder, opened, read_pixels, save_like
+from keras_vit.folders import in_folder
+from keras_vit.images import encoded, image_size, opened, read_pixels, save_like
 from keras_vit.task import Task
 from keras_vit.trained import find, read
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 
 
-def predict(target, files, top=3, to=None, objects=None):
+def predict(
+    target: os.PathLike | str,
+    files: Sequence[os.PathLike | str],
+    top: int = 3,
+    to: os.PathLike | str | None = None,
+    *,
+    json: os.PathLike | str | None = None,
+    csv: os.PathLike | str | None = None,
+) -> list[list[tuple[str, float]]]:
     """Applies a trained model to image files, in batches.
 
     Args:
-        target: As in `load_run`.
-        files: Paths of images, and of folders, which are searched with all their subfolders.
-        top: Number of answers per image, at most.
+        target: As in `keras_vit.load_run`.
+        files: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
+        top: How many answers to return for an image, at most.
         to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
             the EXIF data of its file.
-        objects: JSON file for objects, for tasks that have them: a list as COCO's results, with the image's file name
-            as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in pixels of
-            the upright image.
+        json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
+            image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
+            pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`.
+        csv: CSV file for the same rows, in UTF-8; the columns of a box are `x`, `y`, `width` and `height`.
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
 
     Raises:
-        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to` and
-            `objects`, for a task without images or objects, or two images with one name.
+        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
+            without images; for two images with one name where names tell them apart.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
-    found = []
-    for _, answer, error in predictions(target, image_files(files), top, to, objects):
+    files, found = [files] if isinstance(files, (str, os.PathLike)) else files, []
+    for _, answer, error in predictions(target, image_files(files), top, to, json=json, csv=csv):
         if error:
             raise error
         found.append(answer)
     return found
 
 
-def predictions(target, files, top=3, to=None, objects=None):
+def predictions(target, files, top=3, to=None, *, json=None, csv=None):
     """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
@@ -55,7 +68,8 @@ def predictions(target, files, top=3, to=None, objects=None):
         files: Paths of images.
         top: As in `predict`.
         to: As in `predict`.
-        objects: As in `predict`; written after the last image.
+        json: As in `predict`; written after the last image.
+        csv: Likewise.
 
     Yields:
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
@@ -63,8 +77,10 @@ def predictions(target, files, top=3, to=None, objects=None):
     checks.positive(top=top)
     found = find(target)
     model, task = found.trained.model, found.task
-    if objects is not None:
-        _check_objects(task, files, pathlib.Path(objects))
+    finds = type(task).objects is not Task.objects
+    tables = {name: pathlib.Path(path) for name, path in (("json", json), ("csv", csv)) if path is not None}
+    for name, path in tables.items():
+        _check_table(name, path, files, finds)
     places = _places(task, files, pathlib.Path(to)) if to is not None else {}
     rows = []
     run = found.viewer()
@@ -80,28 +96,45 @@ def predictions(target, files, top=3, to=None, objects=None):
         for path in files[first : first + count]:
             if path in outputs and places:
                 _write(task, outputs[path], path, places[path])
-            if path in outputs and objects is not None:
+            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
+            if answer and not finds:
+                rows += [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
+            elif path in outputs and tables and finds:
                 entries = task.objects(outputs[path], image_size(encoded(path)))
                 rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
-            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
             yield path, answer, errors.get(path)
-    if objects is not None:
-        with replacing(pathlib.Path(objects)) as temporary:
-            temporary.write_text(json.dumps(rows, indent=1) + "\n")
+    for name, path in tables.items():
+        with replacing(path) as temporary:
+            WRITE[name](temporary, rows, COLUMNS[finds])
 
 
-def _check_objects(task, files, path):
-    """Raises ValueError or FileExistsError unless the objects of files can be written to a path."""
-    if type(task).objects is Task.objects:
-        name = type(task).__name__
-        raise ValueError(f"`objects` is for tasks that find some, such as Detect. Received: {str(path)!r} with {name}")
-    _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
-    if path.suffix != ".json":
-        raise ValueError(f"The file of objects must end in .json. Received: {str(path)!r}")
+def _write_json(path, rows, _):
+    path.write_text(dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_csv(path, rows, columns):
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        table = DictWriter(file, columns)
+        table.writeheader()
+        for row in rows:
+            box = dict(zip(("x", "y", "width", "height"), row.get("bbox", ())))
+            table.writerow({name: value for name, value in {**row, **box}.items() if name != "bbox"})
+
+
+WRITE = {"json": _write_json, "csv": _write_csv}
+COLUMNS = {False: ("image_id", "name", "value"), True: ("image_id", "category", "x", "y", "width", "height", "score")}
+
+
+def _check_table(name, path, files, finds):
+    """Raises ValueError or FileExistsError unless the answers of files can be written to a path, as JSON or CSV."""
+    if finds:
+        _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
+    if path.suffix != f".{name}":
+        raise ValueError(f"`{name}` must end in .{name}. Received: {name}={str(path)!r}")
     if path.exists():
         raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
     if not path.absolute().parent.is_dir():
-        raise ValueError(f"The folder of `objects` must exist. Received: {str(path)!r}")
+        raise ValueError(f"The folder of `{name}` must exist. Received: {name}={str(path)!r}")
 
 
 def _check_different(names, why):

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -10,7 +11,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.images import plain_pixels, read_pixels, warn_if_shallow
 from keras_vit.keras_private import sublayers
-from keras_vit.labels import fitting, num_classes
+from keras_vit.labels import check_labels, fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
 from keras_vit.resampling import resize_matrix
 
@@ -86,6 +87,37 @@ def evaluation_rule(model):
             raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
     checks.pair("full_size", rule["full_size"])
     return rule
+
+
+def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Returns the names of a model's classes, which its first layer carries; with `names`, stores these first.
+
+    Saved models and exports keep them, and predictions, plots and reports show them.
+
+    Args:
+        model: A model from `keras_vit.vit`, or around one.
+        names: A name for each class, in the order of the model's outputs.
+
+    Raises:
+        ValueError: If the model has no names, or `names` are of another number, not strings, or of several lines.
+        TypeError: If `model` is not a Keras model.
+
+    Example:
+
+    >>> class_names(from_pretrained("cifar10_hybrid"))[:2]
+    ('airplane', 'automobile')
+    """
+    checks.model(model)
+    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+    if names is not None:
+        names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
+        if first is None or fitting(names, count) is None:
+            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {names!r:.200}")
+        check_labels(names)
+        first.metadata["labels"] = list(names)
+    if (stated := stated_labels(model)) is None:
+        raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
+    return stated
 
 
 def stated_labels(model, count=None):

@@ -68,9 +68,12 @@ from keras_vit.layers import Unmerge as Unmerge
 from keras_vit.merging import merge_tokens as merge_tokens
 from keras_vit.plots import plot_attention as plot_attention
 from keras_vit.plots import plot_history as plot_history
+from keras_vit.predictions import predict as predict
+from keras_vit.preprocessing import class_names as class_names
 from keras_vit.preprocessing import preprocess as preprocess
 from keras_vit.pretrained import from_pretrained as from_pretrained
 from keras_vit.pretrained import vit as vit
+from keras_vit.reporting import report as report
 from keras_vit.results import evaluate as evaluate
 from keras_vit.runs import datasets as datasets
 from keras_vit.runs import fit as fit

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
@@ -131,15 +132,20 @@ def explain(target, files=(), folder=None):
     model = found.trained.model
     if not files:
         _need_data(found, "image files")
-    images = read(found, files) if files else some_images(model, found.recipe, found.recipe.data.test, 8)["images"]
+    examples = {"images": read(found, files)} if files else some_images(model, found.recipe, found.recipe.data.test, 8)
+    images = examples["images"]
     from keras_vit import plots
     from keras_vit.training import history
 
     outputs = found.viewer()(images)
     titles = [_title(found.task.answer(output)) for output in outputs]
+    if len(examples) > 1:  # with targets: as the report, what is true and what is predicted
+        each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
+        titles = [found.task.caption(*pair) for pair in zip(outputs, each)]
     folder = pathlib.Path(folder or found.home)
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {"attention.png": plots.plot_attention(model, images, titles)}
+    method = "relevance" if has_classes(model) else "rollout"
+    figures = {"attention.png": plots.plot_attention(model, images, titles, method)}
     if found.run and (found.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(found.run))
     if type(found.task).picture is not Task.picture:

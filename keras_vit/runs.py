@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import warnings
 
 import keras
 
@@ -34,7 +35,7 @@ def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validat
 
     recipe = read_recipe(recipe)
     train, validation = sources_of(recipe, train, validation)
-    size = image_shape(recipe)
+    recipe, size = settled(recipe, train), image_shape(recipe)
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
@@ -89,6 +90,7 @@ def fit(
     recipe = read_recipe(recipe)
     folder = checks.path("workdir", workdir or f"runs/{recipe.name}")
     sources = sources_of(recipe, train, validation)
+    recipe = settled(recipe, sources[0])
     identity = inspection.identity(*sources, arrays=train is not None)
     names = recipe.task.on(sources[0]).classes
     recipe.task.tally()  # raises if the task does not define it
@@ -124,9 +126,10 @@ def image_shape(recipe):
 
 def sources_of(recipe, train=None, validation=None):
     """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
-    from keras_vit.data import keras_layers, pipeline, sources
+    from keras_vit.data import keras_layers, sources
 
-    arguments, task = arguments_of_model(recipe), recipe.task
+    arguments = {**arguments_of_model(recipe), "num_classes": recipe.model.get("num_classes")}
+    task = recipe.task
     shape = task.data_shape(image_shape(recipe))
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
@@ -141,9 +144,23 @@ def sources_of(recipe, train=None, validation=None):
     for source in found:
         sources.check_channels(source, shape)
         task.on(source, arguments)
-    pipeline.steps_per_epoch(found[0], recipe)
     keras_layers.check_layers(recipe.augment.layers, found[0].targets)
     return found
+
+
+def settled(recipe, train):
+    """Returns a recipe with what its training data say: the number of classes, and batches that are not larger."""
+    from keras_vit.data import pipeline
+
+    follows = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
+    if len(train) < recipe.data.batch_size:
+        warnings.warn(
+            f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.", stacklevel=3
+        )
+        follows["data.batch_size"] = len(train)
+    recipe = config.override(recipe, follows)
+    pipeline.steps_per_epoch(train, recipe)
+    return config.check_recipe(recipe)
 
 
 def _tensorboard(workdir):

@@ -83,6 +83,10 @@ class Task(Checked):
         """
         return self
 
+    def settled(self, source) -> dict[str, Any]:
+        """Returns arguments of the model that follow from some data, for a recipe that does not set them."""
+        return {}
+
     def fits(self, model) -> bool:
         """Returns whether the outputs of a model that was read from a file are of the task's classes."""
         return True

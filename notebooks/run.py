@@ -1,7 +1,8 @@
-"""Runs notebooks from top to bottom, in a folder of their own, and writes them back with what they gave.
+"""Runs notebooks from top to bottom, in a folder of their own, and writes them with what they gave.
 
-python notebooks/run.py                                    all of them, at full size
+python notebooks/run.py                                    all of them, at full size, into the folder notebooks_run
 python notebooks/run.py notebooks/5_build_your_own.ipynb   one
+python notebooks/run.py --overwrite                        all of them, in place
 """
 
 import base64
@@ -69,7 +70,10 @@ def in_256_colours(png):
 
 
 if __name__ == "__main__":
-    for path in sys.argv[1:] or sorted(HERE.glob("*.ipynb")):
+    paths = [pathlib.Path(word) for word in sys.argv[1:] if word != "--overwrite"]
+    for path in paths or sorted(HERE.glob("*.ipynb")):
+        to = path if "--overwrite" in sys.argv else pathlib.Path("notebooks_run", path.name)
+        to.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
-            nbformat.write(run(path, folder), path)
-        print(path)
+            nbformat.write(run(path, folder), to)
+        print(to)

@@ -1,6 +1,6 @@
 """Your own pictures, one folder for each class, with S/16 pre-trained on ImageNet-21k; classes may differ in size.
 
-python -m keras_vit fit finetune_folder data.source=folder:pictures model.num_classes=5
+python -m keras_vit fit finetune_folder data.source=folder:pictures
 python -m keras_vit fit finetune_folder data.source=folder:isic "task.metrics=('accuracy', 'partial_auc')"
 
 Rare classes get a larger weight in the loss. Lower blocks learn more slowly (Bao et al. 2022, arXiv:2106.08254).
@@ -13,7 +13,7 @@ from keras_vit.config import Augment, Classify, Data, Optim, Recipe
 recipe = Recipe(
     name="finetune_folder",
     task=Classify(label_smoothing=0.1, class_weights=True, metrics=("accuracy", "balanced_accuracy")),
-    model=dict(variant="S/16", weights="augreg-i21k", image_size=224, num_classes=2),
+    model=dict(variant="S/16", weights="augreg-i21k", image_size=224),
     data=Data(source="folder:pictures", train="all[:80%]", validation="all[80%:90%]", test="all[90%:]", batch_size=32,
               resize=256),  # evaluation: shorter side to 256 pixels, then the central 224
     augment=Augment(crop="inception", crop_area=0.3, flip=True, jitter=0.2),  # crops keep 30 % of the area; default 5 %

@@ -17,6 +17,7 @@ FLOORS = {
     "checked": -1,  # dataclasses that check their fields
     "feeding": 0,
     "files": 0,
+    "folders": 0,
     "images": 0,
     "keras_private": 0,
     "machine": 0,
@@ -53,7 +54,7 @@ FLOORS = {
     "results": 10,
     "calibration": 11,
     "demo": 11,
-    "report": 11,
+    "reporting": 11,
     "public": 12,
     "__init__": 13,
     "commands": 13,
@@ -72,11 +73,11 @@ PUBLIC = """
     PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain QueryDecoder Recipe RelativePositions
     Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D StochasticDepth Task
     TokenPool TransformerBlock Unmerge VARIANTS
-    add_lora attention_maps attention_relevance attention_rollout calibrate check_data compare_layers count_macs
-    datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze from_checkpoint
-    from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run
-    load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history preprocess probe
-    save_checkpoint vit
+    add_lora attention_maps attention_relevance attention_rollout calibrate check_data class_names compare_layers
+    count_macs datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze
+    from_checkpoint from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe load_run
+    load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history predict preprocess probe
+    report save_checkpoint vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 import tensorflow as tf
 
+import keras_vit
 from keras_vit import __main__
 from keras_vit.__main__ import COMMANDS, main
 from keras_vit.commands.quiet import LEVEL
@@ -70,14 +72,46 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
         main(["list"])
 
 
-@slow
+@pytest.mark.parametrize("encoding, wanted", [("ascii", rb"\xe9 \u65e5 \udcff"), ("latin-1", b"\xe9 \\u65e5 \\udcff")])
+def test_what_a_terminal_cannot_show_is_escaped(encoding, wanted, monkeypatch):
+    screen = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setitem(__main__.COMMANDS, "list", lambda: print("é 日 \udcff"))
+    main(["list"])
+    assert screen.buffer.getvalue() == wanted + b"\n"
+
+
+def test_closed_streams_are_no_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    main(["list"])
+    assert sys.stdout.name == os.devnull
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of another system")
-def test_a_reader_that_has_enough_is_no_error():
+@pytest.mark.parametrize("words", [["--help"], pytest.param(["checkpoints"], marks=slow)])
+def test_a_reader_that_has_enough_is_no_error(words):
     environment = {name: value for name, value in os.environ.items() if name != LEVEL}
-    command = [sys.executable, "-m", "keras_vit", "checkpoints"]
+    command = [sys.executable, "-m", "keras_vit", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         process.stdout.close()
         assert process.wait() == 1 and not process.stderr.read()
+
+
+STARTS = """
+import sys
+sys.argv = ["/somewhere/bin/keras_vit", *sys.argv[1:]]
+from keras_vit.__main__ import main
+try:
+    main()
+finally:
+    assert not {"keras", "tensorflow"} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize("word, line", [("--version", f"keras_vit {keras_vit.__version__}"), ("list", "R50+L/32 ")])
+def test_the_installed_command_waits_for_keras_only_where_it_needs_it(word, line):
+    done = subprocess.run([sys.executable, "-c", STARTS, word], capture_output=True, text=True)
+    assert not done.returncode and done.stdout.splitlines()[-1].startswith(line), done.stderr
 
 
 @slow

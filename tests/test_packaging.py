@@ -12,6 +12,7 @@ import zipfile
 
 import pytest
 
+import keras_vit
 from tests.marks import slow
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -80,11 +81,16 @@ def test_bare_checkout(checkout):
 
 @slow
 def test_editable_install(checkout, tmp_path):
+    """From anywhere, and in the folder that contains a clone of the same name as the package."""
     venv.create(tmp_path / "venv")
     executable = tmp_path / "venv" / "bin" / "python"
     site = next((tmp_path / "venv" / "lib").glob("*/site-packages"))
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib"))  # the dependencies, of this environment
-    build("editable", checkout, tmp_path)
-    shutil.copytree(tmp_path / "site", site, dirs_exist_ok=True)
-    listed, path = python(executable, LIST, cwd=tmp_path)[-2:]
-    assert listed.split() == recipes() and path.startswith(str(checkout))
+    clone = shutil.copytree(checkout, tmp_path / "clones" / "keras_vit")
+    pip = [sys.executable, "-m", "pip", "--python", str(executable), "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(clone)], check=True)
+    for folder in (tmp_path, clone.parent, clone):
+        listed, path = python(executable, LIST, cwd=folder)[-2:]
+        assert listed.split() == recipes() and path.startswith(str(clone))
+    command = [tmp_path / "venv" / "bin" / "keras_vit", "--version"]
+    assert subprocess.check_output(command, text=True) == f"keras_vit {keras_vit.__version__}\n"

@@ -1,3 +1,6 @@
+import csv
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -60,8 +63,15 @@ def test_masks_are_written_into_a_folder(tmp_path):
         predictions.predict("nuclei", [picture], to=picture)
 
 
-def test_objects_need_a_task_that_finds_them(run, pictures, tmp_path):
-    said = "`objects` is for tasks that find some, such as Detect. Received: '.*found.json' with Classify"
-    with pytest.raises(ValueError, match=said):
-        predictions.predict(run, pictures, objects=tmp_path / "found.json")
-    assert not (tmp_path / "found.json").exists()
+def test_answers_are_written_as_json_and_as_csv(run, pictures, tmp_path):
+    """Of a task without objects; those of detectors are in `tasks/test_harness.py`."""
+    odd = pictures[0].rename(tmp_path / "pictures" / "ö, \udcff.png")
+    found = keras_vit.predict(run, tmp_path / "pictures", top=2, json=tmp_path / "a.json", csv=tmp_path / "a.csv")
+    rows = json.loads((tmp_path / "a.json").read_text())
+    with open(tmp_path / "a.csv", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        table = [{**row, "value": float(row["value"])} for row in csv.DictReader(file)]
+    assert rows == table and len(rows) == 10 and str(odd) in {row["image_id"] for row in rows}
+    assert [(row["name"], row["value"]) for row in rows] == [pair for answer in found for pair in answer]
+    for name, path in (("json", "a.csv"), ("csv", "a.json")):
+        with pytest.raises(ValueError, match=f"`{name}` must end in .{name}. Received: {name}="):
+            keras_vit.predict(run, pictures[1], **{name: tmp_path / path})

@@ -1,6 +1,7 @@
 import json
 import os
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import config, results
+from keras_vit import config, plots, results
 from keras_vit.predictions import predict
 from tests.marks import slow
 from tests.small import small
@@ -47,8 +48,12 @@ def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, t
     assert json.loads((tmp_path / "model-int8.tflite.json").read_text())["labels"] == list("0123456789")
 
 
-def test_explain_and_predict(run, tmp_path):
+def test_explain_and_predict(run, tmp_path, monkeypatch):
+    drawn, real = [], plots.plot_attention
+    monkeypatch.setattr(plots, "plot_attention", lambda *given: drawn.append(given[2:]) or real(*given))
     pictures = results.explain(run, folder=tmp_path)
+    [(titles, method)] = drawn
+    assert method == "relevance" and all(re.fullmatch(r"\d(, predicted \d)? \(\d+%\)", title) for title in titles)
     assert [p.name for p in pictures] == ["attention.png", "curves.png"]
     assert all(p.stat().st_size > 5000 for p in pictures)
     keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))

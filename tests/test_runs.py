@@ -38,6 +38,7 @@ def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
     narrow = {"model.width": 48, "model.num_heads": 3, "model.mlp_dim": 96}
     for recipe in recipes:
         recipe = config.override(recipe, narrow) if recipe.model["variant"] else recipe
+        recipe = config.override(recipe, {"model.num_classes": 2} if recipe.name == "finetune_folder" else {})
         planned, classes = cookbook.plan(recipe), len(recipe.task.names(recipe.model))
         shape = recipe.task.data_shape(planned.input_shape[1:])
         images = np.random.default_rng(0).integers(0, 256, (8, *shape)).astype("uint8")
@@ -49,6 +50,24 @@ def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
         folder = tmp_path / recipe.name
         model, history = keras_vit.fit(recipe, folder, train=arrays, validation=arrays, verbose=0)
         assert np.isfinite(history["loss"]).all() and model.output_shape == planned.output_shape, recipe.name
+
+
+def test_the_data_say_how_many_classes_there_are_and_how_large_a_batch_is(tmp_path):
+    for kind in "abc":
+        (tmp_path / kind).mkdir()
+        for i in range(4):
+            keras.utils.save_img(tmp_path / kind / f"{i}.png", np.full((8, 8, 1), 9 * i + ord(kind)), scale=False)
+    all_of_it = {"data.train": "all", "data.validation": "all", "data.batch_size": 32, "data.limit": None}
+    recipe = config.override(small(), {"data.source": f"folder:{tmp_path}", **all_of_it})
+    with pytest.raises(ValueError, match="as many classes as the data, 3. Received: 10 classes"):
+        runs.datasets(recipe)
+    recipe = dataclasses.replace(recipe, model={k: v for k, v in recipe.model.items() if k != "num_classes"})
+    with pytest.warns(UserWarning, match="A batch is all 12 training images: data.batch_size is 32."):
+        train, _ = runs.datasets(recipe)
+    assert [part.shape for part in next(iter(train))] == [(12, 8, 8, 1), (12, 3)]
+    arrays = np.zeros((4, 8, 8, 1), "uint8"), np.arange(4)
+    with pytest.raises(ValueError, match="A recipe for arrays must set model.num_classes"):
+        runs.datasets(recipe, train=arrays, validation=arrays)
 
 
 def test_a_run_leaves_its_files(run):

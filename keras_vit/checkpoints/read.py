@@ -179,7 +179,7 @@ def _json(path):
     with _one_error(path):
         if path.stat().st_size > MAX_JSON:
             raise ValueError(f"it has {path.stat().st_size:,} bytes")
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
             raise ValueError("it is not a dictionary")
         return content

@@ -173,7 +173,7 @@ def find_anomalies(
     """
     from keras_vit import frozen
     from keras_vit.files import check_free
-    from keras_vit.images import in_folder
+    from keras_vit.folders import in_folder
 
     files, normal = _files(images), in_folder(good)
     if save and save.suffix != ".keras":
@@ -243,6 +243,6 @@ def _files(images):
 
 
 def _shown(path):
-    from keras_vit.images import shown
+    from keras_vit.folders import shown
 
     return shown(path)

@@ -1,6 +1,7 @@
 """Commands for recipes: list, show, copy."""
 
 import ast
+import csv
 import pathlib
 from typing import Annotated
 
@@ -13,21 +14,39 @@ To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a fo
 
 def print_recipes() -> None:
     """List recipes and variants."""
-    import keras_vit
-    from keras_vit import cookbook
+    from keras_vit.files import folder
     from keras_vit.metrics import written
+    from keras_vit.variants import NAMES, parse
 
+    table = csv.DictReader((pathlib.Path(__file__).parent / "sizes.csv").read_text().splitlines())
+    sizes = {row["name"]: row for row in table}  # counted: tests compare
     print(f"{'recipe':<27}{'data':<24}{'parameters':>12}  reached")
-    for name in keras_vit.list_recipes():
-        recipe = keras_vit.load_recipe(name)
-        reached = recipe.reached
-        result = f"{written(*reached.headline)} {reached.headline[0]} in {reached.minutes:.0f} min" if reached else "-"
-        print(f"{name:<27}{recipe.data.source:<24}{cookbook.plan(recipe).count_params():>12,}  {result}")
+    for path in sorted(folder("recipes").glob("*.py")):
+        source, headline, minutes = stated(path.read_text(encoding="utf-8"))
+        result = f"{written(*headline)} {headline[0]} in {minutes:.0f} min" if headline else "-"
+        print(f"{path.stem:<27}{source:<24}{int(sizes[path.stem]['parameters']):>12,}  {result}")
     print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
-    for size in keras_vit.list_variants():
+    for name in NAMES:
+        size, counted = parse(name)[0], sizes[name]
         print(
-            f"{size.name:<10}{size.width:>7}{size.depth:>7}{size.num_heads:>7}{size.parameters:>16,}{size.gmacs:>15.2f}"
+            f"{name:<10}{size.width:>7}{size.depth:>7}{size.num_heads:>7}{int(counted['parameters']):>16,}"
+            f"{counted['gmacs']:>15}"
         )
+
+
+def stated(text):
+    """Returns what the source of a recipe says, without running it: Keras's import takes seconds.
+
+    Returns:
+        The data's source; the name of the first score and its value, or `None`; and the minutes that it took.
+    """
+    calls = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Data", "Reached"):
+            calls[node.func.id] = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+    reached = calls.get("Reached", {})
+    named = [("test accuracy", reached["test_accuracy"])] if "test_accuracy" in reached else reached.get("scores", ())
+    return calls["Data"]["source"], next(iter(named), None), reached.get("minutes")
 
 
 def print_recipe(recipe: Name, changes: Changes = ()) -> None:
@@ -41,7 +60,9 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
         lines = values.items() if isinstance(values, dict) else [("", values)]
         for name, value in lines:
             print(f"{part}{'.' if name else ''}{name} = {value!r}")
-    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image")
+    waits = "num_classes" not in loaded.model and type(loaded.task).settled is not keras_vit.Task.settled
+    head = ", without the head: the data say how many classes" * waits
+    print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image{head}")
 
 
 def copy_recipe(recipe: Name, to: To) -> None:
@@ -56,9 +77,9 @@ def copy_recipe(recipe: Name, to: To) -> None:
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
     if target.exists():
         raise FileExistsError(f"{str(target)!r} exists. Choose another path.")
-    text = renamed(source.read_text(), target.stem)
+    text = renamed(source.read_text(encoding="utf-8"), target.stem)
     with files.replacing(target) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
     print(f"{target}: edit it, then: python -m keras_vit fit {target}")
     print("A recipe is a program: run only those that you trust.")
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from keras_vit.commands.types import Count, File, Flag, Folder, Images, Run, Text, about
 
+DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
@@ -29,22 +30,25 @@ def measure(run: Run, *, split: Text = None) -> None:
         print(f"  {name:<{width}}  {written(name, measured[model.file][name])}")
 
 
-def apply(run: Run, images: Images = (), *, top: Count = 3, to: Folder = None, json: File = None) -> None:
+def apply(
+    run: Run, images: Images = (), *, top: Count = 3, to: Folder = None, json: File = None, csv: File = None
+) -> None:
     """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
         to: Folder for PNG files: masks of class indices, or restored images.
-        json: File for objects, as COCO's results, with names of images and classes.
+        json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
+        csv: File for the same as a table.
     """
     from keras_vit import predictions, trained
-    from keras_vit.images import shown
+    from keras_vit.folders import shown
     from keras_vit.task import words
 
     model = trained.find(run)
     files, bad = predictions.image_files(images), 0
-    for file, answer, error in predictions.predictions(model, files, top, to, json):
+    for file, answer, error in predictions.predictions(model, files, top, to, json=json, csv=csv):
         if error and len(files) == 1:
             raise error
         bad += bool(error)
@@ -109,14 +113,16 @@ def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
-        images: Image files; test images by default.
+        images: Image files, and folders of them, of which the first 32 are drawn; test images by default.
         to: Folder to write to; the run's directory by default.
     """
-    from keras_vit import results, trained
+    from keras_vit import predictions, results, trained
 
     model = trained.find(run)
-    say(f"Drawing what {model.file} attends to")
-    for path in results.explain(model, images, to):
+    files = predictions.image_files(images) if images else []
+    of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
+    say(f"Drawing what {model.file} attends to{of}")
+    for path in results.explain(model, files[:DRAWN], to):
         print(path)
 
 
@@ -127,11 +133,11 @@ def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
         to: File to write, which ends in .html; report.html in the run's directory by default.
         most: Images of the test split to measure on.
     """
-    from keras_vit import report, trained
+    from keras_vit import reporting, trained
 
     model = trained.find(run)
     say(f"Measuring {model.file}")
-    print(report.report(model, to, most=most))
+    print(reporting.report(model, to, most=most))
 
 
 def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:

@@ -10,6 +10,7 @@ import typing
 
 import tyro
 
+from keras_vit import __version__
 from keras_vit.commands.types import Changes
 
 PROG = "python -m keras_vit"
@@ -26,15 +27,18 @@ def call(commands, words, description):
 
     Raises:
         ValueError: For unknown words, with the names spelled like them.
-        SystemExit: After help is printed.
+        SystemExit: After help or the version is printed.
     """
     if not words:
         raise ValueError(f"A command is missing. {_near('', commands)} For help: {PROG} --help")
     name, *rest = words
+    if name == "--version":
+        print(f"keras_vit {__version__}")
+        raise SystemExit
     if name in ("-h", "--help") or name.startswith("--tyro-"):
         tyro.extras.subcommand_cli_from_dict(commands, prog=PROG, description=description, args=words, config=FLAGS)
     if name not in commands:
-        raise ValueError(f"There is no command {name!r}. {_near(name, commands)}")
+        raise ValueError(f"There is no command {name!r}. {_near(name, [*commands, '--help', '--version'])}")
     prog = f"{PROG} {name}"
 
     @functools.wraps(commands[name])

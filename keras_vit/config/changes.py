@@ -6,6 +6,7 @@ import warnings
 
 from keras_vit import checks
 from keras_vit.config.moved import MOVED
+from keras_vit.pretrained import location
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")
@@ -13,6 +14,9 @@ PARTS = ("task", "data", "augment", "optim")
 
 def override(recipe, changes):
     """Returns a recipe with some options changed, and without its `reached`.
+
+    `model.weights` of a file, a run or shipped weights takes the place of the recipe's variant too, unless
+    `model.variant` is changed with it.
 
     Args:
         recipe: A `Recipe`.
@@ -29,6 +33,9 @@ def override(recipe, changes):
             warnings.warn(f"{name} is now {MOVED[name]}.", DeprecationWarning, stacklevel=2)
             name = MOVED[name]
         part, _, key = name.partition(".")
+        own = (part, key) == ("model", "weights") and value is not None and location(value) is not None
+        if own and "model.variant" not in changes:
+            recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the file's is meant
         if part == "model" and key:
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
         elif part in PARTS and key in _fields(recipe, part):

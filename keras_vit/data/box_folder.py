@@ -5,7 +5,7 @@ import numpy as np
 from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.mask_folder import more
-from keras_vit.images import files_in, in_folder, shown
+from keras_vit.folders import files_in, in_folder, shown
 from keras_vit.warned import left_out, named
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports

@@ -6,7 +6,8 @@ import numpy as np
 
 from keras_vit.data import box_folder, frames, inspection, mask_folder
 from keras_vit.data.memory import Source, lacks
-from keras_vit.images import IMAGE_ENDINGS, SPLITS, files_in, shown, warn_if_shallow
+from keras_vit.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown
+from keras_vit.images import warn_if_shallow
 from keras_vit.warned import left_out, named
 
 
@@ -28,6 +29,7 @@ def read(path, split, data, targets, extras=()):
     root = pathlib.Path(path).expanduser()
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
+    check_folder(root)
     base = split.partition("[")[0]
     folder = root if base == "all" else root / base
     if not folder.is_dir():

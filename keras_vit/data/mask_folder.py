@@ -5,7 +5,8 @@ import pathlib
 import numpy as np
 
 from keras_vit.data import inspection, masks
-from keras_vit.images import encoded, files_in
+from keras_vit.folders import files_in
+from keras_vit.images import encoded
 
 NOT_MASKS = (".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".npy", ".npz")
 

@@ -171,6 +171,8 @@ def _prepared(name):
         raise ValueError(
             f"tensorflow-datasets has no data set {name!r}. {checks.near(name, tfds.list_builders())}"
         ) from None
+    except Exception as error:  # those of Hugging Face's client among them, without a network
+        raise ValueError(f"tensorflow-datasets cannot load {name!r}: {error_reason(error)}") from None
     if not builder.is_prepared():
         (_prepare_from_files if builder.MANUAL_DOWNLOAD_INSTRUCTIONS else _download)(builder)
     return builder

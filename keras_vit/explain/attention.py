@@ -28,7 +28,7 @@ def attention_maps(model: keras.Model, images) -> np.ndarray:
 
 
 def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard: float = 0.0) -> np.ndarray:
-    """Computes attention rollout: how much each patch contributes to the model's output, through all blocks.
+    """Computes attention rollout: how much attention reads each patch, through all blocks, for whatever prediction.
 
     Abnar and Zuidema 2020 (arXiv:2005.00928), section 3. The heads are fused, the residual path replaces half of each
     row, and the matrices of all blocks are multiplied. The result is read where the model pools: at the class token

@@ -11,7 +11,7 @@ import filelock
 import keras
 import numpy as np
 
-from keras_vit import checks, images, warned
+from keras_vit import checks, warned
 from keras_vit.files import replacing
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
@@ -79,7 +79,7 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
         raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
     about = {"folder": str(folder.resolve()), "share": [*share]}
     _older(out, about, overwrite)
-    files = images.in_folder(folder)[share[0] :: share[1]]
+    files = in_folder(folder)[share[0] :: share[1]]
     if not files:
         raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
     embedder = Embedder(model, tokens, batch_size)
@@ -115,7 +115,7 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
     finally:
         lock.release()
     if len(left_out):
-        faults = [images.shown(fault) for _, fault in left_out]
+        faults = [shown(fault) for _, fault in left_out]
         warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", faults)
     return out, changes
 

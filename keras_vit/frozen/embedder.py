@@ -17,7 +17,7 @@ from keras_vit.backbone import backbone, input_of
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.feeding import run
-from keras_vit.images import shown
+from keras_vit.folders import shown
 from keras_vit.keras_private import sublayers
 from keras_vit.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.pretrained import from_pretrained

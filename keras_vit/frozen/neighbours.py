@@ -9,9 +9,9 @@ import numpy as np
 
 from keras_vit import checks
 from keras_vit.explain import embedding
+from keras_vit.folders import SPLITS
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import flat, opened
-from keras_vit.images import SPLITS
 from keras_vit.tasks.neighbours import votes
 
 

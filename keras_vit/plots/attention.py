@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METHODS = {
-    "rollout": (attention_rollout, "Attention rollout: bright patches contribute most to the prediction"),
+    "rollout": (attention_rollout, "Attention rollout: what attention reads most, whatever the prediction"),
     "relevance": (attention_relevance, "Relevance: bright patches support the prediction"),
 }
 

@@ -21,7 +21,7 @@ from keras_vit.tasks.distillation import Distiller, load_teacher
 class Classify(Task):
     """One label for each image: loss, class weights, distillation and metrics.
 
-    The number of classes is `num_classes` of the recipe's model.
+    The number of classes is `num_classes` of the recipe's model; that of the data where it is not set.
     """
 
     targets = ("labels",)
@@ -39,8 +39,6 @@ class Classify(Task):
     metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
 
     def check(self, recipe):
-        if recipe.model.get("weights") and "num_classes" not in recipe.model:
-            raise ValueError(f"A recipe with model.weights must set num_classes too. Received: {recipe.model}")
         classes = recipe.model.get("num_classes", 2)
         if classes in (None, 0, 1):
             raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
@@ -49,7 +47,7 @@ class Classify(Task):
 
     def on(self, source, arguments=None):
         names = source.class_names
-        if arguments is not None and len(names) != arguments["num_classes"]:
+        if arguments is not None and arguments["num_classes"] not in (None, len(names)):
             raise ValueError(
                 f"The model must have as many classes as the data, {len(names)}. "
                 f"Received: {arguments['num_classes']} classes"
@@ -59,8 +57,13 @@ class Classify(Task):
         source.check_labels()
         return dataclasses.replace(self, classes=tuple(names))
 
+    def settled(self, source):
+        return {"num_classes": len(source.class_names)}
+
     def names(self, arguments):
-        return self.classes or tuple(map(str, range(arguments["num_classes"] or 0)))
+        if not self.classes and arguments["num_classes"] is None:
+            raise ValueError("A recipe for arrays must set model.num_classes. Received: none")
+        return self.classes or tuple(map(str, range(arguments["num_classes"])))
 
     def fits(self, model):
         return model.output_shape[-1] == len(self.classes)

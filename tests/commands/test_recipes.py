@@ -1,10 +1,19 @@
+import csv
+import pathlib
 import re
 
 import pytest
 
 pytest.importorskip("tensorflow")
 
+import keras_vit
+from keras_vit import cookbook, variants
+from keras_vit.commands import recipes
+from keras_vit.commands.recipes import stated
 from tests.commands.helpers import run
+from tests.marks import few, slow
+
+SIZES = pathlib.Path(recipes.__file__).with_name("sizes.csv")
 
 
 def test_list_and_show(capsys):
@@ -14,6 +23,32 @@ def test_list_and_show(capsys):
     run("show", "digits", "optim.epochs=7", "model.depth=2")
     shown = capsys.readouterr().out
     assert "optim.epochs = 7" in shown and "model.depth = 2" in shown and "parameters" in shown
+
+
+def sizes():
+    return {row["name"]: row for row in csv.DictReader(SIZES.read_text().splitlines())}
+
+
+def test_what_is_listed_is_what_there_is():
+    names = [*keras_vit.list_recipes(), *variants.NAMES]
+    assert [*sizes()] == names, "a line in sizes.csv for each recipe, then for each variant"
+
+
+@few(3)
+@pytest.mark.parametrize("name", sorted(keras_vit.list_recipes(), key=len))
+def test_what_is_listed_of_a_recipe_is_what_it_says(name):
+    recipe = keras_vit.load_recipe(name)
+    reached = recipe.reached and (recipe.reached.headline, recipe.reached.minutes)
+    source, *said = stated(cookbook.recipe_path(name).read_text(encoding="utf-8"))
+    assert source == recipe.data.source and tuple(said) == (reached or (None, None))
+    assert int(sizes()[name]["parameters"]) == cookbook.plan(recipe).count_params()
+
+
+@slow
+def test_what_is_listed_of_variants_is_what_is_counted():
+    for size in keras_vit.list_variants():
+        row = sizes()[size.name]
+        assert (row["parameters"], row["gmacs"]) == (str(size.parameters), f"{size.gmacs:.2f}"), size.name
 
 
 def test_wrong_settings_are_an_error_before_any_is_shown(capsys):

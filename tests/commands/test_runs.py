@@ -66,7 +66,7 @@ def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     keras_vit.from_recipe("digits", {"model.depth": 1}).save("mine.keras")
     command("predict", "mine.keras", str(pictures / "b.png"))
-    command("explain", "mine.keras", str(pictures / "b.png"))
+    command("explain", "mine.keras", str(pictures))
     with pytest.warns(UserWarning, match="the same output for every image"):
         command("export", "mine.keras")
     assert (tmp_path / "mine" / "attention.png").exists()

@@ -63,7 +63,7 @@ def test_a_word_after_two_dashes_is_no_option():
     [
         ("", "A command is missing. Known: fit, export, stop. For help: python -m keras_vit --help"),
         ("fitt digits", "There is no command 'fitt'. Did you mean 'fit'?"),
-        ("--hlp", "There is no command '--hlp'. Known: fit, export, stop."),
+        ("--hlp", "There is no command '--hlp'. Did you mean '--help'?"),
         ("fit digits --workdirr x", "There is no option '--workdirr'. Did you mean '--workdir'?"),
         ("fit --wrkdir", "There is no option '--wrkdir'. Did you mean '--workdir'?"),
         ("fit digits -w", "There is no option '-w'. Known: --workdir, --tensorboard, --save-steps, --help."),

@@ -14,6 +14,15 @@ def test_override_changes_one_value_and_leaves_the_rest():
     assert changed.augment == RECIPE.augment and RECIPE.optim.learning_rate == 1e-3
 
 
+def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do_not(tmp_path):
+    recipe = Recipe(name="x", model={"variant": "S/16", "weights": "augreg-i21k", "image_size": 224})
+    for weights in ("cifar10_hybrid", str(tmp_path), "mine.npz", "hf://a/b"):
+        assert config.override(recipe, {"model.weights": weights}).model["variant"] is None
+        assert config.override(recipe, {"model.weights": weights, "model.variant": "B"}).model["variant"] == "B"
+    for weights in ("augreg-i21k-i1k", None):
+        assert config.override(recipe, {"model.weights": weights}).model["variant"] == "S/16"
+
+
 @pytest.mark.parametrize(
     "changes, error, said",
     [

@@ -147,6 +147,8 @@ def test_other_files_are_counted(folder, capsys):
 
 
 def test_bad_folders_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="must not be a whole disk. Received: '.*'"):
+        sources.load(Data(source=f"folder:{tmp_path.anchor}"), "all")
     with pytest.raises(ValueError, match="at least two class folders.*0 folders"):
         load(tmp_path)
     picture(tmp_path / "cat" / "0.png", 0)

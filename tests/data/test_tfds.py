@@ -18,6 +18,23 @@ from tests import exiffiles, picturefiles  # noqa: E402
 from tests.marks import slow  # noqa: E402
 
 
+def test_what_tensorflow_datasets_cannot_load_is_one_sentence(monkeypatch):
+    import tensorflow_datasets
+
+    class ConnectError(Exception):
+        """As of Hugging Face's client, which is asked for names such as `huggingface:mnist`."""
+
+    def refuse(*_, **__):
+        raise ConnectError("[Errno -2] Name or service not known")
+
+    said = "tensorflow-datasets cannot load 'mnist:9.9.9': .*cannot be loaded at version"
+    with pytest.raises(ValueError, match=said):
+        sources.load(Data(source="tfds:mnist:9.9.9"), "train")
+    monkeypatch.setattr(tensorflow_datasets, "builder", refuse)
+    with pytest.raises(ValueError, match="cannot load 'huggingface:mnist': .*Name or service not known"):
+        sources.load(Data(source="tfds:huggingface:mnist"), "train")
+
+
 def test_unprepared_data_without_network_fails_at_once(tmp_path, monkeypatch):
     import tensorflow_datasets
 

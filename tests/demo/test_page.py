@@ -98,7 +98,7 @@ def test_in_a_browser(address, digits, tmp_path):
         page.locator(".pixi-target canvas").wait_for()
         expect("mnist", "28 x 28 pixels, grey, 10 classes, test accuracy 99.61%", "scaled to 20 of 28 pixels")
         files.set_input_files(tmp_path / "three.png")
-        expect("Attention rollout: bright patches contribute most to the prediction")
+        expect("Attention rollout: what attention reads most, whatever the prediction")
         assert answer.inner_text() == "3" and page.locator("img[src*='/gradio_api/file=']").count() == 2
         page.get_by_label("Relevance").click()
         expect("Relevance: bright patches support the prediction")

@@ -1,5 +1,6 @@
 """The package's tasks, taken through everything that is done with a task."""
 
+import csv
 import json
 import shutil
 
@@ -90,18 +91,20 @@ def test_detect(tmp_path, monkeypatch, shapes):
     )
     images = sorted((shapes / "images").iterdir())
     run = run_task_test(recipe, tmp_path, monkeypatch, images)
-    predictions.predict(run, images[:3], objects=tmp_path / "found.json")
+    predictions.predict(run, images[:3], json=tmp_path / "found.json", csv=tmp_path / "found.csv")
     found = json.loads((tmp_path / "found.json").read_text())
     assert all(row.keys() == {"image_id", "category", "bbox", "score"} for row in found)
+    table = list(csv.DictReader((tmp_path / "found.csv").read_text().splitlines()))
+    assert [[float(row[side]) for side in ("x", "y", "width", "height")] for row in table] == [r["bbox"] for r in found]
     assert {row["image_id"] for row in found} <= {path.name for path in images[:3]}
     with pytest.raises(FileExistsError, match="found.json' exists. Choose another file"):
-        predictions.predict(run, images[:3], objects=tmp_path / "found.json")
+        predictions.predict(run, images[:3], json=tmp_path / "found.json")
     with pytest.raises(ValueError, match="Received: two of '0.png'"):
-        predictions.predict(run, [images[0], shapes / "masks" / "0.png"], objects=tmp_path / "twice.json")
-    with pytest.raises(ValueError, match="The file of objects must end in .json. Received: 'found.txt'"):
-        predictions.predict(run, images[:1], objects="found.txt")
-    with pytest.raises(ValueError, match="The folder of `objects` must exist. Received: .*nowhere"):
-        predictions.predict(run, images[:1], objects=tmp_path / "nowhere" / "found.json")
+        predictions.predict(run, [images[0], shapes / "masks" / "0.png"], json=tmp_path / "twice.json")
+    with pytest.raises(ValueError, match="`json` must end in .json. Received: json='found.txt'"):
+        predictions.predict(run, images[:1], json="found.txt")
+    with pytest.raises(ValueError, match="The folder of `json` must exist. Received: .*nowhere"):
+        predictions.predict(run, images[:1], json=tmp_path / "nowhere" / "found.json")
 
 
 def test_restore(tmp_path, monkeypatch, shapes):

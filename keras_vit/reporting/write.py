@@ -9,8 +9,8 @@ import numpy as np
 from keras_vit import config, counting, explain, files, machine, metrics, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
-from keras_vit.report import embed
-from keras_vit.report.gather import gather
+from keras_vit.reporting import embed
+from keras_vit.reporting.gather import gather
 
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
@@ -66,7 +66,7 @@ def render(facts):
     """Returns the HTML of what `gather` returned."""
     import jinja2
 
-    folder = importlib.resources.files("keras_vit.report")
+    folder = importlib.resources.files("keras_vit.reporting")
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
@@ -92,6 +92,7 @@ def _figures(facts):
     figures = {"distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown))}
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
+        figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone
     drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
     if len(facts.points):
         names = [canvas.short(name) for name in facts.class_names] or None

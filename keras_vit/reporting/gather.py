@@ -36,6 +36,7 @@ class Facts(NamedTuple):
     whole: bool  # whether all of the split was measured
     images: int  # number of images measured
     numbers: dict  # scores by name
+    intervals: dict  # 95 % intervals, (low, high), of those scores that are shares of images
     figures: dict  # matplotlib figures by caption, of the task
     shown: np.ndarray  # (SHOWN, height, width, channels), the first images
     examples: dict  # lists of `Example` by heading
@@ -91,7 +92,8 @@ def gather(target, arrays=None, most=10_000):
         split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
         images=len(some),
-        numbers=tally.result(),
+        numbers=(numbers := tally.result()),
+        intervals=_intervals(numbers, len(some)) if "labels" in task.targets else {},
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
@@ -109,6 +111,17 @@ def gather(target, arrays=None, most=10_000):
     )
 
 
+def _intervals(numbers, count):
+    """Returns the Wilson interval of the accuracy: what as many other images might give."""
+    from scipy.stats import binomtest
+
+    share = numbers.get("accuracy")
+    if share is None:
+        return {}
+    interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
+    return {"accuracy": (interval.low, interval.high)}
+
+
 def _in_batches(run, images, size=64):
     return np.concatenate([run(images[i : i + size]) for i in range(0, len(images), size)])
 
@@ -118,7 +131,8 @@ def _extremes(scores):
     if not scores or scores[0] is None:
         return [], []
     order = np.argsort(-np.concatenate(scores), kind="stable")
-    return order[:SHOWN].tolist(), order[::-1][:SHOWN].tolist()
+    worst = min(SHOWN, len(order) // 2)  # of few images, no image is among both
+    return order[: min(SHOWN, len(order) - worst)].tolist(), order[::-1][:worst].tolist()
 
 
 def _examples(source, recipe, size, indices):

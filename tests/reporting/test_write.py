@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import count_macs, evaluate, export_tflite, load_run
-from keras_vit.report import report
+from keras_vit import count_macs, evaluate, export_tflite, load_run, report
 from tests.browser import chromium, watched
 from tests.marks import slow
 
@@ -31,7 +30,12 @@ def test_one_file_has_everything(run, written):
     images = int(re.search(r"measured on (\d+) images", page)[1])
     accuracy = evaluate(run)[str(run / "model.keras")]["accuracy"]
     assert f"<dt>accuracy</dt><dd>{accuracy:.2%}</dd>" in page and "<dt>calibration error</dt>" in page
-    assert page.count('alt="The same image; bright patches') == 2 * min(images, 8)
+    assert page.count('alt="The same image; bright patches') == min(images, 16)  # none is among best and worst
+    low, high = map(float, re.search(r"([\d.]+)% to ([\d.]+)%", page).groups())
+    z, share = 1.959964, accuracy  # Wilson 1927
+    centre, half = share + z**2 / (2 * images), z * (share * (1 - share) / images + z**2 / (4 * images**2)) ** 0.5
+    wanted = [100 * (centre + side) / (1 + z**2 / images) for side in (-half, half)]
+    np.testing.assert_allclose([low, high], wanted, atol=0.006)
     assert "block_0" in page and f"<td>{recipe.optim.learning_rate}</td>" in page
     assert page.count("<svg") == 6 and page.count("<title>image ") == min(images, 1000)
 
@@ -46,8 +50,8 @@ def test_a_failure_leaves_the_old_report(run, tmp_path, monkeypatch):
         (run.parent / "folder.html").mkdir(exist_ok=True)
         with pytest.raises(OSError, match="must be a file that can be written. Received: "):
             report(run, path)
-    monkeypatch.setattr("keras_vit.report.write.gather", lambda *given: None)
-    monkeypatch.setattr("keras_vit.report.write.render", lambda facts: 1 / 0)
+    monkeypatch.setattr("keras_vit.reporting.write.gather", lambda *given: None)
+    monkeypatch.setattr("keras_vit.reporting.write.render", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         report(run, tmp_path / "old.html")
     assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
@@ -94,6 +98,8 @@ def test_the_page_works_in_a_browser(browser, written, width, scheme):
     page, wrong = watched(browser, width, scheme=scheme)
     page.goto(written.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    hidden = "[...document.querySelectorAll('.chart, .scroll')].filter(part => part.scrollWidth > part.clientWidth)"
+    assert not page.evaluate(f"{hidden}.map(part => part.textContent.trim().slice(0, 40))")
     colour = page.evaluate("getComputedStyle(document.body).color")
     assert page.evaluate("getComputedStyle(document.querySelector('#training text')).fill") == colour
     line = "[...document.querySelectorAll('#training path')].find(path => path.style.stroke == 'currentcolor')"

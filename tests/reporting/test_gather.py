@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit import evaluate, load_run
-from keras_vit.report.gather import gather
+from keras_vit.reporting.gather import gather
 from tests.marks import slow
 
 

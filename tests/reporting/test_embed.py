@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import plots
-from keras_vit.report import embed
+from keras_vit.reporting import embed
 from tests.marks import slow
 
 LABELS, POINTS = [0, 2, 0], np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]])
