@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from keras_vit import folders
@@ -12,6 +14,10 @@ def test_a_whole_disk_is_refused_and_many_files_are_announced(tmp_path, monkeypa
     for name in "abc":
         (tmp_path / f"{name}.png").write_bytes(b"")
     (tmp_path / "link").unlink()
-    monkeypatch.setattr(images, "MANY", 2)
+    monkeypatch.setattr(folders, "MANY", 2)
     with pytest.warns(UserWarning, match="has more than 2 files: the search for images continues"):
         assert len(folders.in_folder(tmp_path)) == 3
+
+
+def test_a_path_that_is_no_utf_8_can_be_printed():
+    assert folders.shown(os.fsdecode(b"a/\xff.png")) == "a/\\xff.png"

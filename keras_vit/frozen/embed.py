@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_vit import checks, warned
 from keras_vit.files import replacing
+from keras_vit.folders import in_folder, shown
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
 from keras_vit.training.progress import counted
