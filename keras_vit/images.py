@@ -53,7 +53,7 @@ def files_in(folder):
         folders[:] = sorted(name for name in folders if new and not name.startswith("."))
         found += [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
         if len(found) > MANY >= len(found) - len(files):
-            warnings.warn(f"{str(folder)!r} has more than {MANY:,} files: the search for images continues.", stacklevel=2)
+            warnings.warn(f"{str(folder)!r} has more than {MANY:,} files: searching on.", stacklevel=2)
     return sorted(found)
 
 

@@ -26,7 +26,7 @@ def test_what_tensorflow_datasets_cannot_load_is_one_sentence(monkeypatch):
     def refuse(*_, **__):
         raise ConnectError("[Errno -2] Name or service not known")
 
-    with pytest.raises(ValueError, match="tensorflow-datasets cannot load 'mnist:9.9.9': .*cannot be loaded at version"):
+    with pytest.raises(ValueError, match="cannot load 'mnist:9.9.9': .*cannot be loaded at version"):
         sources.load(Data(source="tfds:mnist:9.9.9"), "train")
     monkeypatch.setattr(tensorflow_datasets, "builder", refuse)
     with pytest.raises(ValueError, match="cannot load 'huggingface:mnist': .*Name or service not known"):
