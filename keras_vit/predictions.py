@@ -22,7 +22,7 @@ IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at mo
 
 def predict(
     target: os.PathLike | str,
-    files: Sequence[os.PathLike | str],
+    images: Sequence[os.PathLike | str],
     top: int = 3,
     to: os.PathLike | str | None = None,
     *,
@@ -33,7 +33,7 @@ def predict(
 
     Args:
         target: As in `keras_vit.load_run`.
-        files: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
+        images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
         top: How many answers to return for an image, at most.
         to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
@@ -52,8 +52,9 @@ def predict(
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
-    files, found = [files] if isinstance(files, (str, os.PathLike)) else files, []
-    for _, answer, error in predictions(target, image_files(files), top, to, json=json, csv=csv):
+    images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
+    files, found = image_files([checks.path("images", image) for image in images]), []
+    for _, answer, error in predictions(target, files, top, to, json=json, csv=csv):
         if error:
             raise error
         found.append(answer)
@@ -78,10 +79,10 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
     found = find(target)
     model, task = found.trained.model, found.task
     finds = type(task).objects is not Task.objects
-    tables = {name: pathlib.Path(path) for name, path in (("json", json), ("csv", csv)) if path is not None}
+    tables = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in tables.items():
         _check_table(name, path, files, finds)
-    places = _places(task, files, pathlib.Path(to)) if to is not None else {}
+    places = _places(task, files, checks.path("to", to)) if to is not None else {}
     rows = []
     run = found.viewer()
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)

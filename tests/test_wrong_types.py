@@ -71,6 +71,7 @@ TAKES = {
     "attention_rollout": lambda: dict(model=model(), images=PIXELS, fusion="mean", discard=0.1),
     "calibrate": lambda: dict(target=model(), arrays=None),
     "check_data": lambda: dict(model=model(), images=PIXELS, labels=LABELS),
+    "class_names": lambda: dict(model=model(), names=list("abc")),
     "compare_layers": lambda: dict(reference="a.tflite", other="b.tflite", images=PIXELS),
     "count_macs": lambda: dict(model=model()),
     "datasets": lambda: dict(recipe=small(), train=None, validation=None),
@@ -108,8 +109,10 @@ TAKES = {
     "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
+    "predict": lambda: dict(target="mnist", images=[], top=3, to=None, json=None, csv=None),
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
+    "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",

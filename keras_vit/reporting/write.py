@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import config, counting, explain, files, machine, metrics, plots
+from keras_vit import checks, config, counting, explain, files, machine, metrics, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.plots import canvas
 from keras_vit.reporting import embed
@@ -44,7 +44,7 @@ def report(
         OSError: If the path is not writable.
     """
     if to is not None:
-        _check_writable(pathlib.Path(to))
+        _check_writable(checks.path("to", to))
     facts = gather(target, arrays, most)
     path = pathlib.Path(to or facts.home / "report.html")
     path.parent.mkdir(parents=True, exist_ok=True)
