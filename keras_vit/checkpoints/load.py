@@ -220,7 +220,9 @@ def _of_other_heads(source, description, head, overrides):
     said = f"{str(source)!r} has a head that is not one linear layer, and cannot be loaded: {tables.listing(others)}."
     if head == "require":
         raise ValueError(f"{said} For a head of your own, pass head='new'.")
-    return (f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",)
+    return (
+        f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
+    )
 
 
 def _metadata(source, checkpoint, description, num_classes, options):

@@ -43,7 +43,6 @@ def open_pytorch(path):
     several of these, the averaged one, and says so.
     """
     check_pytorch(path)
-    import torch
 
     found = _state_dicts(_load(path))
     if not found:

@@ -1,4 +1,4 @@
-"""Finds the Vision Transformer in a file with more: prefixes, averaged copies, text towers, transformers' `TimmWrapper`."""
+"""Finds the Vision Transformer in a file with more: prefixes, averaged copies, text towers."""
 
 import re
 

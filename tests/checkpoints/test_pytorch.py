@@ -1,5 +1,6 @@
 import argparse
 import importlib.util
+import pathlib
 
 import numpy as np
 import pytest

@@ -148,7 +148,9 @@ def test_a_prefix_in_every_format_gives_the_same_model(tmp_path):
     for name in ("file.safetensors", "file.npz"):
         path = write(tmp_path / name, {f"module.model.{key}": array for key, array in arrays.items()})
         assert_same_weights(weights(from_checkpoint(path, num_heads=3)), weights(original("timm_vit")))
-        path = write(tmp_path / name, {f"net.{key}": a for key, a in arrays.items()} | {"loss.weight": np.ones(1, "float32")})
+        path = write(
+            tmp_path / name, {f"net.{key}": a for key, a in arrays.items()} | {"loss.weight": np.ones(1, "float32")}
+        )
         for load in (partial(from_checkpoint, num_heads=3), partial(load_weights, vit(**SMALL))):
             with pytest.warns(UserWarning, match="file.* Only its Vision Transformer is loaded. Left out: loss.weight"):
                 load(path)
