@@ -91,7 +91,8 @@ def architecture(shapes, checkpoint):
     block = BLOCK.format(i=0)
     stated, origins = transformers_config.read_model(checkpoint.config, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
-    of_imagenet = checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
+    of_mae = any(name.startswith("decoder.") for name in shapes)
+    of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
     kind = "DeiT" if distillation else "MAE" if of_imagenet else "ViT"
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     if kind == "ViT" and not checkpoint.processor:

@@ -126,7 +126,7 @@ def detect(names):
 
 
 def detect_dino(names):
-    """Returns whether a file is of the authors of DINO, iBOT or DINOv2 without registers, and has their training's parts."""
+    """Returns whether a file has what only those of DINO's, iBOT's and DINOv2's authors have, and no registers."""
     of_dinov2 = {"mask_token", "blocks.0.ls1.gamma"} <= set(names) and "register_tokens" not in names
     return detect(names) and "pos_embed" in names and (of_dinov2 or any(n.startswith("head.last_layer") for n in names))
 
