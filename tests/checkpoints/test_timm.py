@@ -17,6 +17,7 @@ def test_detect():
 def test_authors_names():
     canonical = timm.canonical(["blocks.3.gamma_1", "register_tokens", "blocks.0.mlp.w12.bias", "blocks.0.mlp.w3.bias"])
     assert list(canonical) == ["blocks.3.ls1.gamma", "reg_token", "blocks.0.mlp.fc1.bias", "blocks.0.mlp.fc2.bias"]
+    assert list(timm.canonical(["blocks.1.6.norm1.bias"])) == ["blocks.6.norm1.bias"]
 
 
 def test_names_of_aimv2_s_authors():
