@@ -92,14 +92,17 @@ def _cubic(a):
 
 
 METHODS = {
-    #                     kernel, half its width, whether it widens when shrinking, pixels beyond the edge
-    "bilinear":           (_triangle, 1, False, "repeat"),
-    "bilinear-antialias": (_triangle, 1, True, "leave"),
-    "bicubic":            (_cubic(-0.75), 2, False, "repeat"),
-    "bicubic-antialias":  (_cubic(-0.5), 2, True, "leave"),
-    "jax-linear":         (_triangle, 1, True, "leave"),
-    "jax-cubic":          (_cubic(-0.5), 2, True, "leave"),
-    "zoom":               None,
+    #                     kernel, half its width, whether it widens when shrinking, pixels beyond the edge, and what
+    #                     is added to the target's length to find the scale; `None` keeps both ends
+    "bilinear":           (_triangle, 1, False, "repeat", 0),
+    "bilinear-antialias": (_triangle, 1, True, "leave", 0),
+    "bicubic":            (_cubic(-0.75), 2, False, "repeat", 0),
+    "bicubic-antialias":  (_cubic(-0.5), 2, True, "leave", 0),
+    "bicubic-offset":     (_cubic(-0.75), 2, False, "repeat", 0.1),
+    "bicubic-corners":    (_cubic(-0.75), 2, False, "repeat", None),
+    "jax-linear":         (_triangle, 1, True, "leave", 0),
+    "jax-cubic":          (_cubic(-0.5), 2, True, "leave", 0),
+    "zoom":               (_triangle, 1, False, "repeat", None),
 }  # fmt: skip
 
 
@@ -115,6 +118,8 @@ def resize_matrix(source, target, method):
             - `"bilinear"`, `"bicubic"`: PyTorch's `interpolate` (Hugging Face: bicubic; Google's files in timm:
               bilinear); `"bilinear"` is TensorFlow's too.
             - `"bilinear-antialias"`, `"bicubic-antialias"`: the same with `antialias=True` (timm's own files: bicubic).
+            - `"bicubic-offset"`: the same by a factor of `(target + 0.1) / source` (the authors of DINO and DINOv2).
+            - `"bicubic-corners"`: the same with `align_corners=True` (torchvision).
             - `"jax-linear"`, `"jax-cubic"`: `jax.image.resize` (big_vision, FlexiViT: linear).
 
     Returns:
@@ -124,13 +129,11 @@ def resize_matrix(source, target, method):
         ValueError: For an unknown method.
     """
     checks.one_of("resample", method, tuple(METHODS))
-    if METHODS[method] is None:
-        place = np.linspace(0, source - 1, target)[:, None]
-        return _triangle(place - np.arange(source))
-    kernel, reach, widen, edge = METHODS[method]
-    scale = source / target
+    kernel, reach, widen, edge, offset = METHODS[method]
+    scale = source / (target + (offset or 0))
     width = max(scale, 1) if widen else 1
-    place = (np.arange(target)[:, None] + 0.5) * scale - 0.5
+    place = np.linspace(0, source - 1, target) if offset is None else (np.arange(target) + 0.5) * scale - 0.5
+    place = place[:, None]
     beyond = int(np.ceil(reach * width)) + 1 if edge == "repeat" else 0
     weights = kernel((place - np.arange(-beyond, source + beyond)) / width)  # (target, beyond + source + beyond)
     matrix = np.zeros((target, source))

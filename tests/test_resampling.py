@@ -53,7 +53,10 @@ def resized(grid, method):
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("method", ["bilinear", "bicubic", "bilinear-antialias", "bicubic-antialias"])
+@pytest.mark.parametrize(
+    "method",
+    ["bilinear", "bicubic", "bilinear-antialias", "bicubic-antialias", "bicubic-offset", "bicubic-corners"],
+)
 def test_pytorch_s_methods(grid, method):
     _, found, _ = resized(grid, method)
     np.testing.assert_allclose(found, np.load(GOLDEN)[f"{grid}-{method}"], atol=1e-5)

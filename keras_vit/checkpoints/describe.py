@@ -1,5 +1,6 @@
 """What a checkpoint says of its model: its format, the arguments of `vit`, the evaluation, and where each is from."""
 
+import re
 from typing import NamedTuple
 
 from keras_vit.checkpoints import (
@@ -12,17 +13,20 @@ from keras_vit.checkpoints import (
     huggingface_dinov3,
     huggingface_naflex,
     huggingface_yolos,
+    openai,
     own,
     timm,
     timm_naflex,
+    torchvision,
 )
-from keras_vit.checkpoints.tables import Format, grid, listing
+from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
 from keras_vit.labels import fitting
 from keras_vit.layers import ConvStem, ResNetStem
 from keras_vit.models import DEFAULTS
 
 FORMATS = (
     google.FORMAT,
+    timm.OF_DINO,
     timm.FORMAT,
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,
@@ -36,6 +40,8 @@ FORMATS = (
     huggingface_clip.FORMAT,
     huggingface_yolos.FORMAT,
     huggingface.FORMAT,
+    torchvision.FORMAT,
+    openai.FORMAT,
     own.FORMAT,
 )
 LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))
@@ -105,6 +111,9 @@ def describe(checkpoint, name="auto"):
         if noted.get("stem") and arguments["stem"] is not None:
             arguments["stem"] = ResNetStem.from_config({**arguments["stem"].get_config(), **noted["stem"]})
         evaluation = dict(evaluation)
+        place = next((str(names[name]) for name in ("head.weight", "classifier.weight") if name in names), "")
+        if arguments.get("num_classes") and re.search(r"\.[1-9]\d*\.weight$", place):
+            origins = origins | {"num_classes": Assumed(f"dropout before {place}; an activation has no tensors either")}
         if checkpoint.passed_over:
             origins = origins | {"text": f"passed over: {checkpoint.passed_over} tensors beside the image tower"}
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:

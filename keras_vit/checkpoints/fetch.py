@@ -154,4 +154,7 @@ def _from_hub(source, cache):
         raise ConnectionError(f"{source!r} cannot be reached and is not complete in the cache: {reason}") from None
     except Exception as error:
         raise _clear_error(error, source, cache) from None
-    raise FileNotFoundError(f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}")
+    raise FileNotFoundError(
+        f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into its "
+        "base model first; KerasHub's models are not read."
+    )

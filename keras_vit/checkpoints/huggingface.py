@@ -10,9 +10,12 @@ from keras_vit.checkpoints.tables import (
     CONV,
     LINEAR,
     SAME,
+    UNBIASED,
+    Assumed,
     Format,
     Row,
     blocks,
+    classes_of,
     grid,
     joined,
     need,
@@ -49,6 +52,7 @@ ROWS = (
     *torch_norm("norm", "layernorm"),
     *torch_dense("pre_logits", "pooler.dense"),
     *torch_dense("head", "{head}"),
+    Row(("head/kernel", "head/bias"), "{head}.weight", UNBIASED),
     *torch_dense("head_distilled", "distillation_classifier"),
 )
 
@@ -87,10 +91,13 @@ def architecture(shapes, checkpoint):
     block = BLOCK.format(i=0)
     stated, origins = transformers_config.read_model(checkpoint.config, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
-    of_imagenet = checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
+    of_mae = any(name.startswith("decoder.") for name in shapes)
+    of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
     kind = "DeiT" if distillation else "MAE" if of_imagenet else "ViT"
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
-    head = next((n for n in ("classifier", "cls_classifier") if f"{n}.bias" in shapes), None)
+    if kind == "ViT" and not checkpoint.processor:
+        prepared["mean"] = Assumed("ViT's; DINO's and others' have ImageNet's, in preprocessor_config.json")
+    head = next((n for n in ("classifier", "cls_classifier") if f"{n}.weight" in shapes), None)
     one_head = distillation and head == "classifier"
     arguments = {
         "patch_size": tuple(patch_size),
@@ -104,7 +111,7 @@ def architecture(shapes, checkpoint):
         "pooling": "token" if class_token else "gap",
         "distilled": distillation and not one_head,
         "registers": int(one_head),
-        "num_classes": need(shapes, f"{head}.bias", 1)[0] if head else 0,
+        "num_classes": classes_of(shapes, head),
         **stated,
         **statistics,
     }

@@ -5,7 +5,18 @@ import re
 from keras_vit.checkpoints import transformers_config
 from keras_vit.checkpoints.huggingface import ALIASES, BLOCK, DEFAULTS, EMBEDDINGS, QKV, STATED
 from keras_vit.checkpoints.huggingface import ROWS as OF_VIT
-from keras_vit.checkpoints.tables import SAME, Format, Row, blocks, joined, need, renamed, square_of, torch_norm
+from keras_vit.checkpoints.tables import (
+    SAME,
+    Format,
+    Row,
+    blocks,
+    classes_of,
+    joined,
+    need,
+    renamed,
+    square_of,
+    torch_norm,
+)
 
 TABLE = f"{BLOCK}.attention.attention.relative_position_bias.relative_position_bias_table"
 ROWS = (
@@ -46,7 +57,7 @@ def architecture(shapes, checkpoint):
         "position": "relative",
         "pooling": "gap" if of_mean else "token",
         "final_norm": "after" if of_mean else "before",
-        "num_classes": need(shapes, "classifier.bias", 1)[0] if "classifier.bias" in shapes else 0,
+        "num_classes": classes_of(shapes, "classifier"),
         **({"image_size": tuple(side * step for side, step in zip(grid, patch_size))} if grid else {}),
         **stated,
         **statistics,

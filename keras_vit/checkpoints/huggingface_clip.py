@@ -13,8 +13,8 @@ from keras_vit.checkpoints.tables import (
     LINEAR_HEADS_IN,
     LINEAR_HEADS_OUT,
     SAME,
+    UNBIASED,
     Assumed,
-    Form,
     Format,
     Row,
     blocks,
@@ -34,9 +34,6 @@ QKV = tuple(f"{BLOCK}.self_attn.{part}_proj" for part in "qkv")
 POOL = tuple(f"pool/attention/{part}" for part in ("query", "key", "value"))
 TABLE = each(lambda a, heads: a[None], lambda a, heads: a[0])  # (tokens, width)
 TOKEN = each(lambda a, heads: a[None, None], lambda a, heads: a.reshape(-1))  # (width,)
-PROJECTION = Form(  # a matrix without a bias
-    lambda arrays, heads: [arrays[0].T, np.zeros(len(arrays[0]), "float32")], lambda ours, heads: [ours[0].T]
-)
 
 
 ROWS = (
@@ -62,7 +59,8 @@ ROWS = (
     *torch_dense("pool/mlp/fc1", "head.mlp.fc1"),
     *torch_dense("pool/mlp/fc2", "head.mlp.fc2"),
     *torch_dense("head", "classifier"),
-    Row(("head/kernel", "head/bias"), "visual_projection.weight", PROJECTION),
+    Row(("head/kernel", "head/bias"), "classifier.weight", UNBIASED),
+    Row(("head/kernel", "head/bias"), "visual_projection.weight", UNBIASED),
 )
 TEXT = r"text_model\..*|text_projection\..*|logit_(scale|bias)"
 ALIASES = ((r"^vision_model\.", ""),)

@@ -9,9 +9,11 @@ from keras_vit.checkpoints.huggingface import ATTENTION, BLOCK, EMBEDDINGS, IN_M
 from keras_vit.checkpoints.tables import (
     LINEAR,
     SAME,
+    UNBIASED,
     Format,
     Row,
     blocks,
+    classes_of,
     joined,
     need,
     renamed,
@@ -37,9 +39,10 @@ ROWS = (
     Row("block_{i}/scale2/gamma", f"{BLOCK}.layer_scale2.lambda1", SAME),
     *torch_norm("norm", "layernorm"),
     *torch_dense("head", "classifier"),
+    Row(("head/kernel", "head/bias"), "classifier.weight", UNBIASED),
 )
 ALIASES = (
-    (r"^(dinov2|dinov2_with_registers|backbone)\.", ""),
+    (r"^(dinov2|dinov2_with_registers)\.", ""),
     *IN_MEMORY,
     (r"\.mlp\.down_proj\.", ".mlp.weights_out."),
 )
@@ -72,7 +75,7 @@ def architecture(shapes, checkpoint):
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv2")
     gated = f"{block}.mlp.fc1.weight" not in shapes
     hidden = f"{block}.mlp.weights_out.weight" if gated else f"{block}.mlp.fc2.weight"
-    classes = need(shapes, "classifier.bias", 1)[0] if "classifier.bias" in shapes else 0
+    classes = classes_of(shapes, "classifier")
     arguments = {
         "patch_size": tuple(patch_size),
         "channels": channels,

@@ -10,6 +10,7 @@ from keras_vit.checkpoints.tables import (
     DINOV3_HEADS,
     LINEAR,
     SAME,
+    Assumed,
     Format,
     Row,
     blocks,
@@ -79,6 +80,8 @@ def architecture(shapes, checkpoint):
     biased = f"{query}.bias" in shapes or f"{value}.bias" in shapes
     base = float(config.get("rope_theta", ROTARY["dinov3"]["base"]))
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv3")
+    if not checkpoint.processor:
+        prepared["mean"] = Assumed("DINOv3's; its weights for satellite images have others")
     arguments = {
         "patch_size": tuple(patch_size),
         "channels": channels,

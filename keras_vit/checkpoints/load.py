@@ -24,6 +24,7 @@ from keras_vit.layers import Rescale
 from keras_vit.models import DEFAULTS
 
 OF_WEIGHTS = ("labels", "temperature", "name", "licence")  # metadata that belongs to the weights, not to the model
+OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?|last_layer2?|last_norm2?)\.")  # DINO's and iBOT's heads
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -50,10 +51,10 @@ def load_weights(
 
     Args:
         model: A model from `keras_vit.vit`.
-        source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`), a directory with one, that of
-            a run, `"https://..."`, or `"hf://owner/name"`.
-        format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"keras"` (this package's own), or
-            `"auto"` to detect it by the tensors' names.
+        source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
+            directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
+        format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
+            names), `"keras"` (this package's own), or `"auto"` to detect it by the tensors' names.
         head: `"require"`, or `"new"` to keep the model's head and ignore the source's; also to keep its registers, if
             the source has another number of them.
         resample: How to resample positions; see `keras_vit.resampling.resize_matrix`. `None` for the method of the
@@ -72,13 +73,15 @@ def load_weights(
         FileNotFoundError, ConnectionError: If there is no such source, or it cannot be downloaded.
 
     Warns:
-        UserWarning: If the model computes another function than the source, for example by another GELU.
+        UserWarning: If the model computes another function than the source, for example by another GELU; if the file
+            has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
     own = arguments_of(model)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        remarks = checkpoint.remarks
         description = describe(checkpoint, format)
         form, names, stated, evaluation, origins = description
         if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
@@ -105,6 +108,7 @@ def load_weights(
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
         rescale.metadata = kept | metadata
+    _warn(remarks)
     _warn_of_differences(source, stated, own, origins)
     return model
 
@@ -148,7 +152,8 @@ def from_checkpoint(
 
     Warns:
         UserWarning: If published files with the same tensors compute different functions, by their GELU, heads or
-            positions. The warning names what was assumed.
+            positions, or had images prepared otherwise. The warning names what was assumed. Also if the file has
+            several models' weights, or tensors that are left out, such as a head of several layers.
 
     Example:
 
@@ -166,10 +171,13 @@ def from_checkpoint(
         form, names, stated, evaluation, origins = description
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
             overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
+        remarks = checkpoint.remarks + _of_other_heads(source, description, head, overrides)
         arguments = model_arguments(description, checkpoint, options.grid, overrides)
         if head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
             options = options._replace(head="new")
         origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+        if options.resample or "image_size" not in overrides:  # only positions on another grid depend on the method
+            origins.pop("resample", None)
         if "image_size" in overrides:
             evaluation.pop("full_size", None)
         else:
@@ -184,7 +192,8 @@ def from_checkpoint(
         steps = shapes_only(match)  # a file that does not match costs no memory
         model = build(arguments)
         _fill(model, checkpoint, steps)
-    _warn_of_assumptions(source, arguments, origins)
+    _warn(remarks)
+    _warn_of_assumptions(source, {"resample": form.resample, **arguments}, origins)
     return model
 
 
@@ -197,6 +206,25 @@ def _check_head(model, checkpoint, description, own, options):
         raise ValueError(
             f"{str(checkpoint.path)!r} has a head for another task than the model's. Pass head='new' to load the rest."
         )
+
+
+def _of_other_heads(source, description, head, overrides):
+    """Returns a sentence in a tuple if a classifier's head is no linear layer, and so not in the model, else `()`.
+
+    Raises:
+        ValueError: If the caller requires it.
+    """
+    form, names, stated, *_ = description
+    others = [name for name in names if re.match(form.head_names, name) and not OF_PRETRAINING.match(name)]
+    wanted = head != "new" and overrides.get("num_classes") != 0
+    if not others or not wanted or stated["num_classes"] or stated.get("pooling") == "none":
+        return ()
+    said = f"{str(source)!r} has a head that is not one linear layer, and cannot be loaded: {tables.listing(others)}."
+    if head == "require":
+        raise ValueError(f"{said} For a head of your own, pass head='new'.")
+    return (
+        f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
+    )
 
 
 def _metadata(source, checkpoint, description, num_classes, options):
@@ -220,10 +248,18 @@ def _fill(model, checkpoint, steps):
             variables[path].assign(array)
 
 
+def _warn(remarks):
+    """Warns of what is in a file and not in the model."""
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
+
+
 def _warn_of_differences(source, stated, own, origins):
     """Warns if a model computes another function than the source of its weights."""
     theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
+    unclear = {"mean", "std"} if isinstance(origins.get("mean"), tables.Assumed) else set()
     known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
+    known = [name for name in known if name not in unclear]
     other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
     if other:
         warnings.warn(

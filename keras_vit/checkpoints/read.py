@@ -14,12 +14,16 @@ import safetensors
 from keras_vit.checkpoints import pytorch
 from keras_vit.checkpoints.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.tensorflow_h5 import open_h5
-from keras_vit.checkpoints.wrapped import OPEN_CLIP, of_open_clip, prefix_of
+from keras_vit.checkpoints.wrapped import OPEN_CLIP, of_open_clip, unwrap
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 MAX_JSON = 2**26  # bytes of a configuration
+KERAS_HUB = (
+    "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
+    "as 'hf://google/vit-base-patch16-224'"
+)
 
 
 class Checkpoint(NamedTuple):
@@ -27,7 +31,8 @@ class Checkpoint(NamedTuple):
 
     `shapes` maps names to shapes. `read(name)` returns one array, float32. `config` and `processor` are the contents of
     `config.json` and `preprocessor_config.json` next to the file, `{}` without them. `notes` is what `save_checkpoint`
-    wrote into the file. Of a timm model inside another, only its part is here; `passed_over` counts the other tensors.
+    wrote into the file. Of a Vision Transformer inside something else, only its part is here; `passed_over` counts the
+    other tensors, and `remarks` are sentences for the user.
     """
 
     path: pathlib.Path
@@ -37,6 +42,7 @@ class Checkpoint(NamedTuple):
     processor: dict
     notes: dict
     passed_over: int = 0
+    remarks: tuple = ()
 
     def shape(self, place):
         """Returns the shape of a tensor, or of one block of a stacked one: `(name, index)` or `(name, index, axis)`."""
@@ -57,8 +63,8 @@ def open_checkpoint(path):
     Only names and shapes are read at first. Nothing is unpickled, and sizes are checked against the file's own.
 
     Args:
-        path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt` or `.bin` file; a directory with one, or with
-            shards and `model.safetensors.index.json`; or the directory of a run.
+        path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
+            with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
 
     Yields:
         A `Checkpoint`.
@@ -71,10 +77,11 @@ def open_checkpoint(path):
     files = _files(path)
     folder = path if path.is_dir() else path.parent
     with contextlib.ExitStack() as stack:
-        shapes, readers, notes = {}, {}, {}
+        shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
             with _one_error(file):
                 file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](file))
+                remarks += file_notes.pop("remarks", ())
             twice = sorted(set(file_shapes) & set(shapes))
             if twice:
                 raise ValueError(f"{str(path)!r} contains {twice[0]!r} twice.")
@@ -94,14 +101,15 @@ def open_checkpoint(path):
         configs = ("config.json", "preprocessor_config.json")
         alone = files[0].suffix in (".npz", ".keras")
         config, processor = ({} if alone else _json(folder / name) for name in configs)
-        prefix = prefix_of(shapes)
+        with _one_error(path):
+            names, prefix, others, found = unwrap(shapes)
         if prefix and not config and not alone:
-            found = _json(folder / OPEN_CLIP)
+            written = _json(folder / OPEN_CLIP)
             with _one_error(folder / OPEN_CLIP):
-                config = of_open_clip(found)
-        inner = {name.removeprefix(prefix): shape for name, shape in shapes.items() if name.startswith(prefix)}
-        others = len(shapes) - len(inner)
-        yield Checkpoint(path, inner, lambda name: read(prefix + name), config, processor, notes, others)
+                config = of_open_clip(written)
+        inner = {name: shapes[place] for name, place in names.items()}
+        remarks = tuple(f"{str(path)!r}: {remark}" for remark in (*remarks, *found))
+        yield Checkpoint(path, inner, lambda name: read(names[name]), config, processor, notes, others, remarks)
 
 
 def _files(path):
@@ -114,6 +122,8 @@ def _files(path):
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name must end in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
+    if "keras_hub_version" in _json(path / "metadata.json"):
+        raise ValueError(f"{str(path)!r} cannot be read: {KERAS_HUB}.")
     if (path / RUN).is_file():
         if not (path / TRAINED).is_file():
             raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Pass its best.keras.")
@@ -165,6 +175,8 @@ def _open_keras(path):
         raise ValueError("it is not a Keras file")
     with zipfile.ZipFile(path) as archive:
         check_inflation(path, sum(member.file_size for member in archive.infolist()))
+        if "config.json" in archive.namelist() and b"keras_hub" in archive.read("config.json"):
+            raise ValueError(KERAS_HUB)
     return own.open_keras(path)
 
 

@@ -115,6 +115,9 @@ HEADS_BIAS = each(lambda a, heads: a.reshape(-1), lambda a, heads: a.reshape(hea
 LINEAR_HEADS_IN = each(lambda a, heads: a.T.reshape(a.shape[1], heads, -1), lambda a, heads: a.reshape(len(a), -1).T)
 LINEAR_HEADS_OUT = each(lambda a, heads: a.T.reshape(heads, -1, len(a)), lambda a, heads: a.reshape(-1, a.shape[-1]).T)
 FLAT_TO_HEADS = Form(HEADS_BIAS.write, HEADS_BIAS.read)
+UNBIASED = Form(  # a kernel and a bias of ours, from a PyTorch matrix without a bias
+    lambda arrays, heads: [arrays[0].T, np.zeros(len(arrays[0]), "float32")], lambda ours, heads: [ours[0].T]
+)
 
 
 def norm(ours, theirs, scale, shift, form=SAME):
@@ -151,7 +154,18 @@ def renamed(shapes, aliases):
         if short in names:
             raise ValueError(f"Two tensors are the same weight: {names[short]} and {name}.")
         names[short] = name
+    for head in ("head", "classifier"):  # a linear layer of a `Sequential`, alone or after what has no weights
+        inside = [name for name in names if name.startswith(f"{head}.")]
+        last = next((name.rpartition(".")[0] for name in inside if re.fullmatch(r"\w+\.\d+\.weight", name)), None)
+        if last and set(inside) <= {f"{last}.weight", f"{last}.bias"} and len(shapes[names[f"{last}.weight"]]) == 2:
+            names |= {name.replace(last, head): names.pop(name) for name in inside}
     return names
+
+
+def classes_of(shapes, head="head"):
+    """Returns the number of classes of a linear head, with or without a bias; 0 without such a head."""
+    shape = shapes.get(f"{head}.weight", ())
+    return shape[0] if len(shape) == 2 else 0
 
 
 def blocks(shapes, pattern):

@@ -13,6 +13,7 @@ from keras_vit.checkpoints.tables import (
     LINEAR_HEADS_OUT,
     OUR_UNIT,
     SAME,
+    UNBIASED,
     Form,
     Format,
     Row,
@@ -23,7 +24,7 @@ from keras_vit.checkpoints.tables import (
     torch_dense,
     torch_norm,
 )
-from keras_vit.checkpoints.timm_architecture import BLOCK, DISTANCES, MIXED, architecture
+from keras_vit.checkpoints.timm_architecture import BLOCK, DISTANCES, MIXED, architecture, of_dino
 
 UNIT = "patch_embed.backbone.stages.{i}.blocks.{j}"
 WITHOUT_KEY = Form(
@@ -87,6 +88,7 @@ ROWS = (
     *torch_dense("pool/mlp/fc1", "attn_pool.mlp.fc1"),
     *torch_dense("pool/mlp/fc2", "attn_pool.mlp.fc2"),
     *torch_dense("head", "head"),
+    Row(("head/kernel", "head/bias"), "head.weight", UNBIASED),
     *torch_dense("head_distilled", "head_dist"),
 )
 
@@ -96,6 +98,7 @@ ALIASES = (
     (r"^preprocessor\.", ""),
     (r"^trunk\.", ""),
     (r"^post_trunk_norm\.", "norm."),
+    (r"^blocks\.\d+\.(\d+)\.", r"blocks.\1."),  # DINOv2's training keeps blocks in chunks, numbered through
     (r"\.norm_([12])\.", r".norm\1."),
     (r"\.gamma_([12])$", r".ls\1.gamma"),
     (r"^(register|storage)_tokens$", "reg_token"),
@@ -121,6 +124,12 @@ IGNORED = (  # parts of training, and what only repeats the architecture
 
 def detect(names):
     return not {"patch_embed.proj.weight", "preprocessor.patchifier.proj.weight"}.isdisjoint(names)
+
+
+def detect_dino(names):
+    """Returns whether a file has what only those of DINO's, iBOT's and DINOv2's authors have, and no registers."""
+    of_dinov2 = {"mask_token", "blocks.0.ls1.gamma"} <= set(names) and "register_tokens" not in names
+    return detect(names) and "pos_embed" in names and (of_dinov2 or any(n.startswith("head.last_layer") for n in names))
 
 
 def canonical(shapes):
@@ -158,4 +167,11 @@ FORMAT = Format(
     head_names=r"head\..*|head_dist\..*|pre_logits\..*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
+)
+OF_DINO = FORMAT._replace(
+    name="timm-dino",
+    detect=detect_dino,
+    architecture=of_dino,
+    resample="bicubic-offset",
+    suits=lambda arguments: False,
 )

@@ -10,6 +10,7 @@ from keras_vit.checkpoints.tables import (
     Assumed,
     Missing,
     blocks,
+    classes_of,
     need,
     published_heads,
     square_of,
@@ -111,7 +112,7 @@ def architecture(shapes, checkpoint):
         "rms_norm": rms_norm,
         "final_norm": "after" if norm_after else "before" if "norm.weight" in shapes else None,
         "position": "relative" if relative else "learned" if "pos_embed" in shapes else None,
-        "num_classes": need(shapes, "head.bias", 1)[0] if "head.bias" in shapes else 0,
+        "num_classes": classes_of(shapes),
         "gelu": "exact",
         "epsilon": 1e-5 if pre_norm or rms_norm or beit3 else 1e-6,
         **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet or beit3 else HALF),
@@ -138,6 +139,15 @@ def architecture(shapes, checkpoint):
         "evaluation": "timm's default",
     }
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins
+
+
+def of_dino(shapes, checkpoint):
+    """As `architecture`, for files of DINO's, iBOT's and DINOv2's authors."""
+    arguments, evaluation, origins = architecture(shapes, checkpoint)
+    if origins["mean"] == "config.json":
+        return arguments, evaluation, origins
+    about = dict.fromkeys(("mean", "evaluation"), "the rule of DINO's authors")
+    return arguments | IMAGENET, evaluation | {"crop_pct": 224 / 256}, origins | about
 
 
 def _of_dinov3_authors(shapes, width, checkpoint):
@@ -184,6 +194,13 @@ def _open_questions(arguments, checkpoint):
         reasons["branch_norm"] = Assumed("ViT's; the residual post-norm model ('rpn') has the same tensors")
     elif arguments["position"] == "relative":
         reasons["mean"] = Assumed("BEiT's; BEiT v2 has ImageNet's")
+    elif PERIODS in checkpoint.shapes:
+        reasons["mean"] = Assumed("DINOv3's; its weights for satellite images have others")
+    elif arguments["mean"] == HALF["mean"] and (arguments["class_token"] or arguments["final_norm"] == "before"):
+        if arguments["pooling"] != "map":  # SigLIP's
+            reasons["mean"] = Assumed("ViT's; files of the authors of DeiT, MAE, MoCo v3 and DINO have ImageNet's")
+        if arguments["class_token"] and not arguments["num_classes"]:
+            reasons["resample"] = Assumed("timm's; files of DINO's authors have 'bicubic-offset'")
     elif gammas and arguments["class_token"]:
         reasons["position"] = Assumed("DeiT-III's; RoPE-ViT has the same names, and rotary='rope-vit'")
     return reasons

@@ -9,7 +9,8 @@ GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
 EVALUATION = ("mean", "std", "input_size", "crop_pct", "crop_mode", "interpolation")
 POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
-# Only the name of an architecture shows these.
+# Only the name of an architecture shows these. The default of its pooling, where the tensors alone show another:
+POOLING_OF = {r"dinov3|pe_(lang|spatial)": "avg"}
 GELU_OF = {
     "quickgelu": "quick",
     "vit_(base_patch32|so400m_patch16|giantopt_patch16)_siglip|vit_large_patch16_siglip(_gap)?_512": "tanh",
@@ -102,6 +103,8 @@ def read(config, gated=False):
     other += [f"architecture={name!r}"] * bool(name and not known(name))
     other += [f"pos_embed={options.get('pos_embed')!r}"] * (options.get("pos_embed", "learn") not in POSITIONS)
     pooling = options.get("global_pool", config.get("global_pool"))
+    if pooling is None:
+        pooling = next((found for pattern, found in POOLING_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
     activation = options.get("act_layer")
     other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
     other += [f"act_layer={activation!r}"] * (activation not in ((None, "silu") if gated else (None, *GELUS)))

@@ -1,15 +1,91 @@
-"""Files with a timm model inside another model: transformers' `TimmWrapper`, and OpenCLIP's image towers."""
+"""Finds the Vision Transformer in a file with more: prefixes, averaged copies, text towers."""
 
-from keras_vit.checkpoints.tables import CLIP
+import re
+
+from keras_vit.checkpoints.tables import CLIP, listing
 
 OPEN_CLIP = "open_clip_config.json"
 CROPS = {"shortest": "center", "squash": "squash"}  # OpenCLIP's names and timm's
-PREFIXES = ("timm_model.", "visual.trunk.")
+# The weight that shows where a model begins, after the names of models that its format knows.
+FIRST = re.compile(
+    r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|dinov2|dinov2_with_registers|vision_model)\.)?"
+    r"(?:(?:patch_embed|preprocessor\.patchifier|embeds)\.proj\.weight|conv_proj\.weight|ln_pre\.weight|"
+    r"embeddings\.(?:patch_embeddings?\.(?:projection\.)?|patch_embed\.)weight)"
+)
+# Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
+AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
+OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
+# What files have outside their ViT: text towers, Depth Anything's decoder, heads of self-supervision, counters.
+PASSED_OVER = re.compile(
+    r"n_averaged|(text|neck|transformer|token_embedding|ln_final|(dino|ibot)_(head|loss)).*|(.*\.)?logit_(scale|bias)"
+    r"|positional_embedding|visual_projection\..*|input_resolution|context_length|vocab_size"
+)
+ADAPTER = re.compile(r"(.*\.)?(lora_\w+|base_layer|modules_to_save|ia3_\w+)\..*")
 
 
-def prefix_of(names):
-    """Returns what stands before the names of a timm model in a file; `""` in a file of its own."""
-    return next((prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names)), "")
+def preferred(places):
+    """Returns the place of the weights to load: the averaged ones, as timm and the authors of DINO load them.
+
+    Args:
+        places: Names of sets of weights in a file: keys of a dictionary, or prefixes.
+
+    Raises:
+        ValueError: If the names do not say which.
+    """
+    words = {place: set(re.split("[^a-z]+", place.lower())) for place in places}
+    ranks = {place: bool(found & AVERAGED) - bool(found & OTHERS) for place, found in words.items()}
+    best = [place for place in places if ranks[place] == max(ranks.values())]
+    if len(best) > 1:
+        raise ValueError(f"it has the weights of several models: {_names(best)}. Save those to load in a file alone")
+    return best[0]
+
+
+def choice(places, place):
+    """Returns a sentence that says which of several sets of weights is loaded."""
+    return f"It has the weights of several models: {_names(places)}. Those of {_names([place])} are loaded."
+
+
+def _names(places):
+    return listing(place.rstrip(".") or "(no prefix)" for place in places)
+
+
+def unwrap(names):
+    """Finds the tensors of a Vision Transformer in a file, and takes off what stands before their names.
+
+    Args:
+        names: Names of all tensors.
+
+    Returns:
+        A dictionary from the names without the prefix to the file's, the prefix, the number of other tensors, and
+        sentences to warn with.
+
+    Raises:
+        ValueError: If there are several models, or the file is an adapter of PEFT.
+    """
+    if any(ADAPTER.fullmatch(name) for name in names):
+        raise ValueError(
+            "it has an adapter of PEFT. Merge it into its base model first: model.merge_and_unload(), then "
+            "save_pretrained, and load that folder"
+        )
+    prefixes = sorted({match["prefix"] for match in map(FIRST.fullmatch, names) if match})
+    prefix = preferred(prefixes) if prefixes else ""
+    inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+    outside = {_short(name, prefix): name for name in names if not name.startswith(prefix)}
+    heads = {short: name for short, name in outside.items() if short.startswith("head.") and short not in inside}
+    others = [name for short, name in outside.items() if short not in heads and not PASSED_OVER.fullmatch(short)]
+    remarks = [choice(prefixes, prefix)] if len(prefixes) > 1 else []
+    if others and not remarks:
+        remarks = [f"Only its Vision Transformer is loaded. Left out: {listing(others)}."]
+    return inside | heads, prefix, len(outside) - len(heads), remarks
+
+
+def _short(name, prefix):
+    """Returns a name without the leading parts that it shares with a prefix."""
+    for part in prefix.split("."):
+        if not part or not name.startswith(f"{part}."):
+            break
+        name = name.removeprefix(f"{part}.")
+    return name
 
 
 def of_open_clip(config):
@@ -18,16 +94,15 @@ def of_open_clip(config):
     Args:
         config: Content of `open_clip_config.json`, `{}` without one.
     """
-    tower = config.get("model_cfg", {}).get("vision_cfg", {})
-    if "timm_model_name" not in tower:
+    model = config.get("model_cfg", {})
+    tower = model.get("vision_cfg", {})
+    if not tower:
         return {}
     prepared, side = CLIP | config.get("preprocess_cfg", {}), tower.get("image_size", 224)
     mode = prepared.get("resize_mode", "shortest")
     if mode not in CROPS:
         raise ValueError(f"`resize_mode` must be one of {', '.join(CROPS)}. Received: {mode!r}")
-    return {
-        "architecture": tower["timm_model_name"],
-        **({"global_pool": tower["timm_pool"]} if tower.get("timm_pool") else {}),
+    prepared = {
         "pretrained_cfg": {
             "input_size": [3, *(side if isinstance(side, list) else [side, side])],
             "crop_pct": 1.0,
@@ -37,3 +112,9 @@ def of_open_clip(config):
             "std": prepared["std"],
         },
     }
+    if "timm_model_name" not in tower:  # the names of CLIP's own code
+        activation = "quick_gelu" if model.get("quick_gelu") else "gelu"
+        heads = {"num_heads": tower["width"] // tower.get("head_width", 64)} if "width" in tower else {}
+        return prepared | {"model_args": {"act_layer": activation, **heads}}
+    pool = {"global_pool": tower["timm_pool"]} if tower.get("timm_pool") else {}
+    return {"architecture": tower["timm_model_name"], **pool, **prepared}

@@ -185,7 +185,8 @@ def test_other_models_are_named(tmp_path):
         load_weights(keras.Sequential([keras.layers.Dense(1)], name="plain"), file_of(TIMM))
     path = write(tmp_path / "resnet.safetensors", {"conv1.weight": np.zeros((3, 3), "float32")})
     with pytest.raises(
-        ValueError, match=r"a Vision Transformer of google, timm, huggingface. Received: a file with conv1.weight"
+        ValueError,
+        match=r"of google, timm, huggingface, torchvision, openai. Received: a file with conv1.weight",
     ):
         from_checkpoint(path)
 

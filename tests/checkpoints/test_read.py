@@ -147,3 +147,13 @@ def test_a_whole_file_comes_before_an_index_as_in_transformers(tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "one.safetensors"}}))
     write(tmp_path / "model.safetensors", {"b": np.zeros(3, "float32")})
     assert {k: v.shape for k, v in everything(tmp_path).items()} == {"b": (3,)}
+
+
+def test_files_of_keras_hub_are_named(tmp_path):
+    (tmp_path / "metadata.json").write_text('{"keras_hub_version": "0.32"}')
+    (tmp_path / "model.weights.h5").write_bytes(b"")
+    with zipfile.ZipFile(tmp_path / "task.keras", "w") as archive:
+        archive.writestr("config.json", json.dumps({"module": "keras_hub.src.models", "class_name": "ViT"}))
+    for path in (tmp_path, tmp_path / "task.keras"):
+        with pytest.raises(ValueError, match="model of KerasHub.*Load it with keras_hub, or load its source here"):
+            everything(path)

@@ -91,3 +91,19 @@ def test_bad_files(tmp_path):
             (lambda: from_checkpoint(tmp_path / "other.h5"), "must be a Vision Transformer of google, timm, hugg"),
         ]
     )
+
+
+@pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file")
+def test_keras_s_own_files_say_what_to_do(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.save_weights(tmp_path / "best.weights.h5")
+    model.save(tmp_path / "whole.h5")
+    shutil.copy(tmp_path / "best.weights.h5", tmp_path / "renamed.h5")
+    again = r"weights of a Keras model without the model. Build .* call model.load_weights\(path\)"
+    assert not unexpected(
+        [
+            (lambda: from_checkpoint(tmp_path / "best.weights.h5"), again),
+            (lambda: from_checkpoint(tmp_path / "renamed.h5"), again),
+            (lambda: from_checkpoint(tmp_path / "whole.h5"), "Load it with keras.models.load_model, and save it as .k"),
+        ]
+    )

@@ -117,8 +117,26 @@ def test_ratios_give_the_width_back():
         assert int(width * timm_config._ratio(mlp_dim, width)) == mlp_dim
 
 
-def test_every_published_architecture_is_read_or_refused():
+def published():
+    """Returns timm's architectures: whether they are read, their default pooling, and the one that tensors show."""
     path = pathlib.Path(__file__).parents[1] / "golden" / "timm_architectures.csv"
-    rows = list(csv.DictReader(path.read_text().splitlines()))
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_every_published_architecture_is_read_or_refused():
+    rows = published()
     wrong = [row["architecture"] for row in rows if timm_config.known(row["architecture"]) != (row["read"] == "yes")]
     assert len(rows) > 400 and not wrong
+
+
+def test_an_architecture_s_own_pooling_holds_without_another():
+    """timm 1.0.31's models, built by their names alone; `shown` is the rule for tensors."""
+    rows = [row for row in published() if row["read"] == "yes"]
+    found = {
+        row["architecture"]: timm_config.read({"architecture": row["architecture"]})[0].get("pooling", row["shown"])
+        for row in rows
+    }
+    assert found == {row["architecture"]: timm_config.POOLINGS[row["pooling"]] for row in rows}
+    assert found["vit_small_patch16_dinov3"] == "gap" and found["vit_giant_patch16_lingbot"] == "token"
+    stated = {"architecture": "vit_small_patch16_dinov3", "global_pool": "token"}
+    assert timm_config.read(stated)[0]["pooling"] == "token"
