@@ -66,19 +66,22 @@ def predictions(target, files, top=3, to=None, objects=None):
         _check_objects(task, files, pathlib.Path(objects))
     places = _places(task, files, pathlib.Path(to)) if to is not None else {}
     rows = []
-    run = found.viewer()
+    as_image = task.whole and type(task).image is not Task.image
+    run = found.viewer(finish=task.image if as_image else None)
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
-        images, errors = {}, {}
+        images, errors, outputs = {}, {}, {}  # the last batch's outputs are let go first
         for path in files[first : first + count]:
             try:
-                images[path] = _read_whole(path, model) if task.whole else read(found, [path])[0]
+                images[path] = read_pixels(path, model.input_shape[-1]) if task.whole else read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
-        outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
+        if images:
+            outputs = dict(zip(images, run(_batch([*images.values()]))))
+            images.clear()
         for path in files[first : first + count]:
             if path in outputs and places:
-                _write(task, outputs[path], path, places[path])
+                _write(task, outputs[path], path, places[path], as_image)
             if path in outputs and objects is not None:
                 entries = task.objects(outputs[path], image_size(encoded(path)))
                 rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
@@ -130,19 +133,19 @@ def _places(task, files, folder):
     return places
 
 
-def _read_whole(path, model):
-    return read_pixels(path, model.input_shape[-1]).astype("float32")
+def _batch(images):
+    return images[0][None] if len(images) == 1 else np.stack(images)  # a single one may be large: not copied
 
 
-def _write(task, output, source, path):
-    """Writes what a task makes of an image file: an image like it, or a mask."""
+def _write(task, output, source, path, as_image):
+    """Writes what a task makes of an image file: an image like it, which the output may be already, or a mask."""
     from PIL import Image
 
     with opened(encoded(source)) as original, replacing(path) as temporary:
         if type(task).image is Task.image:
             Image.fromarray(task.mask(output, (original.height, original.width))).save(temporary, "PNG")
         else:
-            save_like(original, task.image(output), temporary)
+            save_like(original, output if as_image else task.image(output), temporary)
 
 
 def image_files(paths):

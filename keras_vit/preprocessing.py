@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.images import plain_pixels, read_pixels
+from keras_vit.images import plain_pixels, read_pixels, strips
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
@@ -61,7 +61,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     *size, channels = shape[1:]
     rule = evaluation_rule(model)
     full = rule["full_size"]
-    return np.stack([_prepare(_open(image, channels), full, rule)[: size[0], : size[1]] for image in images])
+    prepare = lambda pixels: _prepare(pixels, full, rule)[: size[0], : size[1]]  # noqa: E731
+    return np.stack([_open(image, channels, prepare) for image in images])
 
 
 def evaluation_rule(model):
@@ -143,7 +144,7 @@ def _resize(image, size, rule):
     if not rule["antialias"] or rule["interpolation"] == "area":
         matrix = _areas if rule["interpolation"] == "area" else resize_matrix
         rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
-        return np.einsum("uc,tcx->tux", columns, np.einsum("tr,rcx->tcx", rows, image)).astype("float32")
+        return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
 
     method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
@@ -156,6 +157,21 @@ def _resize(image, size, rule):
         ]
         resized = np.clip(np.stack([np.asarray(part) for part in parts], axis=2), 0, 255)
     return resized.reshape(*size, image.shape[2])
+
+
+def _weighted(matrix, image):
+    """Returns `(target, columns, channels)`: each row is a weighted sum of the image's rows, by `(target, rows)`.
+
+    Rows without weight are left out, and few columns are converted to float64 at a time.
+    """
+    used = matrix.any(0)
+    if not used.all():
+        matrix, image = matrix[:, used], image[used]
+    values = image.reshape(len(image), -1)
+    sums = np.empty((len(matrix), values.shape[1]))
+    for some in strips(values.shape[1], len(values)):
+        sums[:, some] = matrix @ values[:, some]
+    return sums.reshape(len(matrix), *image.shape[1:])
 
 
 def _areas(source, target, _):
@@ -179,14 +195,14 @@ def _is_pillow(image):
     return isinstance(image, Image.Image)
 
 
-def _open(image, channels):
-    """Reads the pixels of a file or an array, `(height, width, channels)`."""
+def _open(image, channels, then):
+    """Returns what a function makes of the pixels of a file or an array, `(height, width, channels)`."""
     if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
             raise ValueError(
                 f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
             )
-        return plain_pixels(image, channels) if _is_pillow(image) else read_pixels(image, channels)
+        return then(plain_pixels(image, channels)) if _is_pillow(image) else read_pixels(image, channels, then)
     try:
         pixels = np.asarray(image)
     except ValueError:  # a list of lists of different lengths
@@ -197,4 +213,4 @@ def _open(image, channels):
         raise TypeError(f"An image must be a file, or an array (height, width[, channels]). Received: {kind}")
     if not pixels.size:
         raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
-    return checks.pixels(pixels[None], (None, None, channels))[0]
+    return then(checks.pixels(pixels[None], (None, None, channels))[0])

@@ -12,6 +12,7 @@ from PIL import Image
 from keras_vit import preprocess, vit
 from keras_vit.preprocessing import stated_labels
 from tests.checkpoints.helpers import unexpected
+from tests.small import peak
 
 pytestmark = pytest.mark.backend
 
@@ -221,3 +222,14 @@ def test_names_of_classes_may_be_an_array():
     model.get_layer("rescale").metadata["labels"] = np.array(["cat", "dog"])
     assert stated_labels(model) == ("cat", "dog")
     assert preprocess(model, np.zeros((9, 9, 3), "uint8")).shape == (1, 8, 8, 3)
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "area"])
+def test_little_besides_a_large_image_is_in_memory(interpolation, monkeypatch):
+    rule = {**DIRECT, "interpolation": interpolation}
+    wanted = preprocess(model(rule), PHOTO)
+    monkeypatch.setattr("keras_vit.images.STRIP", 200)
+    np.testing.assert_allclose(preprocess(model(rule), PHOTO), wanted, atol=1e-5)
+    monkeypatch.setattr("keras_vit.images.STRIP", 2**16)
+    large = PHOTO.repeat(40, 0).repeat(30, 1)
+    assert peak(lambda: preprocess(model(rule), large)) < large.nbytes

@@ -57,7 +57,8 @@ def each(function, items):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        height, width, _ = decoding.decode(tf.constant(data), 3).shape
+        with images.in_turn(data):
+            height, width, _ = decoding.decode(tf.constant(data), 3).shape
     except (ValueError, OSError) as error:
         return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file

@@ -38,7 +38,9 @@ def decode(item):
 
 def counts(values):
     """Returns how many pixels have each value 0 to 255."""
-    return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256).astype("uint32")
+    flat = np.asarray(values, "uint8").reshape(-1)
+    parts = (np.bincount(flat[some], minlength=256) for some in images.strips(len(flat), 1))
+    return sum(parts, np.zeros(256, "int64")).astype("uint32")
 
 
 def inspect(path):
@@ -78,14 +80,14 @@ def named_values(counted, paths=None):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        with images.opened(data) as image:
+        with images.in_turn(data), images.opened(data) as image:
             if image.format != "PNG" or image.mode not in ("1", "L", "P"):
                 return Mask(f"{image.format} of mode {image.mode!r}", wrong_kind=True)
-            size, values = image.size, np.asarray(image).astype("uint8")
+            size, values = image.size, np.asarray(image).astype("uint8", copy=False)
             bits = data[24]  # in a PNG's header
             plain = image.mode == "L" and bits == 8
-            if image.mode == "L":
-                values //= 255 // (2**bits - 1)  # Pillow stretches them as TensorFlow does
+            if image.mode == "L" and not plain:
+                values = values // (255 // (2**bits - 1))  # Pillow stretches them as TensorFlow does
     except Exception as error:  # any error of the decoder is a fault of this file
         return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
