@@ -26,6 +26,8 @@ TURNS = (  # whether rows and columns are swapped, then steps along the rows and
     *((1, 1, 1), (1, 1, -1), (1, -1, -1), (1, -1, 1)),
 )
 LOCK = threading.Lock()  # all threads share the filters of warnings
+LARGE, TURN = 2**24, threading.Lock()  # pixels of images that are decoded one at a time, however many threads read
+STRIP = 2**22  # values that are converted at once
 
 
 def coloured(image):
@@ -64,9 +66,20 @@ def encoded(path):
     return data
 
 
-def read_pixels(path, channels):
-    """Returns the pixels of an image file, like `plain_pixels`; raises like `encoded`, and if decoding fails."""
+def read_pixels(path, channels, then=lambda pixels: pixels):
+    """Returns the pixels of an image file, like `plain_pixels`; raises like `encoded`, and if decoding fails.
+
+    Args:
+        path: The file.
+        channels: As in `plain_pixels`.
+        then: Function of the pixels, whose result is returned. While it runs, no other thread decodes a large image.
+    """
     data = encoded(path)
+    with in_turn(data):
+        return then(_decoded(path, data, channels))
+
+
+def _decoded(path, data, channels):
     try:
         with opened(data) as image:
             pixels = plain_pixels(image, channels)
@@ -92,11 +105,23 @@ def warn_if_shallow(highest, which="A 16-bit image has"):
         )
 
 
+def in_turn(data):
+    """Returns a context manager for an encoded image: of all threads, one at a time is inside with a large image."""
+    return TURN if math.prod(image_size(data)) > LARGE else contextlib.nullcontext()
+
+
+def strips(rows, values):
+    """Yields slices that divide the rows of an array, each of which has so many values, into a few at a time."""
+    step = max(STRIP // max(values, 1), 1)
+    return (slice(first, first + step) for first in range(0, rows, step))
+
+
 def plain_pixels(image, channels):
     """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
 
     Alpha is dropped, but transparent pixels of a GIF become black. Of 16 bits the upper eight are kept. The image is
-    turned upright as its EXIF data say.
+    turned upright as its EXIF data say. Besides the image as Pillow holds it, four bytes a pixel, memory holds the
+    result.
 
     Args:
         image: The image, at its current frame.
@@ -108,13 +133,22 @@ def plain_pixels(image, channels):
     number = _orientation(image)
     if image.mode in ("F", "I"):
         raise ValueError(f"A Pillow image must have 8 or 16 bits per channel. Received: mode {image.mode!r}")
+    mode, is_gif = "RGBA" if image.has_transparency_data else "RGB", image.format == "GIF"
+    pixels = np.empty((image.height, image.width, channels), "uint8")
+    for rows in strips(image.height, 4 * image.width):
+        part = image.crop((0, rows.start, image.width, min(rows.stop, image.height)))
+        pixels[rows] = _plain_part(part, mode, is_gif, channels)
+    return turned(pixels, number)
+
+
+def _plain_part(image, mode, is_gif, channels):
+    """Returns some rows of `plain_pixels`."""
     if image.mode.startswith("I;16"):
-        upper = (np.asarray(image) >> 8).astype("uint8")[..., None]
-        return np.repeat(turned(upper, number), channels, axis=2)
-    colours = np.asarray(image.convert("RGBA" if image.has_transparency_data else "RGB"))
-    if image.format == "GIF" and colours.shape[2] == 4:
+        return (np.asarray(image) >> 8).astype("uint8")[..., None]
+    colours = np.asarray(image.convert(mode))
+    if is_gif and colours.shape[2] == 4:
         colours = colours * (colours[..., 3:] > 0)
-    colours = turned(colours[..., :3], number)
+    colours = colours[..., :3]
     if channels == 3:
         return colours
     grey = (colours * np.float32(1 / 255)) @ GREY
@@ -136,12 +170,12 @@ def save_like(original, pixels, path):
 
     original.load()  # EXIF data may be behind the pixels
     original = upright(original)
-    grey = np.ptp(pixels, axis=-1).max() == 0 and original.mode in GREY_MODES
+    grey = original.mode in GREY_MODES and (pixels == pixels[..., :1]).all()
     image = Image.fromarray(pixels[..., 0] if grey or pixels.shape[-1] == 1 else pixels)
     kept = ["exif"] + ["icc_profile"] * (original.mode in (GREY_MODES if image.mode == "L" else COLOUR_MODES))
     more = {name: original.info[name] for name in kept if original.info.get(name)}
     if original.has_transparency_data:
-        alpha = original.convert("RGBA").getchannel("A")
+        alpha = (original if "A" in original.getbands() else original.convert("RGBA")).getchannel("A")
         image.putalpha(alpha.resize(image.size, Image.Resampling.BICUBIC))
     image.save(path, "PNG", **more)
 

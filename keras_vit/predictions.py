@@ -84,19 +84,22 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         _check_table(name, path, files, finds)
     places = _places(task, files, checks.path("to", to)) if to is not None else {}
     rows = []
-    run = found.viewer()
+    as_image = task.whole and type(task).image is not Task.image
+    run = found.viewer(finish=task.image if as_image else None)
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
     for first in range(0, len(files), count):
-        images, errors = {}, {}
+        images, errors, outputs = {}, {}, {}  # the last batch's outputs are let go first
         for path in files[first : first + count]:
             try:
-                images[path] = _read_whole(path, model) if task.whole else read(found, [path])[0]
+                images[path] = read_pixels(path, model.input_shape[-1]) if task.whole else read(found, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
-        outputs = dict(zip(images, run(np.stack([*images.values()])))) if images else {}
+        if images:
+            outputs = dict(zip(images, run(_batch([*images.values()]))))
+            images.clear()
         for path in files[first : first + count]:
             if path in outputs and places:
-                _write(task, outputs[path], path, places[path])
+                _write(task, outputs[path], path, places[path], as_image)
             answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
             if answer and not finds:
                 rows += [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
@@ -165,12 +168,12 @@ def _places(task, files, folder):
     return places
 
 
-def _read_whole(path, model):
-    return read_pixels(path, model.input_shape[-1]).astype("float32")
+def _batch(images):
+    return images[0][None] if len(images) == 1 else np.stack(images)  # a single one may be large: not copied
 
 
-def _write(task, output, source, path):
-    """Writes what a task makes of an image file: an image like it, or a mask."""
+def _write(task, output, source, path, as_image):
+    """Writes what a task makes of an image file: an image like it, which the output may be already, or a mask."""
     from PIL import Image
 
     data = encoded(source)
@@ -178,7 +181,7 @@ def _write(task, output, source, path):
         if type(task).image is Task.image:
             Image.fromarray(task.mask(output, image_size(data))).save(temporary, "PNG")
         else:
-            save_like(original, task.image(output), temporary)
+            save_like(original, output if as_image else task.image(output), temporary)
 
 
 def image_files(paths):

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.images import plain_pixels, read_pixels, warn_if_shallow
+from keras_vit.images import plain_pixels, read_pixels, strips, warn_if_shallow
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import check_labels, fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
@@ -63,8 +63,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     *size, channels = shape[1:]
     rule = evaluation_rule(model)
     full, known = rule["full_size"], checks.range_of(model)
-    each = (_prepare(_open(image, channels, known), full, rule) for image in images)
-    return np.clip(np.stack([image[: size[0], : size[1]] for image in each]), *known)
+    prepare = lambda pixels: np.clip(_prepare(pixels, full, rule)[: size[0], : size[1]], *known)  # noqa: E731
+    return np.stack([_open(image, channels, prepare, known) for image in images])
 
 
 def evaluation_rule(model):
@@ -177,7 +177,7 @@ def _resize(image, size, rule):
     if not rule["antialias"] or rule["interpolation"] == "area":
         matrix = _areas if rule["interpolation"] == "area" else resize_matrix
         rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
-        return np.einsum("uc,tcx->tux", columns, np.einsum("tr,rcx->tcx", rows, image)).astype("float32")
+        return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
 
     method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
@@ -190,6 +190,21 @@ def _resize(image, size, rule):
         ]
         resized = np.stack([np.asarray(part) for part in parts], axis=2)
     return resized.reshape(*size, image.shape[2])
+
+
+def _weighted(matrix, image):
+    """Returns `(target, columns, channels)`: each row is a weighted sum of the image's rows, by `(target, rows)`.
+
+    Rows without weight are left out, and few columns are converted to float64 at a time.
+    """
+    used = matrix.any(0)
+    if not used.all():
+        matrix, image = matrix[:, used], image[used]
+    values = image.reshape(len(image), -1)
+    sums = np.empty((len(matrix), values.shape[1]))
+    for some in strips(values.shape[1], len(values)):
+        sums[:, some] = matrix @ values[:, some]
+    return sums.reshape(len(matrix), *image.shape[1:])
 
 
 def _areas(source, target, _):
@@ -213,8 +228,8 @@ def _is_pillow(image):
     return isinstance(image, Image.Image)
 
 
-def _open(image, channels, value_range=checks.BYTES):
-    """Reads the pixels of a file or an array, `(height, width, channels)`, in a model's range."""
+def _open(image, channels, then, value_range=checks.BYTES):
+    """Returns what a function makes of a file's or an array's pixels, `(height, width, channels)`, in a model's range."""
     if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
             raise ValueError(
@@ -227,11 +242,11 @@ def _open(image, channels, value_range=checks.BYTES):
                 f"{str(image)!r}; pass arrays"
             )
         if not _is_pillow(image):
-            return read_pixels(image, channels)
+            return read_pixels(image, channels, then)
         pixels = plain_pixels(image, channels)
         if image.mode.startswith("I;16"):
             warn_if_shallow(pixels.max())
-        return pixels
+        return then(pixels)
     try:
         pixels = np.asarray(image)
     except ValueError:  # a list of lists of different lengths
@@ -244,4 +259,4 @@ def _open(image, channels, value_range=checks.BYTES):
         raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
     if channels == 3 and pixels.shape[2] == 1:
         pixels = np.repeat(pixels, 3, axis=2)  # as of grey files
-    return checks.pixels(pixels[None], (None, None, channels), value_range=value_range)[0]
+    return then(checks.pixels(pixels[None], (None, None, channels), value_range=value_range)[0])

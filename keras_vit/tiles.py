@@ -9,49 +9,73 @@ OVERLAP = 1 / 4  # of a tile's side, at least, with the next one
 AT_ONCE = 2**18  # pixel values that the function is given at once, or one tile
 
 
-def tiled(function, size, overlap=OVERLAP):
+def tiled(function, size, overlap=OVERLAP, finish=None):
     """Returns the function for images of any size. Its outputs are images too, at the same size or larger by a factor.
 
     Images smaller than a tile are continued by their last pixels. Where tiles overlap, the weight of each falls
-    linearly to its edge, so that there is no seam. Besides an image, its output and their weights, memory holds a few
-    tiles.
+    linearly to its edge, so that there is no seam. Besides an image and its output, memory holds a few tiles and one
+    row of them.
 
     Args:
-        function: From images, float32 `(batch, height, width, channels)`, to outputs, an array of
-            `(batch, scale * height, scale * width, channels)`.
+        function: From images, `(batch, height, width, channels)`, to outputs, an array of
+            `(batch, scale * height, scale * width, channels)`. Integers are given to it as float32.
         size: `(height, width, channels)` of the images that it takes.
         overlap: Share of a tile's side.
+        finish: Function of some rows of an output, float32 `(rows, columns, channels)`, to what is kept of them, such
+            as bytes; `None` to keep them as they are.
     """
     at_once = max(AT_ONCE // math.prod(size), 1)
 
-    def one(image):
-        sides = image.shape[:2]
-        missing = [max(tile - side, 0) for tile, side in zip(size, sides)]
-        image = np.pad(image, [(0, missing[0]), (0, missing[1]), (0, 0)], "edge")
-        corners = list(itertools.product(*map(_starts, image.shape[:2], size[:2], (overlap, overlap))))
-        total = None
+    def run(tiles):
+        return function(tiles if np.issubdtype(tiles.dtype, np.floating) else tiles.astype("float32"))
+
+    def outputs(image, corners):
         for first in range(0, len(corners), at_once):
             some = corners[first : first + at_once]
             tiles = np.stack([image[y : y + size[0], x : x + size[1]] for y, x in some])
             if len(some) < at_once < len(corners):  # as many each time, since another number may compile again
                 tiles = np.concatenate([tiles, tiles[:1].repeat(at_once - len(some), 0)])
-            outputs = function(tiles)[: len(some)]
+            yield from zip(some, run(tiles))
+
+    def rows_of(image):
+        """Yields the rows of an output from top to bottom, as soon as no other tile changes them."""
+        top, total = 0, None
+        corners = list(itertools.product(*map(_starts, image.shape[:2], size[:2], (overlap, overlap))))
+        for (y, x), output in outputs(image, corners):
             if total is None:
-                scale = outputs.shape[1] // size[0]
-                total = np.zeros((*(scale * side for side in image.shape[:2]), outputs.shape[-1]), "float32")
+                scale = output.shape[0] // size[0]
+                total = np.zeros((len(output), scale * image.shape[1], output.shape[-1]), "float32")
                 weights = np.zeros((*total.shape[:2], 1), "float32")
-                ramp = _ramp(outputs.shape[1], overlap)[:, None] * _ramp(outputs.shape[2], overlap)
+                ramp = _ramp(output.shape[0], overlap)[:, None] * _ramp(output.shape[1], overlap)
                 ramp = ramp[..., None].astype("float32")
-            for (y, x), output in zip(some, outputs):
-                place = np.s_[scale * y : scale * y + len(output), scale * x : scale * x + output.shape[1]]
-                total[place] += ramp * output
-                weights[place] += ramp
-        total /= weights
-        return total[: scale * sides[0], : scale * sides[1]]
+            if y > top:
+                done, top = scale * (y - top), y
+                yield total[:done] / weights[:done]
+                for array in (total, weights):
+                    array[:-done] = array[done:].copy()
+                    array[-done:] = 0
+            place = np.s_[scale * x : scale * x + output.shape[1]]
+            total[:, place] += ramp * output
+            weights[:, place] += ramp
+        yield total / weights
 
     def of_any_size(images):
-        fits = tuple(images.shape[1:3]) == tuple(size[:2])
-        return function(images) if fits else np.stack([one(image) for image in images])
+        sides = images.shape[1:3]
+        if tuple(sides) == tuple(size[:2]):
+            return run(images) if finish is None else np.stack([finish(output) for output in run(images)])
+        missing = [(0, max(tile - side, 0)) for tile, side in zip(size, sides)]
+        found = None
+        for i, image in enumerate(images):
+            first = 0
+            for rows in rows_of(np.pad(image, [*missing, (0, 0)], "edge") if np.any(missing) else image):
+                scale = rows.shape[1] // (sides[1] + missing[1][1])
+                rows = rows[: scale * sides[0] - first, : scale * sides[1]]
+                rows = rows if finish is None else finish(rows)
+                if found is None:
+                    found = np.empty((len(images), scale * sides[0], *rows.shape[1:]), rows.dtype)
+                found[i, first : first + len(rows)] = rows
+                first += len(rows)
+        return found
 
     return of_any_size
 

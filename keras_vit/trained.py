@@ -40,12 +40,16 @@ class Found(NamedTuple):
         """The recipe's task, with its classes."""
         return dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
 
-    def viewer(self):
-        """Returns the function from images to what the task answers and draws: its outputs, or its learner's."""
+    def viewer(self, finish=None):
+        """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
+
+        Args:
+            finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
+        """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
         own = own or predictor(self.trained.model, eager=True)
-        return tiled(own, self.trained.model.input_shape[1:]) if self.task.whole else own
+        return tiled(own, self.trained.model.input_shape[1:], finish=finish) if self.task.whole else own
 
     @property
     def alone(self):

@@ -1,6 +1,8 @@
 """Recipes made small, to test that they run."""
 
 import dataclasses
+import gc
+import tracemalloc
 
 import keras_vit
 from keras_vit import config
@@ -26,3 +28,14 @@ def smoke(recipe):
     }
     model = {name: value for name, value in recipe.model.items() if name not in ("weights", "head")}
     return config.override(dataclasses.replace(recipe, model={**model, "depth": 1}), short)
+
+
+def peak(function):
+    """Returns the bytes that NumPy and Python hold at most at a time while a function runs; not Pillow's images."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,7 +1,9 @@
 import io
 import os
 import pathlib
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from PIL import Image
 
 from keras_vit import images, preprocess, vit
 from tests import exiffiles, picturefiles
+from tests.small import peak
 
 pytestmark = pytest.mark.backend
 KINDS = picturefiles.EXACT | picturefiles.JPEGS
@@ -242,3 +245,33 @@ def test_exif_data_behind_the_pixels_are_kept(tmp_path):
         images.save_like(original, np.asarray(image), tmp_path / "b.png")
     with Image.open(tmp_path / "b.png") as saved:
         assert saved.getexif() == {0x010E: "a leaf"}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_few_rows_are_converted_at_a_time(channels, monkeypatch):
+    whole = {name: images.plain_pixels(images.opened(data), channels) for name, data in KINDS.items()}
+    monkeypatch.setattr(images, "STRIP", 3 * 4 * picturefiles.WIDTH)
+    for name, data in KINDS.items():
+        np.testing.assert_array_equal(images.plain_pixels(images.opened(data), channels), whole[name], name)
+    monkeypatch.setattr(images, "STRIP", 2**16)
+    picture = Image.new("RGB", (1500, 1000))
+    picture.load()
+    assert peak(lambda: images.plain_pixels(picture, channels)) < 1.2 * channels * 1500 * 1000 + 2**20
+
+
+def test_large_images_are_decoded_one_at_a_time(tmp_path, monkeypatch):
+    Image.new("RGB", (40, 30)).save(tmp_path / "a.png")
+    inside, most = [], []
+
+    def used(pixels):
+        inside.append(pixels)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+
+    for large, together in ((2**24, 4), (1000, 1)):
+        monkeypatch.setattr(images, "LARGE", large)
+        most.clear()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: images.read_pixels(tmp_path / "a.png", 3, used), range(4)))
+        assert max(most) == together if together == 1 else max(most) > 1

@@ -12,6 +12,7 @@ from PIL import Image
 from keras_vit import preprocess, vit
 from keras_vit.preprocessing import class_names, stated_labels
 from tests.checkpoints.helpers import unexpected
+from tests.small import peak
 
 pytestmark = pytest.mark.backend
 
@@ -265,3 +266,14 @@ def test_class_names_are_read_and_stored_by_one_function():
             class_names(model, names)
     with pytest.raises(ValueError, match="A class name must be one line"):
         class_names(model, ["a\nb", "c"])
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "area"])
+def test_little_besides_a_large_image_is_in_memory(interpolation, monkeypatch):
+    rule = {**DIRECT, "interpolation": interpolation}
+    wanted = preprocess(model(rule), PHOTO)
+    monkeypatch.setattr("keras_vit.images.STRIP", 200)
+    np.testing.assert_allclose(preprocess(model(rule), PHOTO), wanted, atol=1e-5)
+    monkeypatch.setattr("keras_vit.images.STRIP", 2**16)
+    large = PHOTO.repeat(40, 0).repeat(30, 1)
+    assert peak(lambda: preprocess(model(rule), large)) < large.nbytes

@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import os
-import shutil
 import sys
 import warnings
 
@@ -298,20 +297,3 @@ def test_without_tensorflow_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match="needs TensorFlow"):
         runs.fit(small())
-
-
-def test_files_of_another_run_are_refused(tmp_path, eagerly):
-    for name, seed in (("a", 0), ("b", 1)):
-        runs.fit(config.override(small(), {"seed": seed}), tmp_path / name, verbose=0)
-    state_of_b = next((tmp_path / "b").glob("state-*"))
-    for file, of_b, said in (
-        ("model.keras", "model.keras", "model.keras' is a model of another run"),
-        ("recipe.json", "recipe.json", "model.keras' is a model of another run"),
-        ("state-9999999999" + state_of_b.name[16:], state_of_b.name, "is the training state of another run"),
-    ):
-        swapped = tmp_path / file.replace(".", "_")
-        shutil.copytree(tmp_path / "a", swapped)
-        shutil.copy(tmp_path / "b" / of_b, swapped / file)
-        resume = lambda: runs.fit(config.override(small(), {"seed": 0}), swapped, verbose=0)  # noqa: B023, E731
-        with pytest.raises(ValueError, match=said):
-            resume() if file.startswith("state") else keras_vit.load_run(swapped)

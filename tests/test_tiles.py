@@ -3,6 +3,7 @@ import pytest
 
 from keras_vit import tiles
 from keras_vit.tiles import tiled
+from tests.small import peak
 
 RNG = np.random.default_rng(0)
 SIZE = (8, 12, 3)
@@ -44,3 +45,20 @@ def test_few_tiles_are_given_at_once(monkeypatch):
 def test_an_image_of_a_tile_s_size_goes_through_as_it_is():
     images = RNG.normal(size=(3, *SIZE))
     np.testing.assert_array_equal(tiled(double, SIZE)(images), double(images))
+
+
+@pytest.mark.parametrize("sides", [(8, 12), (9, 40), (3, 5), (50, 37)])
+def test_rows_are_finished_one_after_another(sides):
+    image = RNG.integers(0, 256, (1, *sides, 3), "uint8")
+    heights, whole = [], tiled(double, SIZE)(image)
+    finish = lambda rows: heights.append(len(rows)) or np.rint(rows).astype("uint8")  # noqa: E731
+    got = tiled(double, SIZE, finish=finish)(image)
+    assert got.dtype == np.uint8 and sum(heights) == 2 * sides[0] and max(heights) <= 2 * SIZE[0]
+    np.testing.assert_array_equal(got, np.rint(whole))
+
+
+def test_memory_holds_the_image_its_output_and_few_rows():
+    image = np.zeros((1, 4000, 400, 3), "uint8")
+    shrunk = lambda images: images[..., :1]  # noqa: E731
+    run = tiled(shrunk, (100, 100, 3), finish=lambda rows: rows.astype("uint8"))
+    assert peak(lambda: run(image)) < image.nbytes  # the output is a third; in float32 it alone would be 4/3

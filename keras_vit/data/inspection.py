@@ -60,8 +60,10 @@ def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
         orientation = images.orientation(data)
-        pixels = decoding.decode(tf.constant(data), 3, orientation)
-        (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else None
+        with images.in_turn(data):
+            pixels = decoding.decode(tf.constant(data), 3, orientation)
+            (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else None
+            del pixels
     except (ValueError, OSError) as error:
         return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     except Exception as error:  # any error of the decoder is a fault of this file

@@ -39,7 +39,9 @@ def decode(item):
 
 def counts(values):
     """Returns how many pixels have each value 0 to 255."""
-    return np.bincount(np.asarray(values, "uint8").reshape(-1), minlength=256).astype("uint32")
+    flat = np.asarray(values, "uint8").reshape(-1)
+    parts = (np.bincount(flat[some], minlength=256) for some in images.strips(len(flat), 1))
+    return sum(parts, np.zeros(256, "int64")).astype("uint32")
 
 
 def inspect(path):
@@ -79,7 +81,7 @@ def named_values(counted, paths=None):
 def _inspect_version(path, _size, _modified):
     try:
         data = images.encoded(path)
-        with images.opened(data) as image:
+        with images.in_turn(data), images.opened(data) as image:
             if image.format != "PNG" or image.mode not in ("1", "L", "P"):
                 return Mask(f"{image.format} of mode {image.mode!r}", wrong_kind=True)
             bits, orientation = data[24], images.orientation(data)  # bits: in a PNG's header

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,7 +30,8 @@ def export_onnx(
     """Writes an ONNX file that takes raw pixels, runs it in ONNX Runtime and compares it with the model.
 
     The file is in float32. Its input is `images`, any number of them with pixels 0..255; its output is `logits`, or
-    `probabilities`. `PATH.json` next to it holds the report and the labels.
+    `probabilities`. `PATH.json` next to it holds the report and the labels; the file's own metadata have the labels,
+    how to resize images and the shape and range of the pixels too, each as JSON.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy.
@@ -64,7 +66,8 @@ def export_onnx(
     images = check.sample(model, images)
     files.check_free(f"{path}.json", overwrite)
     with prepare.destination(path, overwrite) as temporary:
-        _write(export_copy(model, erf=True), temporary, probabilities)
+        facts = prepare.facts(model, labels)
+        _write(export_copy(model, erf=True), temporary, probabilities, facts)
         try:
             run, operators = runtimes.onnx(temporary)
         except Exception as error:  # ONNX Runtime's own classes are not public
@@ -73,11 +76,11 @@ def export_onnx(
             temporary, model, images, run, operators, probabilities=probabilities, score=score
         )
         report = dataclasses.replace(report, path=str(path))
-        check.write_json(f"{path}.json", report, **prepare.facts(model, labels))
+        check.write_json(f"{path}.json", report, **facts)
     return report
 
 
-def _write(model, path, probabilities):
+def _write(model, path, probabilities, facts):
     """Writes a model with Keras's exporter, which needs a model that was called, and then names the outputs."""
     import onnx
 
@@ -97,6 +100,7 @@ def _write(model, path, probabilities):
         node.input[:] = [renamed.get(name, name) for name in node.input]
         node.output[:] = [renamed.get(name, name) for name in node.output]
     _round_up_scales(written.graph)
+    onnx.helper.set_model_props(written, {name: json.dumps(value) for name, value in facts.items()})
     onnx.save(written, path)
 
 

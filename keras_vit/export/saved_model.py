@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_vit import checks, files
 from keras_vit.export import check, prepare, runtimes
+from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
 from keras_vit.preprocessing import data_resize, evaluation_rule
 
@@ -24,6 +25,7 @@ def export_saved_model(
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
     xla: bool = False,
+    warm_up: Sequence[int] = (1,),
     overwrite: bool = False,
 ) -> check.Report:
     """Writes a SavedModel that takes raw pixels or encoded files, runs it and compares it with the model.
@@ -48,6 +50,8 @@ def export_saved_model(
         probabilities: Whether the output is the softmax of the logits.
         xla: Whether the model is compiled by XLA where it is served, once for each number of images. Send the same few
             numbers of images then.
+        warm_up: Numbers of images for which TensorFlow Serving runs each signature when it loads the model, before it
+            answers requests. With `xla`, list all numbers that will be sent.
         overwrite: Whether to replace an existing `path`.
 
     Returns:
@@ -55,7 +59,7 @@ def export_saved_model(
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        ValueError: If images, classes or labels do not match the model.
+        ValueError: If images, classes or labels do not match the model, or for a number of images below 1.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
     prepare.need_tensorflow_backend("A SavedModel")
@@ -64,24 +68,35 @@ def export_saved_model(
     prepare.check_labels(model, labels)
     prepare.check_probabilities(model, probabilities)
     checks.switch(xla=xla)
+    warm_up = _counts(warm_up)
     score = check.scorer(model, images, classes, score)
     files.check_free(path, overwrite)
     images = check.sample(model, images)
     with prepare.destination(path, overwrite) as temporary:
-        write(float32(model), temporary, None, probabilities=probabilities, encoded=True, xla=xla)
+        signatures = write(float32(model), temporary, None, probabilities=probabilities, encoded=True, xla=xla)
         run, operators = runtimes.saved_model(temporary)
         runtimes.try_bytes(temporary, images[0])
         report = check.compare_with_model(
             temporary, model, images, run, operators, probabilities=probabilities, score=score
         )
         report = dataclasses.replace(report, path=str(path))  # the JSON is inside the folder, so before it moves
-        (temporary / "assets.extra").mkdir(exist_ok=True)
+        warm_up_file.write(temporary, signatures, model.input_shape[1:], warm_up)
         check.write_json(temporary / "assets.extra" / "keras_vit.json", report, **prepare.facts(model, labels))
     return report
 
 
+def _counts(warm_up):
+    """Returns numbers of images as a tuple; raises ValueError for others."""
+    counts = tuple(warm_up) if isinstance(warm_up, (tuple, list)) else (warm_up,)
+    for count in counts:
+        checks.positive(warm_up=count)
+    if len(counts) > warm_up_file.MOST // 2:
+        raise ValueError(f"`warm_up` must have {warm_up_file.MOST // 2} numbers or fewer. Received: {len(counts)}")
+    return counts
+
+
 def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False, xla=False):
-    """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`."""
+    """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`; returns the names of both."""
     import tensorflow as tf
 
     (height, width, channels), rule = model.input_shape[1:], evaluation_rule(model)
@@ -106,8 +121,11 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     archive.track(model)
     images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
     archive.add_endpoint("serve", serve, input_signature=[images])
+    signatures = ["serve"]
     if encoded and model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES:
+        signatures.append("serve_bytes")
         archive.add_endpoint(
             "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
         )
     archive.write_out(str(path), verbose=False)
+    return signatures

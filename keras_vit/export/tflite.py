@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, files
-from keras_vit.export import check, gpu, gpu_rules, half, npu_rules, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.keras_private import sublayers
@@ -38,7 +38,7 @@ def export_tflite(
 
     The file has LiteRT's built-in operators only, and static shapes. Its signature `serve` takes `images`, pixels
     0..255, and returns `logits`, or `probabilities`. `PATH.json` next to it holds the report, the labels and how to
-    resize images.
+    resize images. The labels and the range of the pixels are also in the file itself, where MediaPipe reads them.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy.
@@ -102,6 +102,8 @@ def export_tflite(
         if quantize == "int8" and target == "cpu":
             formats.products_in_int8(temporary, calibration.astype(input_dtype))
         ranks.align(temporary, delegate=quantize == "float16")
+        facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
+        metadata.write(temporary, facts)
         run, operators = runtimes.tflite(temporary)
         report = check.compare_with_model(
             temporary,
@@ -118,7 +120,6 @@ def export_tflite(
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
         by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
         report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
-        facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
         check.write_json(f"{path}.json", report, **facts)
     return report
 

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit import metrics, plots
-from keras_vit.images import mask_pixels
+from keras_vit.images import mask_pixels, strips
 from keras_vit.resampling import resize_matrix
 
 VOID = 255  # also where an augmented mask has no pixel
@@ -116,7 +116,9 @@ class PixelTally:
         for mask, output in zip(examples["segmentation_masks"], outputs):
             mask = mask_pixels(mask)
             predicted = predict(output, mask.shape)
-            matrix = confusion(mask.astype("int64") - self.first, predicted, len(self.names))
+            matrix = np.zeros_like(self.matrix)
+            for rows in strips(*mask.shape):
+                matrix += confusion(mask[rows].astype("int64") - self.first, predicted[rows], len(self.names))
             self.matrix += matrix
             scores.append(np.nanmean(metrics.iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
         return np.asarray(scores)
@@ -142,13 +144,33 @@ def predict(output, size):
     Args:
         output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centres.
         size: `(rows, columns)`.
+
+    Returns:
+        Integers, `(rows, columns)`, one byte each of up to 256 classes. A few rows of logits are computed at a time.
     """
     output = np.asarray(output, "float32")
-    for axis, side in enumerate(size):
-        if output.shape[axis] != side:
-            matrix = resize_matrix(output.shape[axis], side, "bilinear").astype("float32")
-            output = np.moveaxis(np.tensordot(matrix, output, (1, axis)), 0, axis)
-    return output.argmax(-1)
+    rows, columns = (_neighbours(have, want) for have, want in zip(output.shape, size))
+    classes = np.empty(size, "uint8" if output.shape[-1] <= 256 else "int64")
+    for some in strips(size[0], size[1] * output.shape[-1]):
+        strip = _between(output, [part[some] for part in rows])  # (some rows, width, classes)
+        strip = _between(strip.swapaxes(0, 1), columns)  # (columns, some rows, classes)
+        classes[some] = strip.argmax(-1).T
+    return classes
+
+
+def _neighbours(source, target):
+    """Returns which two lines each resized line is between, and their weights, by `resize_matrix`."""
+    matrix = resize_matrix(source, target, "bilinear").astype("float32")
+    first = (matrix != 0).argmax(1)
+    second = np.minimum(first + 1, source - 1)
+    weights = [np.take_along_axis(matrix, lines[:, None], 1)[..., None] for lines in (first, second)]
+    return first, second, weights[0], weights[1] * (first != second)[:, None, None]
+
+
+def _between(lines, neighbours):
+    """Returns the resized lines of an array, along its first axis."""
+    first, second, near, far = neighbours
+    return lines[first] * near + lines[second] * far
 
 
 def confusion(labels, predicted, count):

@@ -33,6 +33,9 @@ def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities
     if probabilities:
         np.testing.assert_allclose(run(IMAGES).sum(-1), 1, rtol=1e-5)
     assert json.loads((tmp_path / "m.onnx.json").read_text())["labels"] == ["a", "b", "c", "d"]
+    inside = {name: json.loads(text) for name, text in session.get_modelmeta().custom_metadata_map.items()}
+    assert inside["labels"] == ["a", "b", "c", "d"] and inside["input"]["range"] == [0, 255]
+    assert inside["preprocessing"]["resize"] == "direct"
 
 
 def test_exact_gelus_of_plain_keras_next_to_gates(tmp_path):

@@ -2,7 +2,10 @@ import keras
 import numpy as np
 import pytest
 
+from keras_vit import images
+from keras_vit.resampling import resize_matrix
 from keras_vit.tasks import pixels
+from tests.small import peak
 
 pytestmark = pytest.mark.backend
 
@@ -112,3 +115,21 @@ def test_pixels_are_counted_beyond_the_integers_of_float32():
     logits[0, :4000, :, 0] = logits[0, 4000:, :, 1] = 1
     metric.update_state(np.zeros((1, 5000, 5000), "uint8"), logits)
     assert float(metric.result()) == pytest.approx(0.4)  # 0.8 and 0
+
+
+@pytest.mark.parametrize("size", [(4, 5), (9, 40), (3, 2), (40, 5)])
+def test_classes_at_another_size_are_those_of_resized_logits(size, monkeypatch):
+    rows, columns = (resize_matrix(have, want, "bilinear") for have, want in zip(LOGITS.shape[1:], size))
+    resized = np.einsum("tr,uc,rcx->tux", rows, columns, LOGITS[0].astype("float64"))
+    for values in (1, 2**22):
+        monkeypatch.setattr(images, "STRIP", values)
+        found = pixels.predict(LOGITS[0], size)
+        assert found.dtype == np.uint8
+        np.testing.assert_array_equal(found, resized.argmax(-1))
+
+
+def test_a_large_mask_takes_a_byte_a_pixel(monkeypatch):
+    monkeypatch.setattr(images, "STRIP", 2**16)
+    tally, mask = pixels.PixelTally(("a", "b", "c")), np.zeros((1500, 1000), "uint8")
+    examples = {"segmentation_masks": [mask]}
+    assert peak(lambda: tally.add(examples, LOGITS[:1])) < 2 * mask.size  # a class's logits alone would be 4
