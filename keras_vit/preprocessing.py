@@ -229,7 +229,7 @@ def _is_pillow(image):
 
 
 def _open(image, channels, then, value_range=checks.BYTES):
-    """Returns what a function makes of a file's or an array's pixels, `(height, width, channels)`, in a model's range."""
+    """Returns what a function makes of the pixels of a file or an array, `(height, width, channels)`."""
     if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
         if channels not in (1, 3):
             raise ValueError(
