@@ -104,6 +104,7 @@ def load_weights(
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
         rescale.metadata = kept | metadata
     _warn_of_differences(source, stated, own, origins)
+    _warn_of_preparation(source, origins)
     return model
 
 
@@ -183,6 +184,7 @@ def from_checkpoint(
         model = build(arguments)
         _fill(model, checkpoint, steps)
     _warn_of_assumptions(source, arguments, origins)
+    _warn_of_preparation(source, origins)
     return model
 
 
@@ -241,3 +243,10 @@ def _warn_of_assumptions(source, arguments, origins):
             Assumption,
             stacklevel=3,
         )
+
+
+def _warn_of_preparation(source, origins):
+    """Warns if the source prepares images as no model of one size can."""
+    for why in origins.values():
+        if isinstance(why, tables.Otherwise):
+            warnings.warn(f"{str(source)!r}: {why}", Assumption, stacklevel=3)

@@ -95,7 +95,10 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.crops import evaluation_image
 
         data = SimpleNamespace(
-            resize=data_resize(full, rule), method=rule["interpolation"], antialias=rule["antialias"]
+            resize=data_resize(full, rule),
+            method=rule["interpolation"],
+            antialias=rule["antialias"],
+            crop_offset=rule["crop_offset"],
         )
         image = lambda item: evaluation_image(item, (*full, channels), data)[:height, :width]  # noqa: E731
         return serve(tf.map_fn(image, encoded, fn_output_signature="float32"))
