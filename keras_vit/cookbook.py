@@ -132,7 +132,13 @@ def _evaluation(data, side):
     """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
     kind = {int: "crop", tuple: "squash", type(None): "direct"}.get(type(data.resize), data.resize)
     share = side / (min(data.resize) if kind == "squash" else data.resize) if kind in ("crop", "squash") else None
-    return {"resize": kind, "crop_pct": share, "interpolation": data.method, "antialias": data.antialias}
+    return {
+        "resize": kind,
+        "crop_pct": share,
+        "crop_offset": data.crop_offset,
+        "interpolation": data.method,
+        "antialias": data.antialias,
+    }
 
 
 def weights_path(recipe, adapted=()):

@@ -1,6 +1,5 @@
 """Prepares images of any size as the evaluation of a model's source did."""
 
-import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +8,12 @@ import keras
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.evaluation_rule import DEFAULT, before_crop, checked, crop_start
 from keras_vit.images import plain_pixels, read_pixels, strips, warn_if_shallow
 from keras_vit.keras_private import sublayers
 from keras_vit.labels import check_labels, fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
 from keras_vit.resampling import resize_matrix
-
-DEFAULT = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
 
 
 def preprocess(model: keras.Model, images: Any) -> np.ndarray:
@@ -24,8 +22,12 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     The metadata of the model's first layer has the rule as `evaluation`:
 
     - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
-      `size / crop_pct` and takes the centre, as torchvision does; `"squash"` resizes both sides so. `"window"` takes
-      the centre as it is.
+      `size / crop_pct` and takes the centre; `"squash"` resizes both sides so. `"window"` takes the centre as it is.
+      `"aspect"` cuts the image to the model's aspect ratio, then resizes it: as Keras's
+      `image_dataset_from_directory(..., crop_to_aspect_ratio=True)`.
+    - `crop_pct`: a number from 0 to 1; for `"squash"` also a pair, for height and width.
+    - `crop_offset`: where the crop begins if the rest is odd. `"round"`: at the rounded half of it, as torchvision and
+      timm do. `"floor"`: at the half rounded down, as transformers does.
     - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
       `"area"` averages areas.
     - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
@@ -71,22 +73,15 @@ def evaluation_rule(model):
     """Returns how the evaluation of a model's source prepares images, with defaults filled in.
 
     Returns:
-        A dictionary of `resize`, `crop_pct`, `interpolation`, `antialias` and `full_size`; see `preprocess`.
+        A dictionary of `resize`, `crop_pct`, `crop_offset`, `interpolation`, `antialias` and `full_size`; see
+        `preprocess`.
 
     Raises:
         ValueError: For an invalid rule, such as one from a damaged configuration.
     """
     size = list(model.input_shape[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
-    rule["full_size"] = (_is_own(model) and rule.get("full_size")) or size
-    checks.one_of("resize", rule["resize"], ("direct", "crop", "squash", "window"))
-    checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
-    if rule["resize"] in ("crop", "squash"):
-        share = rule["crop_pct"]
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
-    checks.pair("full_size", rule["full_size"])
-    return rule
+    return checked({**rule, "full_size": (_is_own(model) and rule.get("full_size")) or size})
 
 
 def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -140,13 +135,10 @@ def _metadata(model):
 def data_resize(size, rule):
     """Returns what `keras_vit.data.cuts` takes as `resize` to follow an evaluation rule, for images of a size."""
     if rule["resize"] == "squash":
-        return tuple(before_crop(side, rule) for side in size)
-    return min(size) / rule["crop_pct"] if rule["resize"] == "crop" else {"window": "window"}.get(rule["resize"])
-
-
-def before_crop(side, rule):
-    """Returns the length in pixels from which a side of the model's images is cropped."""
-    return math.floor(side / rule["crop_pct"] + 1e-6)
+        return tuple(before_crop(size, rule))
+    if rule["resize"] == "crop":
+        return min(size) / rule["crop_pct"]
+    return None if rule["resize"] == "direct" else rule["resize"]
 
 
 def _prepare(image, size, rule):
@@ -159,7 +151,12 @@ def _prepare(image, size, rule):
         box = [round(share * want) for want in size]
         top, left = ((have - want) // 2 for have, want in zip(shape, box))
         return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
-    target = [before_crop(side, rule) for side in size]
+    if rule["resize"] == "aspect":
+        ratio = [side * want // other for side, want, other in zip(shape[::-1], size, size[::-1])]
+        box = [max(min(pair), 1) for pair in zip(shape, ratio)]
+        top, left = ((have - want) // 2 for have, want in zip(shape, box))
+        return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
+    target = before_crop(size, rule)
     if rule["resize"] == "squash":
         larger = target
     elif target[0] == target[1]:
@@ -168,8 +165,7 @@ def _prepare(image, size, rule):
         ratio = min(have / want for have, want in zip(shape, target))
         larger = [round(have / ratio) for have in shape]
     image = _resize(image, larger, rule)
-    halved = math.floor if rule["resize"] == "squash" else round  # as Hugging Face or torchvision does
-    top, left = (halved((have - want) / 2) for have, want in zip(image.shape, size))
+    top, left = crop_start(image.shape, size, rule)
     return image[top : top + size[0], left : left + size[1]]
 
 

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(keras_vit.__file__).parent
 FLOORS = {
     "checks": -1,  # errors for bad input, which every floor may use
     "checked": -1,  # dataclasses that check their fields
+    "evaluation_rule": 0,
     "feeding": 0,
     "files": 0,
     "folders": 0,

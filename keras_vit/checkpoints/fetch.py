@@ -17,7 +17,7 @@ from keras_vit import files
 from keras_vit.checkpoints.wrapped import OPEN_CLIP
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
-_SETTINGS = ["config.json", "preprocessor_config.json", OPEN_CLIP]
+_SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", OPEN_CLIP]
 # The first kind that exists, with the index of shards.
 _WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5", "open_clip_model.safetensors"]
 

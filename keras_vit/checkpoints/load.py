@@ -110,6 +110,7 @@ def load_weights(
         rescale.metadata = kept | metadata
     _warn(remarks)
     _warn_of_differences(source, stated, own, origins)
+    _warn_of_preparation(source, origins)
     return model
 
 
@@ -194,6 +195,7 @@ def from_checkpoint(
         _fill(model, checkpoint, steps)
     _warn(remarks)
     _warn_of_assumptions(source, {"resample": form.resample, **arguments}, origins)
+    _warn_of_preparation(source, origins)
     return model
 
 
@@ -279,3 +281,10 @@ def _warn_of_assumptions(source, arguments, origins):
             Assumption,
             stacklevel=3,
         )
+
+
+def _warn_of_preparation(source, origins):
+    """Warns if the source prepares images as no model of one size can."""
+    for why in origins.values():
+        if isinstance(why, tables.Otherwise):
+            warnings.warn(f"{str(source)!r}: {why}", Assumption, stacklevel=3)

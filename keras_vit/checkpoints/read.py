@@ -19,6 +19,7 @@ from keras_vit.checkpoints.wrapped import OPEN_CLIP, of_open_clip, unwrap
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
+CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
 MAX_JSON = 2**26  # bytes of a configuration
 KERAS_HUB = (
     "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
@@ -30,9 +31,10 @@ class Checkpoint(NamedTuple):
     """An open checkpoint: one file of weights, or several shards.
 
     `shapes` maps names to shapes. `read(name)` returns one array, float32. `config` and `processor` are the contents of
-    `config.json` and `preprocessor_config.json` next to the file, `{}` without them. `notes` is what `save_checkpoint`
-    wrote into the file. Of a Vision Transformer inside something else, only its part is here; `passed_over` counts the
-    other tensors, and `remarks` are sentences for the user.
+    `config.json` and `preprocessor_config.json` next to the file, `{}` without them; `processor` is that of
+    `processor_config.json` if it has a part for images. `notes` is what `save_checkpoint` wrote into the file. Of a
+    Vision Transformer inside something else, only its part is here; `passed_over` counts the other tensors, and
+    `remarks` are sentences for the user.
     """
 
     path: pathlib.Path
@@ -98,9 +100,9 @@ def open_checkpoint(path):
                     raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
                 return array
 
-        configs = ("config.json", "preprocessor_config.json")
         alone = files[0].suffix in (".npz", ".keras")
-        config, processor = ({} if alone else _json(folder / name) for name in configs)
+        config, processor, nested = ({} if alone else _json(folder / name) for name in CONFIGS)
+        processor = nested if "image_processor" in nested else processor  # as transformers prefers
         with _one_error(path):
             names, prefix, others, found = unwrap(shapes)
         if prefix and not config and not alone:

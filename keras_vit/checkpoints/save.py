@@ -20,6 +20,7 @@ from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.checkpoints.match import Options, heads_of, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
+from keras_vit.evaluation_rule import DEFAULT, difference
 from keras_vit.files import UNFINISHED, check_free, commit, sweep
 from keras_vit.labels import fitting
 from keras_vit.layers import MergingBlock, ResNetStem
@@ -57,7 +58,8 @@ def save_checkpoint(
         OSError: If the disk is full, or writing fails otherwise. Existing files stay as they were.
 
     Warns:
-        UserWarning: If the format cannot record some argument, such as the GELU: readers will assume another.
+        UserWarning: If the format cannot record some argument, such as the GELU, or how images are prepared, such as
+            `antialias=False`: readers will assume another.
     """
     path, format, folder, main = target(path, format, overwrite)
     arguments = arguments_of(model)
@@ -67,7 +69,7 @@ def save_checkpoint(
         raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of pixels from {low} to {high}")
     form = next(form for form in FORMATS if form.library == format and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
-    arguments["evaluation"] = metadata.get("evaluation") or {}
+    arguments["evaluation"] = DEFAULT | {k: v for k, v in (metadata.get("evaluation") or {}).items() if v is not None}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
     if arguments["position"] in FIXED and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # these formats store a fixed table like a learned one
@@ -83,14 +85,15 @@ def save_checkpoint(
         _write(temporary / main, arrays, notes)
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
-        lost = _not_recorded(model, temporary / main, form, arguments, arrays)
+        lost, unlike = _not_recorded(model, temporary / main, form, arguments, arrays)
         for name in (*files, main):
             commit(temporary / name, folder / name)
-    if lost:
-        warnings.warn(
-            f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}.",
-            stacklevel=2,
-        )
+    told = [f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}."] * bool(lost)
+    if unlike:
+        rule = listing(f"{k}={v!r}" for k, v in unlike.items())
+        told.append(f"Readers of {str(path)!r} will prepare other images than `preprocess`: it does not record {rule}.")
+    if told:
+        warnings.warn(" ".join(told), stacklevel=2)
     return path
 
 
@@ -163,14 +166,18 @@ def _arrays(model, form, arguments):
 
 
 def _not_recorded(model, path, form, arguments, arrays):
-    """Reads a written file back and compares it with the model; returns the arguments that the file does not record."""
+    """Reads a written file back and compares it with the model.
+
+    Returns:
+        The arguments that the file does not record, and what it does not record of the evaluation's rule.
+    """
     with open_checkpoint(path) as checkpoint:
         wrong = [name for name, array in arrays.items() if not np.array_equal(checkpoint.read(name), array, True)]
         if wrong:
             raise OSError(f"the file differs from the model in {listing(wrong)}")
         names = form.canonical(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-        read, *_ = form.architecture(shapes, checkpoint)
+        read, evaluation, _ = form.architecture(shapes, checkpoint)
         defaults = {name: value for name, value in DEFAULTS.items() if name in arguments}
         read = {
             **defaults,
@@ -188,4 +195,5 @@ def _not_recorded(model, path, form, arguments, arrays):
         if form.name == "google" and len(set(grid(arguments))) == 2:
             lost.append(f"a grid of {grid(arguments)}")
         ours, theirs = (of_stem(a["stem"]) for a in (arguments, read))
-        return lost + [f"{k}={v!r}" for k, v in ours.items() if theirs.get(k) != v]
+        lost += [f"{k}={v!r}" for k, v in ours.items() if theirs.get(k) != v]
+        return lost, difference(arguments["evaluation"], DEFAULT | evaluation, arguments["image_size"])

@@ -25,6 +25,10 @@ class Assumed(str):
     """The source of an argument in which published files with the same tensors differ: the caller is warned."""
 
 
+class Otherwise(str):
+    """What the source does otherwise than a model can, whatever its arguments: the caller is warned."""
+
+
 class Form(NamedTuple):
     """Converts the arrays of a row: `read(theirs, num_heads)` to ours, `write(ours, num_heads)` to theirs, as lists."""
 

@@ -4,10 +4,13 @@ import math
 import re
 
 from keras_vit.checkpoints.tables import IMAGENET, Missing, channels_of, grid
+from keras_vit.evaluation_rule import before_crop
 
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
 EVALUATION = ("mean", "std", "input_size", "crop_pct", "crop_mode", "interpolation")
+CROP_MODES = {"center": "crop", "squash": "squash"}  # "border" adds a frame, which `preprocess` does not
+UNSTATED = {**IMAGENET, "crop_pct": 0.875, "crop_mode": "center", "interpolation": "bicubic"}  # in a config.json
 POOLINGS = {"avg": "gap", "token": "token", "map": "map", "": "none"}
 # Only the name of an architecture shows these. The default of its pooling, where the tensors alone show another:
 POOLING_OF = {r"dinov3|pe_(lang|spatial)": "avg"}
@@ -97,8 +100,14 @@ def read(config, gated=False):
         ValueError: If it describes a model that is not a plain ViT, though its weights have the same names.
     """
     name, options = str(config.get("architecture", "")), config.get("model_args") or {}
-    flat = {key: config[key] for key in EVALUATION if key in config}  # older files have no "pretrained_cfg"
-    evaluation = config.get("pretrained_cfg", flat) or {}
+    # Older files have no "pretrained_cfg". Without any file the architecture's own rule applies, and not `UNSTATED`.
+    stated = config.get("pretrained_cfg") or {key: config[key] for key in EVALUATION if key in config}
+    stated = {key: value for key, value in stated.items() if value}
+    evaluation = UNSTATED | stated if stated else {}
+    if evaluation.get("crop_mode", "center") not in CROP_MODES:
+        raise ValueError(
+            f"timm's `crop_mode` must be one of {', '.join(CROP_MODES)}. Received: {evaluation['crop_mode']!r}"
+        )
     other = [f"{key}={value!r}" for key, value in options.items() if value and key not in OPTIONS]
     other += [f"architecture={name!r}"] * bool(name and not known(name))
     other += [f"pos_embed={options.get('pos_embed')!r}"] * (options.get("pos_embed", "learn") not in POSITIONS)
@@ -128,11 +137,11 @@ def read(config, gated=False):
     size = options.get("img_size") or evaluation.get("input_size", [None])[1:]
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
-    share = evaluation.get("crop_pct", 0.9)
-    squashed = "direct" if share == 1 else "squash"
+    share, mode = evaluation.get("crop_pct", 0.9), CROP_MODES[evaluation.get("crop_mode", "center")]
     rule = {
-        "resize": squashed if evaluation.get("crop_mode") == "squash" else "crop",
+        "resize": "direct" if (mode, share) == ("squash", 1) else mode,
         "crop_pct": share,
+        "crop_offset": "round",
         "interpolation": evaluation.get("interpolation", "bicubic"),
         "antialias": True,
     }
@@ -156,6 +165,15 @@ def _ratio(mlp_dim, width):
     return ratio if int(width * ratio) == mlp_dim else (mlp_dim + 0.5) / width
 
 
+def _crop_pct(arguments):
+    """Returns the `crop_pct` with which timm, which only rounds down, resizes to the length that ours means."""
+    side, rule = arguments["image_size"][0], arguments["evaluation"]
+    if rule["resize"] not in ("crop", "squash"):
+        return 1.0
+    length = before_crop(arguments["image_size"], rule)[0]
+    return side / length if math.floor(side / (side / length)) == length else side / (length + 0.5)
+
+
 def express(arguments, arrays):
     """Returns the arrays, and the `config.json` from which `timm.create_model("local-dir:...")` builds the model.
 
@@ -165,6 +183,7 @@ def express(arguments, arrays):
     impossible = [name for name, is_so in IMPOSSIBLE.items() if is_so(arguments)]
     if impossible:
         raise ValueError(f"timm has no model {' or '.join(impossible)}.")
+    evaluation = arguments["evaluation"]
     stem, pooling = arguments["stem"], {"gap": "avg", "none": ""}.get(arguments["pooling"], arguments["pooling"])
     model_args = {
         "global_pool": pooling,
@@ -207,9 +226,9 @@ def express(arguments, arrays):
             "input_size": [arguments["channels"], *arguments["image_size"]],
             "mean": channels_of(arguments, "mean"),
             "std": channels_of(arguments, "std"),
-            "crop_pct": arguments["evaluation"].get("crop_pct") or 1.0,
-            "crop_mode": "squash" if arguments["evaluation"].get("resize") in ("direct", "squash") else "center",
-            "interpolation": arguments["evaluation"].get("interpolation", "bicubic"),
+            "crop_pct": _crop_pct(arguments),
+            "crop_mode": "squash" if evaluation["resize"] in ("direct", "squash") else "center",
+            "interpolation": "bilinear" if evaluation["interpolation"] == "area" else evaluation["interpolation"],
         },
     }
     if arguments.get("labels"):

@@ -25,7 +25,9 @@ class Data(Checked):
     batch_size: int = number(128, low=1)
     limit: int | None = number(None, low=1)  # images of each split, at most
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
-    resize: int | tuple[int, int] | Literal["window"] | None = number(None, low=1)  # before a centre crop: `data.cuts`
+    # Before a centre crop: see `keras_vit.data.cuts`.
+    resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
+    crop_offset: Literal["round", "floor"] = "round"  # of half an odd rest: timm's rounding, or transformers'
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
     antialias: bool = True  # in all resizing, "inception" crops included; Google's own code has it off
 

@@ -12,8 +12,8 @@
 The first three flip too, while the pixels are few and still bytes.
 
 For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the centre is cut out;
-`(height, width)` to squash it to that before;
-`"window"` for the centre of the image as it is; `None` for the whole image, resized to the model's size.
+`(height, width)` to squash it to that before; `"window"` for the centre of the image as it is; `"aspect"` to cut it to
+the model's aspect ratio before it is resized; `None` for the whole image, resized to the model's size.
 """
 
 import math
@@ -60,11 +60,14 @@ def centre_cut(shape, size, data):
     if data.resize == "window":
         cut = _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.0)
         return cut._replace(start=(shape - cut.extent) // 2)
-    if isinstance(data.resize, tuple):
-        cut = _whole(shape, tf.constant(data.resize))
-        return cut._replace(window=tf.unstack((cut.grid - size[:2]) // 2))
-    cut = _whole(shape, _grid(shape, data.resize, size))
-    return cut._replace(window=tf.unstack(tf.cast(tf.round((cut.grid - size[:2]) / 2), "int32")))
+    if data.resize == "aspect":
+        extent = tf.maximum(tf.minimum(shape, shape[::-1] * size[:2] // size[1::-1]), 1)
+        return Cut(shape, (shape - extent) // 2, extent, size[:2])
+    is_tuple = isinstance(data.resize, tuple)
+    cut = _whole(shape, tf.constant(data.resize) if is_tuple else _grid(shape, data.resize, size))
+    room = cut.grid - size[:2]
+    halved = room // 2 if data.crop_offset == "floor" else tf.cast(tf.round(room / 2), "int32")
+    return cut._replace(window=tf.unstack(halved))
 
 
 def _whole(shape, grid):

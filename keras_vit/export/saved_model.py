@@ -112,7 +112,10 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.orientation import orientations_in_graph
 
         data = SimpleNamespace(
-            resize=data_resize(full, rule), method=rule["interpolation"], antialias=rule["antialias"]
+            resize=data_resize(full, rule),
+            method=rule["interpolation"],
+            antialias=rule["antialias"],
+            crop_offset=rule["crop_offset"],
         )
         image = lambda pair: evaluation_image(pair[0], (*full, channels), data, pair[1])[:height, :width]  # noqa: E731
         return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))

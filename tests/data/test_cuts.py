@@ -87,7 +87,7 @@ def test_evaluation_sees_the_centre_as_it_is():
 def test_the_centre_is_where_preprocess_cuts_it(size, share):
     rule = {"resize": "crop", "crop_pct": share, "interpolation": "bilinear", "antialias": True}
     model = keras_vit.vit("mu/4", patch_size=12, image_size=size, num_classes=2, metadata={"evaluation": rule})
-    data = SimpleNamespace(resize=data_resize(size, rule), method="bilinear", antialias=True)
+    data = SimpleNamespace(resize=data_resize(size, rule), method="bilinear", antialias=True, crop_offset="round")
     for shape in ((40, 53), (64, 43), (33, 33), (47, 30)):
         photograph = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
         cut = crops.evaluation_image(photograph, (*size, 3), data)
