@@ -155,6 +155,6 @@ def _from_hub(source, cache):
     except Exception as error:
         raise _clear_error(error, source, cache) from None
     raise FileNotFoundError(
-        f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into its "
-        "base model first; KerasHub's models are not read."
+        f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into "
+        "its base model first; KerasHub's models are not read."
     )
