@@ -77,7 +77,8 @@ def covered(count, prefix, registers, known=None, likely=None, class_position=No
         squares = [(choice, (math.isqrt(n), math.isqrt(n))) for choice, n in counts if math.isqrt(n) ** 2 == n]
         alike = [(choice, tuple(likely)) for choice, n in counts if likely and n == math.prod(likely)]
         fits, hint = alike or squares, "no square grid"
-        if alike and any(choice == alike[0][0] for choice, _ in squares) and likely[0] != likely[1]:
+        usual = choices[: choices.index(alike[0][0]) + 1] if alike else ()
+        if alike and alike[0] not in squares and any(choice in usual for choice, _ in squares):
             fits, hint = [], f"both a square grid and one of {likely[0]} x {likely[1]}"
     if fits:
         return fits[0]

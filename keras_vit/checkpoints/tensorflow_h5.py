@@ -19,7 +19,7 @@ def open_h5(path):
     with h5py.File(path, "r") as file:
         if "model_config" in file.attrs:
             raise ValueError("it is a Keras model. Load it with keras.models.load_model, and save it as .keras")
-        if path.name.endswith(".weights.h5") or "_layer_checkpoint_dependencies" in file:
+        if path.name.endswith(".weights.h5") or "layers" in file or "vars" in file:
             raise ValueError(
                 "it has the weights of a Keras model without the model. Build that model as it was, such as by "
                 "keras_vit.vit or KerasHub, and call model.load_weights(path); then save it as .keras, to load that "

@@ -45,6 +45,7 @@ NO_GRID = [
     (dict(count=281, prefix=1, registers=0), r"281 positions.*no square grid.*grid=\(rows, columns\)"),
     (dict(count=197, prefix=1, registers=0, known=(7, 7)), "no grid of 7 x 7"),
     (dict(count=197, prefix=1, registers=0, likely=(7, 28)), "both a square grid and one of 7 x 28"),
+    (dict(count=50, prefix=1, registers=0, likely=(5, 10)), "both a square grid and one of 5 x 10"),  # B/32's at 224
     (dict(count=225, prefix=1, registers=0, class_position=True), "no square grid"),
     (dict(count=3, prefix=1, registers=0), "no square grid"),
 ]
