@@ -102,7 +102,7 @@ def read(config, gated=False):
     # Older files have no "pretrained_cfg". Without any file the architecture's own rule applies, and not `UNSTATED`.
     stated = config.get("pretrained_cfg") or {key: config[key] for key in EVALUATION if key in config}
     stated = {key: value for key, value in stated.items() if value}
-    evaluation = UNSTATED | stated if stated else {}
+    evaluation = UNSTATED | stated if stated or name else {}
     if evaluation.get("crop_mode", "center") not in CROP_MODES:
         raise ValueError(
             f"timm's `crop_mode` must be one of {', '.join(CROP_MODES)}. Received: {evaluation['crop_mode']!r}"
@@ -130,7 +130,7 @@ def read(config, gated=False):
         arguments["gelu"], origins["gelu"] = GELUS.get(activation, gelu), "config.json"
     for key in ("mean", "std"):
         if key in evaluation:
-            arguments[key], origins["mean"] = evaluation[key], "config.json"
+            arguments[key], origins["mean"] = evaluation[key], "config.json" if "mean" in stated else "timm's default"
     size = options.get("img_size") or evaluation.get("input_size", [None])[1:]
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
@@ -142,7 +142,7 @@ def read(config, gated=False):
         "interpolation": evaluation.get("interpolation", "bicubic"),
         "antialias": True,
     }
-    return arguments, rule, origins | ({"evaluation": "config.json"} if evaluation else {})
+    return arguments, rule, origins | ({"evaluation": "config.json"} if stated else {})
 
 
 def known(name):

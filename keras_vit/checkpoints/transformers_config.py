@@ -132,6 +132,8 @@ def read_processor(processor, kind):
         )
     any_aspect = bool(processor) and (name in ANY_ASPECT or stated.get("keep_aspect_ratio"))
     known = [OPTIONS, OF_ANY_ASPECT] if any_aspect else [OPTIONS]
+    if name == "DPT" and stated["size"] == _rounded(stated["size"], stated.get("ensure_multiple_of", 1)):
+        given.pop("ensure_multiple_of", None)
     other = [f"{k}={v!r}" for k, v in given.items() if v and not any(pattern.fullmatch(k) for pattern in known)]
     resized = {"resize": "direct", "crop_pct": None} if any_aspect else _resized(stated)
     if other or resized is None or not stated.get("do_resize", True):
@@ -148,6 +150,11 @@ def read_processor(processor, kind):
     }
     told = f"transformers keeps the aspect ratio of an image ({source}), and `preprocess` resizes it to one size."
     return arguments, evaluation, {"mean": source, "evaluation": Otherwise(told) if any_aspect else source}
+
+
+def _rounded(size, step):
+    """Returns a size by `height` and `width`, both rounded to multiples; another kind of size as it is."""
+    return {k: round(side / step) * step for k, side in size.items()} if isinstance(size, dict) else size
 
 
 def _resized(stated):

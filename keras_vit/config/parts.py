@@ -27,9 +27,7 @@ class Data(Checked):
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
     # Before a centre crop: see `keras_vit.data.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
-    crop_offset: Literal["round", "floor"] = (
-        "round"  # of half an odd rest: timm's rounding, or transformers'
-    )
+    crop_offset: Literal["round", "floor"] = "round"  # of half an odd rest: timm's rounding, or transformers'
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
     antialias: bool = True  # in all resizing, "inception" crops included; Google's own code has it off
 

@@ -213,8 +213,8 @@ def test_without_the_library_of_the_hub(monkeypatch):
 def test_the_hub(server, tmp_path):
     pytest.importorskip("huggingface_hub", reason="repositories of the hub need huggingface_hub")
     expected = {
-        "hf://me/both": "config.json model.safetensors preprocessor_config.json",
-        "hf://me/both@v1": "config.json model.safetensors preprocessor_config.json",
+        "hf://me/both": "config.json model.safetensors preprocessor_config.json processor_config.json",
+        "hf://me/both@v1": "config.json model.safetensors preprocessor_config.json processor_config.json",
         f"hf://me/shards@{COMMIT}": REPOS["me/shards"],
         "hf://me/old": "config.json pytorch_model.bin",
         "hf://me/empty": "FileNotFoundError: 'hf://me/empty' has no weights: .*",
