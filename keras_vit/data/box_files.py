@@ -3,13 +3,16 @@
 import hashlib
 import json
 import math
-import pathlib
+import posixpath
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from keras_vit import files
 from keras_vit.data.inspection import DIGEST
 
 VOC = ("ymin", "xmin", "ymax", "xmax")
+MOST_BYTES = 2**31  # of COCO's JSON: that of LVIS has 1.1 GB
+UNREADABLE = (OSError, ElementTree.ParseError, ValueError, TypeError, LookupError, OverflowError)
 
 
 class Objects(NamedTuple):
@@ -32,7 +35,7 @@ def voc(path):
         `Objects`.
     """
     try:
-        data = pathlib.Path(path).read_bytes()
+        data = files.read(path)
         root = ElementTree.fromstring(data)
         found = [
             ((entry.findtext("name") or "").strip(), [float(entry.findtext(f"bndbox/{e}")) for e in VOC])
@@ -41,7 +44,7 @@ def voc(path):
         size = tuple(int(float(root.findtext(f"size/{side}") or 0)) for side in ("width", "height"))
     except FileNotFoundError:
         return Objects("no such file")
-    except (OSError, ElementTree.ParseError, ValueError, TypeError) as error:
+    except UNREADABLE as error:
         return Objects(f"no XML of Pascal VOC: {getattr(error, 'strerror', None) or error}")
     return _objects(found, size if all(size) else None, data)
 
@@ -59,19 +62,25 @@ def coco(path):
         ValueError: If it is no such file.
     """
     try:
-        content = json.loads(pathlib.Path(path).read_bytes())
+        content = _parsed(files.read(path, MOST_BYTES))
         names = {entry["id"]: entry["name"] for entry in sorted(content["categories"], key=lambda entry: entry["id"])}
         images = {entry["id"]: entry for entry in content["images"]}
         found = {key: [] for key in images}
         for entry in content["annotations"]:
+            if entry.get("iscrowd", 0) not in (0, 1):
+                raise ValueError(f"iscrowd of annotation {entry.get('id')} must be 0 or 1: {entry['iscrowd']!r}")
             if entry.get("iscrowd"):
                 continue
             if len(entry["bbox"]) != 4:
                 raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
             left, top, width, height = map(float, entry["bbox"])
             found[entry["image_id"]].append((names[entry["category_id"]], (top, left, top + height, left + width)))
-        files = {
-            entry["file_name"]: _objects(
+        if not all(
+            isinstance(name, str) for name in (*names.values(), *(entry["file_name"] for entry in images.values()))
+        ):
+            raise ValueError("names of categories and files must be texts")
+        named = {
+            posixpath.normpath(entry["file_name"]): _objects(
                 found[key],
                 (entry["width"], entry["height"]) if entry.get("width") and entry.get("height") else None,
                 repr(found[key]).encode(),
@@ -80,11 +89,18 @@ def coco(path):
         }
     except KeyError as error:
         raise ValueError(f"{str(path)!r} is no JSON of COCO: it has no {error.args[0]!r} where one must be.") from None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (*UNREADABLE, AttributeError) as error:
         raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
-    if len(files) < len(images):
-        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(files)} names")
-    return names, files
+    if len(named) < len(images):
+        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")
+    return names, named
+
+
+def _parsed(data):
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("its brackets are too deep") from None
 
 
 def fault_of(edges, size):
