@@ -1,17 +1,12 @@
 """Clear errors for bad input, raised before any work is done."""
 
 import difflib
-import itertools
 import math
 import os
 import pathlib
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import keras
 
 
 def near(word, words):
@@ -169,71 +164,6 @@ def batch(values, shape=None, name="images"):
             f"Received: shape={values.shape}"
         )
     return values
-
-
-BATCHES = 4  # of a dataset that are checked
-
-
-def check_data(model: "keras.Model", images: Any, labels: Any = None) -> None:
-    """Checks data before `model.fit`: under XLA a label outside the classes silently makes the loss NaN.
-
-    Args:
-        model: A functional Keras model from pixels to one vector of logits for each image.
-        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a
-            `keras.utils.PyDataset` or a list of batches `(images, labels)`, weighted or not: the first four count.
-        labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
-            soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. `None` for a dataset.
-
-    Raises:
-        TypeError: If `model` is not a functional model, or the data are neither arrays nor a dataset.
-        ValueError: If the data do not have the shape, type or range that the model takes.
-    """
-    try:
-        shape, outputs = model.input_shape, model.output_shape
-    except AttributeError:
-        raise TypeError(
-            f"`model` must be a functional Keras model or a built Sequential. Received: {model!r}"
-        ) from None
-    if not (isinstance(shape, tuple) and len(shape) == 4 and isinstance(outputs, tuple) and len(outputs) == 2):
-        raise ValueError(
-            "`model` must take images and return one vector of logits for each. "
-            f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
-        )
-    if labels is not None:
-        if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
-            raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        targets(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
-        return
-    for item in _batches(images):
-        if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
-            raise TypeError(f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}")
-        if np.ndim(item[0]) == 3:
-            raise ValueError(
-                f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
-            )
-        targets(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
-
-
-def _batches(dataset):
-    """Returns the first batches of a dataset."""
-    if hasattr(dataset, "dtype") or isinstance(dataset, (str, bytes, dict)):
-        raise TypeError(f"`labels` are required with an array of images. Received: images of type {_kind(dataset)}")
-    if hasattr(dataset, "__next__"):
-        raise TypeError(
-            "`images` must not be a generator, which would lose the batches that are checked: pass a dataset. "
-            f"Received: {_kind(dataset)}"
-        )
-    if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
-        raise TypeError(f"`images` must be an array or a dataset of batches. Received: {_kind(dataset)}")
-    count = getattr(dataset, "num_batches", None) or BATCHES  # a PyDataset may never end
-    batches = list(itertools.islice(dataset, min(count, BATCHES)))
-    if not batches:
-        raise ValueError(f"A dataset must yield one batch or more. Received: {_kind(dataset)}, which yields none")
-    return batches
-
-
-def _kind(value):
-    return type(value).__name__
 
 
 def targets(values, num_classes, count=None, name="labels"):

@@ -32,7 +32,8 @@ def read(path, most=None):
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `most` bytes, by default `MOST_BYTES`.
+        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `most` bytes,
+            by default `MOST_BYTES`.
         OSError: If it cannot be read.
     """
     status, most = os.stat(path), most or MOST_BYTES

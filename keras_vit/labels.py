@@ -43,6 +43,14 @@ def num_classes(model):
     return model.output_shape[-1] - (EDGES if returns_boxes(model) else 0)
 
 
+def ignored(classes):
+    """Returns the classes of boxes as those of regions to ignore, and back: c as -2 - c, since -1 is empty.
+
+    What is found of class c inside such a region, a crowd, is neither right nor wrong.
+    """
+    return -2 - classes
+
+
 def returns_boxes(model):
     """Returns whether a model is a detector, whose output is edges of boxes, then scores."""
     return isinstance(model.layers[-1], (PointBoxes, SetBoxes))

@@ -7,12 +7,12 @@ from keras_vit import export as export
 from keras_vit import layers as layers
 from keras_vit import optimizers as optimizers
 from keras_vit import plots as plots
+from keras_vit.before_fit import check_data as check_data
 from keras_vit.calibration import calibrate as calibrate
 from keras_vit.checkpoints import from_checkpoint as from_checkpoint
 from keras_vit.checkpoints import list_checkpoints as list_checkpoints
 from keras_vit.checkpoints import load_weights as load_weights
 from keras_vit.checkpoints import save_checkpoint as save_checkpoint
-from keras_vit.checks import check_data as check_data
 from keras_vit.config import Augment as Augment
 from keras_vit.config import Data as Data
 from keras_vit.config import Optim as Optim

@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.memory import Source
+from keras_vit.labels import ignored
 
 
 def from_arrays(arrays, targets, shape, class_names=()):
@@ -63,9 +64,10 @@ def _boxes(values, images, class_names):
         )
     values = values.astype("float32")
     top, left, bottom, right, classes = np.moveaxis(values, -1, 0)
-    known = np.arange(len(class_names) or max(classes.max(), 0) + 1)
+    kinds = np.where(classes < -1, ignored(classes), classes)  # those of regions to ignore too
+    known = np.arange(len(class_names) or max(kinds.max(), 0) + 1)
     in_order = (top >= 0) & (top < bottom) & (bottom <= 1) & (left >= 0) & (left < right) & (right <= 1)
-    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(classes, known)))
+    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(kinds, known)))
     if len(wrong):
         image, row = wrong[0]
         raise ValueError(

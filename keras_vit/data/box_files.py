@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import pathlib
 import posixpath
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -23,10 +24,11 @@ class Objects(NamedTuple):
     edges: tuple[tuple[float, ...], ...] = ()  # top, left, bottom, right of each, in pixels
     size: tuple[int, int] | None = None  # width, height of the image, if the file says it
     digest: bytes = b""  # hash of what was read
+    ignored: tuple[bool, ...] = ()  # whether it is no object to find: a crowd, or difficult
 
 
 def voc(path):
-    """Reads an XML file of Pascal VOC; edges are taken as they are written.
+    """Reads an XML file of Pascal VOC; edges are taken as they are written. `difficult` objects are to be ignored.
 
     Args:
         path: The file.
@@ -34,23 +36,31 @@ def voc(path):
     Returns:
         `Objects`.
     """
+    path = pathlib.Path(path)
     try:
         data = files.read(path)
         root = ElementTree.fromstring(data)
+        if root.tag != "annotation":
+            raise ValueError(f"it begins with <{root.tag}>, not with <annotation>")
         found = [
-            ((entry.findtext("name") or "").strip(), [float(entry.findtext(f"bndbox/{e}")) for e in VOC])
+            (
+                (entry.findtext("name") or "").strip(),
+                [float(entry.findtext(f"bndbox/{e}")) for e in VOC],
+                bool(int(entry.findtext("difficult") or 0)),
+            )
             for entry in root.iter("object")
         ]
         size = tuple(int(float(root.findtext(f"size/{side}") or 0)) for side in ("width", "height"))
     except FileNotFoundError:
-        return Objects("no such file")
+        where = f"{path.parent.name}/{path.name}"
+        return Objects(f"there is no {where}: if the image has no objects, write <annotation></annotation> into it")
     except UNREADABLE as error:
         return Objects(f"no XML of Pascal VOC: {getattr(error, 'strerror', None) or error}")
     return _objects(found, size if all(size) else None, data)
 
 
 def coco(path):
-    """Reads a JSON file of COCO. Crowds (`iscrowd`) are left out.
+    """Reads a JSON file of COCO. Crowds (`iscrowd`) are to be ignored.
 
     Args:
         path: The file.
@@ -63,21 +73,20 @@ def coco(path):
     """
     try:
         content = _parsed(files.read(path, MOST_BYTES))
-        names = {entry["id"]: entry["name"] for entry in sorted(content["categories"], key=lambda entry: entry["id"])}
-        images = {entry["id"]: entry for entry in content["images"]}
+        categories, images = (_by_id(content[kind], kind) for kind in ("categories", "images"))
+        names = {key: categories[key]["name"] for key in sorted(categories)}
         found = {key: [] for key in images}
         for entry in content["annotations"]:
             if entry.get("iscrowd", 0) not in (0, 1):
                 raise ValueError(f"iscrowd of annotation {entry.get('id')} must be 0 or 1: {entry['iscrowd']!r}")
-            if entry.get("iscrowd"):
+            if entry.get("iscrowd") and not entry.get("bbox"):
                 continue
             if len(entry["bbox"]) != 4:
                 raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
             left, top, width, height = map(float, entry["bbox"])
-            found[entry["image_id"]].append((names[entry["category_id"]], (top, left, top + height, left + width)))
-        if not all(
-            isinstance(name, str) for name in (*names.values(), *(entry["file_name"] for entry in images.values()))
-        ):
+            edges = (top, left, top + height, left + width)
+            found[entry["image_id"]].append((names[entry["category_id"]], edges, bool(entry.get("iscrowd"))))
+        if not all(isinstance(name, str) for name in [*names.values(), *(one["file_name"] for one in images.values())]):
             raise ValueError("names of categories and files must be texts")
         named = {
             posixpath.normpath(entry["file_name"]): _objects(
@@ -103,6 +112,17 @@ def _parsed(data):
         raise ValueError("its brackets are too deep") from None
 
 
+def _by_id(entries, kind):
+    """Returns entries of a JSON file by their ids, each with one of its own."""
+    found = {}
+    for entry in entries:
+        if found.setdefault(entry["id"], entry) != entry:
+            raise ValueError(
+                f"two of its {kind} have the id {entry['id']}, as of two files put together. Give each an id of its own"
+            )
+    return found
+
+
 def fault_of(edges, size):
     """Returns what is wrong with the edges of an object in an image of `(width, height)`, or `None`."""
     top, left, bottom, right = edges
@@ -120,8 +140,8 @@ def _shown(edges):
 
 
 def _objects(found, size, data):
-    names, edges = zip(*found) if found else ((), ())
+    names, edges, ignored = zip(*found) if found else ((), (), ())
     if not all(names):
         return Objects("an object has no name")
     digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
-    return Objects(None, tuple(names), tuple(map(tuple, edges)), size, digest)
+    return Objects(None, tuple(names), tuple(map(tuple, edges)), size, digest, tuple(ignored))

@@ -6,6 +6,7 @@ from keras_vit.data import box_files
 from keras_vit.data.boxes import EMPTY
 from keras_vit.data.mask_folder import more
 from keras_vit.images import files_in, in_folder, shown
+from keras_vit.labels import ignored
 from keras_vit.warned import left_out, named
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
@@ -72,7 +73,7 @@ def array(objects, sizes, paths, class_names, skip=False):
             of = f"{found.size[0]} x {found.size[1]} pixels, and the image has {size[0]} x {size[1]}"
             bad.append(f"{shown(path)}: its boxes are in {of}")
             continue
-        for name, edges in zip(found.names, found.edges):
+        for name, edges, ignore in zip(found.names, found.edges, found.ignored):
             if name not in class_names:
                 raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
             fault = box_files.fault_of(edges, size)
@@ -80,7 +81,8 @@ def array(objects, sizes, paths, class_names, skip=False):
                 bad.append(f"{shown(path)}, {name}: {fault}")
                 continue
             shares = np.clip(np.array(edges) / (size[1], size[0], size[1], size[0]), 0, 1)
-            rows[-1].append([*shares, class_names.index(name)])
+            index = class_names.index(name)
+            rows[-1].append([*shares, ignored(index) if ignore else index])
     if bad:
         if not skip:
             raise ValueError(

@@ -1,8 +1,9 @@
 """Boxes of objects: what they do when their image is cut, flipped, shifted or warped.
 
 The boxes of an image are float32 `(most, 5)`: top, left, bottom and right, as shares of the image's height and width,
-and the index of a class. Rows of class -1 are empty, wherever they are. A box whose centre leaves the image is dropped;
-what sticks out of the image is cut off.
+and the index of a class. Rows of class -1 are empty, wherever they are. Class -2 - c is a region where class c is to be
+ignored, such as a crowd (`labels.ignored`). A box whose centre leaves the image is dropped, a region that is wholly
+outside; what sticks out of the image is cut off.
 """
 
 import tensorflow as tf
@@ -59,4 +60,6 @@ def _mirrored(edges):
 def _inside(edges, classes):
     middle = (edges[..., :2] + edges[..., 2:]) / 2
     kept = tf.reduce_all((middle >= 0) & (middle < 1), axis=-1, keepdims=True) & (classes >= 0)
+    seen = tf.reduce_all((edges[..., :2] < 1) & (edges[..., 2:] > 0), axis=-1, keepdims=True)
+    kept |= seen & (classes < -1)
     return tf.where(kept, tf.concat([tf.clip_by_value(edges, 0, 1), classes], axis=-1), EMPTY)

@@ -17,8 +17,10 @@ from keras_vit.data.boxes import EMPTY
 from keras_vit.data.decoding import decode, error_reason
 from keras_vit.data.memory import Source
 from keras_vit.data.orientation import orientations
+from keras_vit.labels import ignored
 
 BOXES = "bounding_boxes"
+IGNORED = {"is_crowd", "is_difficult", "is_group_of"}  # features of what is no object to find
 
 
 def read(name, split, data, targets, extras=()):
@@ -65,7 +67,7 @@ def read(name, split, data, targets, extras=()):
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
         if BOXES in targets:
-            targets[BOXES] = np.where(targets[BOXES][..., 4:] < 0, np.float32(EMPTY), targets[BOXES])
+            targets[BOXES] = np.where(targets[BOXES][..., 4:] == -1, np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
     if BOXES in keys:
         raise ValueError(f"A data set with boxes must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
@@ -97,6 +99,8 @@ def _held(builder, split, keys, decoded):
         edges, classes = (
             example[key][boxes[key][kind][0]] for kind in (tfds.features.BBoxFeature, tfds.features.ClassLabel)
         )
+        for flag in IGNORED & set(example[key]):
+            classes = tf.where(tf.cast(example[key][flag], "bool"), ignored(classes), classes)
         return tf.concat([edges, tf.cast(classes, "float32")[:, None]], axis=1)  # as in `boxes`
 
     def items(example):
@@ -114,6 +118,7 @@ def _parts(feature):
     parts = dict(inside) if isinstance(inside, tfds.features.FeaturesDict) else {}
     kinds = (tfds.features.BBoxFeature, tfds.features.ClassLabel)
     found = {kind: [(key, part) for key, part in parts.items() if isinstance(part, kind)] for kind in kinds}
+    found = {kind: [pair for pair in pairs if pair[0] == "label"] or pairs for kind, pairs in found.items()}
     return {kind: pairs[0] for kind, pairs in found.items()} if all(len(p) == 1 for p in found.values()) else {}
 
 

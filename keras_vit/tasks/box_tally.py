@@ -8,6 +8,7 @@ import numpy as np
 from keras.ops import convert_to_numpy
 
 from keras_vit import plots
+from keras_vit.labels import ignored
 from keras_vit.tasks.overlap import iou
 
 HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
@@ -16,7 +17,8 @@ HALF = 0.5  # intersection over union from which a box counts as found, in the s
 class BoxTally:
     """Average precision, computed by pycocotools: the mean over IoU of 0.5 to 0.95, at 0.5, and of each class.
 
-    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Memory grows by the boxes.
+    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes that lie in a region to
+    ignore, such as a crowd of their class, are neither right nor wrong. Memory grows by the boxes.
 
     Args:
         class_names: Names of the classes.
@@ -30,21 +32,24 @@ class BoxTally:
         if importlib.util.find_spec("pycocotools") is None:
             raise ImportError("COCO's average precision needs pycocotools: pip install pycocotools.")
         self.names, self.score, self.images = tuple(class_names), score, 0
-        self.truth, self.found = [], []  # rows of image, left, top, width, height, (score,) class
+        self.truth, self.found = [], []  # rows of image, left, top, width, height, (score or whether to ignore,) class
 
     def add(self, examples, outputs):
         height, width = examples["images"].shape[1:3]
         scores = []
         for boxes, output in zip(examples["bounding_boxes"], np.array(outputs, "float64")):
-            boxes = boxes[boxes[:, 4] >= 0].astype("float64")
+            boxes = boxes[boxes[:, 4] != -1].astype("float64")
             edges, classes = boxes[:, :4] * (height, width, height, width), boxes[:, 4].astype(int)
+            ignore = classes < 0
+            classes = np.where(ignore, ignored(classes), classes)
             output[:, :4] *= (height, width, height, width)
             best, label = output[:, 4:].max(-1), output[:, 4:].argmax(-1)
             index = np.full((len(boxes), 1), self.images), np.full((len(output), 1), self.images)
-            self.truth.append(np.hstack([index[0], sides(edges), classes[:, None]]))
+            self.truth.append(np.hstack([index[0], sides(edges), ignore[:, None], classes[:, None]]))
             self.found.append(np.hstack([index[1], sides(output), best[:, None], label[:, None]])[best > 0])
             likely = best >= max(self.score, 1e-6)
-            scores.append(f1((edges, classes), (output[likely, :4], label[likely]), best[likely]))
+            found = output[likely, :4], label[likely]
+            scores.append(f1((edges, classes), found, best[likely], ignore))
             self.images += 1
         return np.asarray(scores)
 
@@ -76,8 +81,8 @@ class BoxTally:
                 "images": [{"id": i} for i in range(self.images)],
                 "categories": [{"id": i} for i in range(len(self.names))],
                 "annotations": [
-                    dict(zip(("image_id", "bbox", "category_id"), (int(row[0]), row[1:5].tolist(), int(row[5]))))
-                    | {"id": i + 1, "area": row[3] * row[4], "iscrowd": 0}
+                    dict(zip(("image_id", "bbox", "category_id"), (int(row[0]), row[1:5].tolist(), int(row[6]))))
+                    | {"id": i + 1, "area": row[3] * row[4], "iscrowd": int(row[5])}
                     for i, row in enumerate(truth)
                 ],
             }
@@ -109,20 +114,33 @@ def _mean(precision):
     return float(known.mean()) if known.size else (0.0 if precision.ndim == 3 else np.nan)
 
 
-def f1(truth, found, scores):
+def f1(truth, found, scores, ignore=None):
     """Returns the harmonic mean of precision and recall of the boxes of one image; 1 if there are none and were none.
 
     Args:
         truth: Edges in pixels, `(n, 4)`, and classes, `(n,)`.
         found: The same of what was found.
         scores: Of what was found. The highest is matched first, with the box of its class that it covers best.
+        ignore: Whether each of the truth is a region to ignore; what lies in one, and is no object, does not count.
     """
-    if not len(truth[1]) and not len(found[1]):
-        return 1.0
-    shares = convert_to_numpy(iou(found[0], truth[0])) * (found[1][:, None] == truth[1][None])
-    right = 0
+    ignore = np.zeros(len(truth[1]), bool) if ignore is None else ignore
+    alike = found[1][:, None] == truth[1][None]
+    shares = convert_to_numpy(iou(found[0], truth[0])) * alike * ~ignore
+    inside = (overlap(found[0], truth[0]) * alike * ignore).max(1, initial=0) >= HALF
+    right = left_out = 0
     for i in np.argsort(-scores, kind="stable"):
-        if len(truth[1]) and shares[i].max() >= HALF:
+        if shares[i].max(initial=0) >= HALF:
             shares[:, shares[i].argmax()] = 0
             right += 1
-    return 2 * right / (len(truth[1]) + len(found[1]))
+        else:
+            left_out += inside[i]
+    count = np.sum(~ignore) + len(found[1]) - left_out
+    return float(2 * right / count) if count else 1.0
+
+
+def overlap(found, regions):
+    """Returns the share of each box that lies in each region, `(found, regions)`; edges as in `f1`."""
+    low = np.maximum(found[:, None, :2], regions[None, :, :2])
+    high = np.minimum(found[:, None, 2:], regions[None, :, 2:])
+    sizes = np.prod(found[:, 2:] - found[:, :2], axis=-1)
+    return np.prod(np.maximum(high - low, 0), axis=-1) / np.maximum(sizes, 1e-9)[:, None]

@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keras_vit.labels import ignored
 from keras_vit.layers.point_boxes import edges
 from keras_vit.tasks.overlap import area, paired_giou
 
@@ -20,13 +21,14 @@ class PointLoss(keras.losses.Loss):
     A Gaussian around each centre, as oblong as its box, is the target of its class: Zhou et al. 2019
     (arXiv:1904.07850), equation 1, with the Gaussian of Liu et al. 2019 (TTFNet, arXiv:1909.00700), section 3. Inside
     of it positions learn the edges of the smallest object around, weighted by the Gaussian. Both sums are divided by
-    the number of objects in the image.
+    the number of objects in the image. In a region to ignore, such as a crowd, its class has no loss.
 
     Args:
         box_weight: Factor on the loss of the boxes.
 
     Call arguments:
-        y_true: `(batch, most, 5)`: top, left, bottom, right as shares, and the class, -1 where empty.
+        y_true: `(batch, most, 5)`: top, left, bottom, right as shares, and the class, -1 where empty, -2 - c where
+            class c is to be ignored.
         y_pred: `(batch, rows, columns, 4 + classes)`, as `PointBoxes` reads it.
     """
 
@@ -41,6 +43,7 @@ class PointLoss(keras.losses.Loss):
         shares = ops.sigmoid(logits)
         at_centre = (1 - shares) ** ALPHA * ops.log_sigmoid(logits)
         around = (1 - heat) ** BETA * shares**ALPHA * ops.log_sigmoid(-logits)
+        around = around * ops.stop_gradient(1 - regions(boxes, y_pred.shape[1:3], logits.shape[3]))
         focal = -ops.sum(ops.where(heat == 1, at_centre, around), axis=(1, 2, 3))
         apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), wanted)), axis=(1, 2))
         objects = ops.sum(ops.cast(boxes[..., 4] >= 0, "float32"), axis=1)
@@ -83,6 +86,23 @@ def targets(boxes, size, classes):
 
     empty = [ops.zeros((batch, *size, *more), "float32") for more in ((classes,), (4,), ())]
     return ops.fori_loop(0, boxes.shape[1], add, tuple(empty))
+
+
+def regions(boxes, size, classes):
+    """Returns where a class is to be ignored, `(batch, rows, columns, classes)`, 1 or 0; arguments as in `targets`."""
+    kinds = ops.expand_dims(ignored(boxes[..., 4]), -1) == ops.arange(
+        classes, dtype="float32"
+    )  # (batch, most, classes)
+    rows, columns = (_inside(boxes[..., i], boxes[..., i + 2], side) for i, side in enumerate(size))
+    rows = ops.expand_dims(rows, -1) * ops.expand_dims(ops.cast(kinds, "float32"), 2)  # (batch, most, rows, classes)
+    covered = ops.einsum("bmrk,bmc->brck", rows, columns)
+    return ops.cast(covered > 0, "float32")
+
+
+def _inside(low, high, side):
+    """Returns which positions along one axis have their centre in each box, `(batch, most, side)`, 1 or 0."""
+    middle = (ops.arange(side, dtype="float32") + 0.5) / side
+    return ops.cast((middle >= low[..., None]) & (middle < high[..., None]), "float32")
 
 
 def _gaussian(low, high, side):

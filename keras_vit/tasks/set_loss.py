@@ -24,7 +24,8 @@ class SetLoss(keras.losses.Loss):
         giou: Factor on one minus the generalised IoU.
 
     Call arguments:
-        y_true: `(batch, objects, 5)`: top, left, bottom, right as shares, and the class, -1 where empty.
+        y_true: `(batch, objects, 5)`: top, left, bottom, right as shares, and the class, below 0 where there
+            is no object: where empty, and of a crowd, as in DETR's code.
         y_pred: `(batch, blocks, queries, 4 + classes + 1)`, as `SetHead` returns it.
     """
 

@@ -39,10 +39,13 @@ def test_boxes_are_checked():
     found = read(boxes).targets["bounding_boxes"]
     assert found.dtype == np.float32 and np.array_equal(found, boxes.astype("float32"))
     assert read(boxes, ()).class_names == ()
+    crowd = np.where(np.arange(5) == 4, np.where(boxes[..., 4:] == 2, -4, boxes), boxes)  # class 2 is to be ignored
+    assert np.array_equal(read(crowd).targets["bounding_boxes"], crowd.astype("float32"))
     for values, names, message in (
         (boxes[:1], "abc", r"shape \(2, most, 5\): .* Received: shape=\(1, 2, 5\)"),
         (boxes[..., :4], "abc", r"Received: shape=\(2, 2, 4\)"),
         (boxes, "ab", r"a class from 0 to 1. Received: \[0.0, 0.25, 0.5, 1.0, 2.0\] of image 0"),
+        (crowd, "ab", r"a class from 0 to 1. Received: .* -4.0\] of image 0"),
         (boxes * [1, 1, 1, 1, 0.5], "abc", "of image 0"),
         (boxes * [1, 1, 0.5, 1, 1], "abc", r"Received: \[0.5, 0.5, 0.375, 0.75, 0.0\] of image 1"),
         (boxes * [4, 4, 4, 4, 1], "abc", "0 <= top < bottom <= 1"),

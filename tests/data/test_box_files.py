@@ -46,9 +46,11 @@ def test_an_xml_file_is_read(tmp_path):
     [
         ("<annotation><object><name>cat</name>", "no XML of Pascal VOC: no element found"),
         ("", "no XML of Pascal VOC"),
-        ("<a><object><name>cat</name></object></a>", "no XML of Pascal VOC"),
-        (f"<a>{OBJECT.format('cat', 1, 'two', 3, 4)}</a>", "'two'"),
-        (f"<a>{OBJECT.format('', 1, 2, 3, 4)}</a>", "an object has no name"),
+        ("<annotation><object><name>cat</name></object></annotation>", "no XML of Pascal VOC"),
+        (f"<annotation>{OBJECT.format('cat', 1, 'two', 3, 4)}</annotation>", "'two'"),
+        (f"<annotation>{OBJECT.format('', 1, 2, 3, 4)}</annotation>", "an object has no name"),
+        ("<annotations><image id='0'><box label='cat' xtl='1'/></image></annotations>", "begins with <annotations>"),
+        ("<html><body>404</body></html>", "it begins with <html>, not with <annotation>"),
     ],
 )
 def test_a_wrong_xml_file_has_a_fault(text, said, tmp_path):
@@ -57,16 +59,29 @@ def test_a_wrong_xml_file_has_a_fault(text, said, tmp_path):
 
 
 def test_a_missing_file_has_a_fault(tmp_path):
-    assert box_files.voc(tmp_path / "a.xml").fault == "no such file"
+    fault = box_files.voc(tmp_path / "a.xml").fault
+    assert fault.startswith("there is no ") and "if the image has no objects, write <annotation></annotation>" in fault
 
 
-def test_a_json_file_is_read_without_crowds(tmp_path):
-    content = coco(tmp_path / "a.json", {"b.jpg": [("dog", 1, 2, 10, 20), ("cat", 0, 0, 5, 5)], "a.jpg": []})
-    content["annotations"][1] |= {"iscrowd": 1, "bbox": []}
+def test_difficult_objects_are_to_be_ignored(tmp_path):
+    text = xml(tmp_path / "a.xml", [("cat", 1, 2, 11, 22), ("dog", 0, 0, 3, 4), ("cat", 0, 0, 5, 5)]).read_text()
+    first, second, third = text.split("<name>")[1:]
+    marked = [f"<difficult>{i}</difficult><name>{part}" for i, part in ((0, first), (1, second))]
+    (tmp_path / "a.xml").write_text("".join([text.split("<name>")[0], *marked, "<name>", third]))
+    found = box_files.voc(tmp_path / "a.xml")
+    assert found.fault is None and found.names == ("cat", "dog", "cat") and found.ignored == (False, True, False)
+
+
+def test_a_json_file_is_read_with_its_crowds(tmp_path):
+    objects = [("dog", 1, 2, 10, 20), ("cat", 0, 0, 5, 5), ("cat", 3, 4, 5, 6)]
+    content = coco(tmp_path / "a.json", {"b.jpg": objects, "a.jpg": []})
+    content["annotations"][1] |= {"iscrowd": 1, "bbox": []}  # nowhere
+    content["annotations"][2]["iscrowd"] = 1
     (tmp_path / "a.json").write_text(json.dumps(content))
     names, files = box_files.coco(tmp_path / "a.json")
     assert list(names.values()) == ["cat", "dog"] and list(files) == ["b.jpg", "a.jpg"]
-    assert files["b.jpg"][:4] == (None, ("dog",), ((2, 1, 22, 11),), (40, 30)) and files["a.jpg"].edges == ()
+    assert files["b.jpg"][:4] == (None, ("dog", "cat"), ((2, 1, 22, 11), (4, 3, 10, 8)), (40, 30))
+    assert files["b.jpg"].ignored == (False, True) and files["a.jpg"].edges == ()
 
 
 @pytest.mark.parametrize(
@@ -77,6 +92,8 @@ def test_a_json_file_is_read_without_crowds(tmp_path):
         (lambda c: c["annotations"][0].update(category_id=99), "it has no 99"),
         (lambda c: c["annotations"][0].update(image_id=99), "it has no 99"),
         (lambda c: c["annotations"][0].update(bbox=[1, 2, 3]), "annotation .* has no box of four numbers"),
+        (lambda c: c["images"][1].update(id=0), "two of its images have the id 0, as of two files put together"),
+        (lambda c: c["categories"][1].update(id=1), "two of its categories have the id 1"),
         (lambda c: c["images"][1].update(file_name="b.jpg"), "must name each image once.* 2 images, 1 names"),
     ],
 )

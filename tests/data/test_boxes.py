@@ -95,3 +95,13 @@ def test_a_box_is_dropped_when_its_centre_leaves_and_cut_off_before():
     held = np.float32([[[0.0, 0.1, 0.2, 0.3, 1]]])
     right = [boxes.shift(held, 0, tf.constant([[0, pixels]]), (100, 100)).numpy()[0, 0] for pixels in (19, 21)]
     np.testing.assert_allclose(right, [[0, 0, 0.2, 0.11, 1], boxes.EMPTY], atol=1e-6)
+
+
+def test_a_region_to_ignore_stays_as_long_as_it_is_seen():
+    held = np.float32([[[0.0, 0.1, 0.2, 0.3, -3], [0.5, 0.1, 0.9, 0.2, 0]]])
+    found = [boxes.shift(held, 0, tf.constant([[0, pixels]]), (100, 100)).numpy()[0] for pixels in (0, 29, 31)]
+    np.testing.assert_allclose(found[0], held[0])
+    np.testing.assert_allclose(found[1], [[0, 0, 0.2, 0.01, -3], boxes.EMPTY], atol=1e-6)
+    np.testing.assert_allclose(found[2], [boxes.EMPTY] * 2)
+    flipped = boxes.flip(held, tf.constant([True]), (100, 100)).numpy()[0]
+    np.testing.assert_allclose(flipped[0], [0, 0.7, 0.2, 0.9, -3], atol=1e-6)

@@ -108,7 +108,12 @@ def pets(tmp_path, monkeypatch):
                         "segmentation_mask": features.Image(shape=(None, None, 1)),
                         "boxes": features.Sequence(features.BBoxFeature()),
                         "objects": features.Sequence(
-                            {"bbox": features.BBoxFeature(), "label": features.ClassLabel(names=["x", "y"])}
+                            {
+                                "bbox": features.BBoxFeature(),
+                                "label": features.ClassLabel(names=["x", "y"]),
+                                "pose": features.ClassLabel(names=["left"]),
+                                "is_crowd": np.bool_,
+                            }
                         ),
                         "name": features.Text(),
                     }
@@ -122,7 +127,8 @@ def pets(tmp_path, monkeypatch):
             for i in range(9):
                 shape = (6 + i, 8, 1)
                 objects = [
-                    {"bbox": features.BBox(0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100), "label": k % 2}
+                    {"bbox": features.BBox(0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100), "label": k % 2, "pose": 0}
+                    | {"is_crowd": k == 2}
                     for k in range(i % 4)
                 ]
                 yield i, {"image": np.full((*shape[:2], 3), 20 * i, "uint8"), "label": i % 3, "species": i % 2,
@@ -179,7 +185,9 @@ def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
     assert sorted(numbers) == list(range(9))
     for i, rows in zip(numbers, held):
         count = i % 4
-        expected = [[0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100, k % 2] for k in range(count)] + [EMPTY] * (3 - count)
+        expected = [[0.1 * k, 0.2, 0.5 + 0.1 * k, 0.3 + i / 100, -2 if k == 2 else k] for k in range(count)] + [
+            EMPTY
+        ] * (3 - count)
         np.testing.assert_allclose(rows, np.float32(expected), atol=1e-6)
     monkeypatch.setattr(memory, "SHARE", 0)
     with pytest.raises(ValueError, match="with boxes must fit into memory. Received: 'tiny_pets'"):

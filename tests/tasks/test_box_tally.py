@@ -83,6 +83,49 @@ def test_equals_a_second_implementation():
     assert np.mean([found["ap50 a"], found["ap50 b"]]) == pytest.approx(found["map50"])
 
 
+def test_crowds_count_as_in_pycocotools():
+    import contextlib
+    import io
+
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    rng = np.random.default_rng(1)
+    examples, outputs = some(rng)
+    boxes = examples["bounding_boxes"]
+    crowd = (rng.random(boxes.shape[:2]) < 0.3) & (boxes[..., 4] >= 0)
+    boxes[..., 4] = np.where(crowd, -2 - boxes[..., 4], boxes[..., 4])
+    tally = BoxTally(NAMES)
+    tally.add(examples, outputs)
+    truth, given = [], []
+    for i, (rows, found) in enumerate(zip(boxes.astype(float), outputs.astype(float))):
+        rows[:, :4], found[:, :4] = rows[:, :4] * (60, 80, 60, 80), found[:, :4] * (60, 80, 60, 80)
+        for top, left, bottom, right, kind in rows[rows[:, 4] != -1].tolist():
+            sides = [left, top, right - left, bottom - top]
+            one = {"category_id": int(kind if kind >= 0 else -2 - kind), "iscrowd": int(kind < 0), "bbox": sides}
+            truth.append({**one, "id": len(truth) + 1, "image_id": i, "area": sides[2] * sides[3]})
+        for (top, left, bottom, right), scores in zip(found[:, :4].tolist(), found[:, 4:]):
+            one = {"image_id": i, "category_id": int(scores.argmax()), "score": scores.max()}
+            given += [{**one, "bbox": [left, top, right - left, bottom - top]}] if scores.max() else []
+
+    def score(annotations):
+        with contextlib.redirect_stdout(io.StringIO()):
+            coco = COCO()
+            categories = [{"id": i, "name": name} for i, name in enumerate(NAMES)]
+            coco.dataset = {"images": [{"id": i} for i in range(30)], "categories": categories}
+            coco.dataset["annotations"] = annotations
+            coco.createIndex()
+            evaluation = COCOeval(coco, coco.loadRes([dict(one) for one in given]), "bbox")
+            evaluation.evaluate()
+            evaluation.accumulate()
+            evaluation.summarize()
+        return evaluation.stats[:2]
+
+    found = tally.result()
+    np.testing.assert_allclose([found["map"], found["map50"]], score(truth), atol=1e-6)
+    assert score([one for one in truth if not one["iscrowd"]])[1] < found["map50"] - 0.05  # boxes there: false alarms
+
+
 def test_nothing_true_or_nothing_found():
     tally = BoxTally(NAMES)
     assert tally.result() == {"map": 0.0, "map50": 0.0} and tally.figures() == {}
@@ -103,6 +146,11 @@ def test_the_score_of_an_image_is_f1_by_class():
     assert f1((edges, labels), (edges, np.zeros(3, int)), np.ones(3)) == pytest.approx(1 / 3)
     assert f1((edges[:1], labels[:1]), (edges[[0, 0]], labels[[0, 0]]), np.ones(2)) == pytest.approx(2 / 3)
     assert f1((edges[:0], labels[:0]), (edges[:1], labels[:1]), np.ones(1)) == 0
+    ignore = np.array([True, False, False])  # a part of the first, twice, is no false alarm, and of class 1 is one
+    parts = np.concatenate([edges[1:], np.array([[1.0, 1, 4, 4], [2, 2, 8, 8], [3, 3, 5, 5]])])
+    assert f1((edges, labels), (parts[:4], np.array([1, 2, 0, 0])), np.ones(4), ignore) == 1
+    assert f1((edges, labels), (parts, np.array([1, 2, 0, 0, 1])), np.ones(5), ignore) == pytest.approx(4 / 5)
+    assert f1((edges[:1], labels[:1]), (edges[:0], labels[:0]), np.ones(0), ignore[:1]) == 1
 
 
 def test_says_what_must_be_installed(monkeypatch):

@@ -87,3 +87,20 @@ def test_a_map_learns_the_boxes_in_a_compiled_step():
         want = BOXES[0, 0 if row[4:].argmax() == 0 else 1, :4]
         np.testing.assert_allclose(row[:4], want, atol=0.03)
     assert got[0, 2:, 4:].max() < 0.2 and got[1, :, 4:].max() < 0.2
+
+
+def test_a_region_to_ignore_has_no_loss_of_its_class():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(2, *SIZE, 7)).astype("float32")
+    crowd = np.array(BOXES)
+    crowd[1, 1] = (0.25, 0.5, 0.75, 1, -2 - 1)  # rows 3 to 8, columns 8 to 15, class 1
+    loss = lambda truth, y: np.asarray(PointLoss()(truth, y))  # noqa: E731
+    inside = np.zeros(y.shape, bool)
+    inside[1, 3:9, 8:, 5] = True
+    moved = np.where(inside, y + 3, y)
+    assert loss(crowd, moved) == pytest.approx(loss(crowd, y), rel=1e-6)
+    assert loss(BOXES, moved) > loss(BOXES, y) + 1
+    for place in ((1, 2, 8, 5), (1, 3, 7, 5), (1, 3, 8, 4), (0, 3, 8, 5)):  # beside it, of another class or image
+        moved = y.copy()
+        moved[place] += 5
+        assert loss(crowd, moved) != pytest.approx(loss(crowd, y), rel=1e-6)
