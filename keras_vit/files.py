@@ -27,19 +27,20 @@ def check_free(path, overwrite):
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 
-def read(path):
+def read(path, most=None):
     """Returns the bytes of a small file, such as class names or JSON.
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `MOST_BYTES`.
+        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `most` bytes,
+            by default `MOST_BYTES`.
         OSError: If it cannot be read.
     """
-    status = os.stat(path)
+    status, most = os.stat(path), most or MOST_BYTES
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{str(path)!r} must be a regular file.")
-    if status.st_size > MOST_BYTES:
-        raise ValueError(f"{str(path)!r} must have at most {MOST_BYTES:,} bytes. Received: {status.st_size:,}")
+    if status.st_size > most:
+        raise ValueError(f"{str(path)!r} must have at most {most:,} bytes. Received: {status.st_size:,}")
     return pathlib.Path(path).read_bytes()
 
 

@@ -178,7 +178,7 @@ class Task(Checked):
         By default, the largest outputs. Where all are from 0 to 1, they are shown as per cent.
         """
         values = np.ravel(output).tolist()
-        names = self.classes or tuple(map(str, range(len(values))))
+        names = distinct(self.classes) or tuple(map(str, range(len(values))))
         return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -225,6 +225,13 @@ class Task(Checked):
             example: Its targets, as in `Tally.add`, to draw too.
         """
         return np.clip(np.rint(coloured(image)), 0, 255).astype("uint8")
+
+
+def distinct(names):
+    """Returns the names of classes, with their numbers where two are the same, as ImageNet's `"crane (134)"`."""
+    while len(set(names)) < len(names):
+        names = tuple(f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names))
+    return names
 
 
 def are_shares(values):

@@ -6,11 +6,10 @@ import pathlib
 from typing import NamedTuple
 
 import keras
-import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.feeding import run
-from keras_vit.labels import labels_beside, num_classes, returns_probabilities
+from keras_vit.labels import end_of, labels_beside, num_classes, unbounded
 from keras_vit.preprocessing import preprocess, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
@@ -37,8 +36,10 @@ class Found(NamedTuple):
 
     @property
     def task(self):
-        """The recipe's task, with its classes."""
-        return dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
+        """The recipe's task, with its classes; probabilities are those in which the model ends, if it does."""
+        task = dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
+        end = end_of(self.trained.model) if isinstance(task, config.Classify) else None
+        return dataclasses.replace(task, loss=end) if end else task
 
     def viewer(self, finish=None):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
@@ -153,18 +154,17 @@ def _alone(path):
 
 
 def predictor(model, eager=False):
-    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits, their logarithm.
+    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
 
     Args:
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
     """
-    probabilities = returns_probabilities(model)
+    end = end_of(model)
 
     def predict(images):
         outputs = model(images, training=False) if eager else run(model, images)
-        outputs = keras.ops.convert_to_numpy(outputs)
-        return np.log(np.maximum(outputs, 1e-30)) if probabilities else outputs
+        return unbounded(end, keras.ops.convert_to_numpy(outputs))
 
     return predict
 

@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit import metrics, plots
 from keras_vit.explain import answers
 from keras_vit.plots import canvas
+from keras_vit.task import distinct
 
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
 
@@ -25,10 +26,8 @@ class ClassTally:
         self.ranked, self.kept = [], []
 
     def add(self, examples, outputs):
-        from scipy.special import softmax
-
         labels, outputs = examples["labels"], np.asarray(outputs, "float64")
-        predictions, certainty = outputs.argmax(-1), softmax(outputs, -1)
+        predictions, certainty = outputs.argmax(-1), self.task.probabilities(outputs)
         self.total += np.bincount(labels, minlength=len(self.total))
         self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
         if "partial_auc" in self.task.metrics:
@@ -40,13 +39,13 @@ class ClassTally:
 
     def result(self):
         found = {name: METRICS[name](self) for name in self.task.metrics}
-        return found | ({"calibration_error": answers.calibration(*self._arrays()).error} if self.keep else {})
+        return found | ({"calibration_error": answers.binned(*self._arrays()).error} if self.keep else {})
 
     def figures(self):
         labels, certainty = self._arrays()
-        names, predictions = self.task.classes, certainty.argmax(-1)
+        names, predictions = distinct(self.task.classes), certainty.argmax(-1)
         short = [canvas.short(name) for name in names]
-        calibration = answers.calibration(labels, certainty)
+        calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         return {

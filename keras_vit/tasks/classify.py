@@ -11,7 +11,7 @@ from keras import ops
 from keras_vit.backbone import HEADS
 from keras_vit.checked import number
 from keras_vit.pretrained import vit
-from keras_vit.task import Task
+from keras_vit.task import Task, distinct
 from keras_vit.tasks.balance import class_weights
 from keras_vit.tasks.class_tally import ClassTally
 from keras_vit.tasks.distillation import Distiller, load_teacher
@@ -104,14 +104,19 @@ class Classify(Task):
         return ClassTally(self, keep)
 
     def answer(self, output):
-        from scipy.special import softmax
+        certainty, names = self.probabilities(output), distinct(self.classes)
+        return {names[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
 
-        certainty = softmax(np.asarray(output, "float64"))
-        return {self.classes[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
+    def probabilities(self, outputs):
+        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
+        from scipy.special import expit, softmax
+
+        outputs = np.asarray(outputs, "float64")
+        return expit(outputs) if self.loss == "sigmoid" else softmax(outputs, -1)
 
     def caption(self, output, example):
         (name, certainty), *_ = self.answer(output).items()
-        label = self.classes[example["labels"]]
+        label = distinct(self.classes)[example["labels"]]
         return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
 
 
