@@ -1,15 +1,18 @@
 """Writes files so that a failure leaves the old file untouched, and finds the package's own folders."""
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import shutil
 import stat
+import sys
 import time
 
 from keras_vit import checks
 
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
+REPLACED = ".keras_vit-replaced-"  # prefix of a folder that is being replaced, where the system cannot exchange two
 MOST_BYTES = 2**26  # of class names or JSON
 _DAY = 24 * 60 * 60
 
@@ -77,6 +80,45 @@ def commit(temporary, path):
         os.fsync(file.fileno())
     os.replace(temporary, path)
     _sync_folder(pathlib.Path(path).parent)
+
+
+def replace_folder(new, path):
+    """Renames a folder to `path`; a process that is killed meanwhile leaves the old one there, or the new one.
+
+    What was at `path` is then at `new`, or deleted. Where the system cannot exchange two names in one step, a kill may
+    leave the old folder under another name, from which `recover` brings it back.
+    """
+    if not path.exists():
+        new.rename(path)
+    elif not _exchange(new, path):
+        old = path.with_name(f"{REPLACED}{path.name}")
+        try:
+            path.rename(old)
+            new.rename(path)
+        finally:
+            recover(path)
+    _sync_folder(path.parent)
+
+
+def recover(path):
+    """Brings back what `replace_folder` took from `path`, if it was killed before it put the new folder there."""
+    old = path.with_name(f"{REPLACED}{path.name}")
+    if old.exists() and not path.exists():
+        old.rename(path)
+    elif old.exists():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+
+
+def _exchange(one, other):
+    """Exchanges two paths in one step; returns whether the system and the file system could."""
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    paths, flag = (os.fsencode(one), os.fsencode(other)), 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        return library.renamex_np(*paths, flag) == 0
+    if hasattr(library, "renameat2"):
+        here = -100  # AT_FDCWD: relative to the current folder
+        return library.renameat2(here, paths[0], here, paths[1], flag) == 0
+    return False
 
 
 def _sync_folder(folder):
