@@ -8,6 +8,7 @@ import shutil
 import stat
 import sys
 import time
+import uuid
 
 from keras_vit import checks
 
@@ -55,7 +56,7 @@ def replacing(path):
         OSError: If writing fails. `path` is then unchanged, and the temporary file is removed.
     """
     path = pathlib.Path(path)
-    temporary = path.with_name(f"{UNFINISHED}{path.name}")
+    temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}-{path.name}")  # others may write the same path
     sweep(path.parent)
     try:
         yield temporary

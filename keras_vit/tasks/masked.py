@@ -63,6 +63,7 @@ class MaskedAutoencoder(keras.Model):
     (2, 64, 49)
     """
 
+    @checks.plain_arguments
     def __init__(
         self,
         model: keras.Model,
