@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import preprocess, vit
-from keras_vit.preprocessing import class_names, stated_labels
+from keras_vit.preprocessing import stated_labels
 from tests.checkpoints.helpers import unexpected
 from tests.small import peak
 
@@ -277,26 +277,6 @@ def test_what_travels_is_found_in_a_nested_model():
     np.testing.assert_array_equal(preprocess(outer, PHOTO), preprocess(inside, PHOTO))
     assert stated_labels(outer) == stated_labels(inside) == ("a", "b")
     assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None
-
-
-def test_names_of_classes_may_be_an_array():
-    model = vit("mu/4", image_size=8, num_classes=2)
-    model.get_layer("rescale").metadata["labels"] = np.array(["cat", "dog"])
-    assert stated_labels(model) == ("cat", "dog")
-    assert preprocess(model, np.zeros((9, 9, 3), "uint8")).shape == (1, 8, 8, 3)
-
-
-def test_class_names_are_read_and_stored_by_one_function():
-    model = vit("mu/4", image_size=8, num_classes=2)
-    with pytest.raises(ValueError, match="has no class names. Store them"):
-        class_names(model)
-    outer = keras.Sequential([keras.Input((8, 8, 3)), model])
-    assert class_names(outer, np.array(["cat", "dog"])) == class_names(outer) == class_names(model) == ("cat", "dog")
-    for names in (["cat"], [1, 2], "ab", 2):
-        with pytest.raises(ValueError, match="`names` must be a string for each of 2 classes. Received: "):
-            class_names(model, names)
-    with pytest.raises(ValueError, match="A class name must be one line"):
-        class_names(model, ["a\nb", "c"])
 
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "area"])
