@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import stat
 import time
+import uuid
 
 from keras_vit import checks
 
@@ -51,7 +52,7 @@ def replacing(path):
         OSError: If writing fails. `path` is then unchanged, and the temporary file is removed.
     """
     path = pathlib.Path(path)
-    temporary = path.with_name(f"{UNFINISHED}{path.name}")
+    temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}-{path.name}")  # others may write the same path
     sweep(path.parent)
     try:
         yield temporary

@@ -32,6 +32,14 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
 
 
+def test_several_may_write_one_path_at_a_time(tmp_path):
+    path = tmp_path / "model.keras"
+    with files.replacing(path) as first, files.replacing(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first" and list(tmp_path.iterdir()) == [path]
+
+
 def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
     script = (  # the file by itself: importing the package would take seconds
         "import os, runpy, sys, signal\n"
