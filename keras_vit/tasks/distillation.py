@@ -33,6 +33,7 @@ class Distiller(keras.Model):
         ValueError: If the teacher's input or output shape differs from the student's, or one returns probabilities.
     """
 
+    @checks.plain_arguments
     def __init__(
         self,
         student: keras.Model,
@@ -90,6 +91,20 @@ class Distiller(keras.Model):
         t = self.temperature
         wanted = ops.softmax(target / t, axis=-1)
         return t**2 * ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
+
+    def get_config(self):
+        return {
+            **{name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("student", "teacher")},
+            **{name: getattr(self, name) for name in ("kind", "weight", "temperature", "name")},
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        models = {
+            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
+            for name in ("student", "teacher")
+        }
+        return cls(**{**config, **models})
 
 
 def load_teacher(task, model, given=None):
