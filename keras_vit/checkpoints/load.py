@@ -113,6 +113,7 @@ def load_weights(
     return model
 
 
+@checks.plain_arguments
 def from_checkpoint(
     source: os.PathLike | str,
     *,
