@@ -45,9 +45,40 @@ def test_crop_is_torchvision_s(shape):
 
 
 def test_a_squashed_image_is_cut_as_deit_s_processor_does():
-    found = preprocess(model({**CROP, "resize": "squash"}), [PHOTO])
+    found = preprocess(model({**CROP, "resize": "squash", "crop_offset": "floor"}), [PHOTO])
     resized = np.asarray(Image.fromarray(PHOTO).resize((17, 17), Image.Resampling.BICUBIC))
     np.testing.assert_array_equal(found[0], resized[:16, :16])
+    timm = preprocess(model({**CROP, "resize": "squash", "crop_pct": 16 / 19}), [PHOTO])
+    resized = np.asarray(Image.fromarray(PHOTO).resize((19, 19), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(timm[0], resized[2:18, 2:18])  # 3 are left, and round(1.5) is 2
+    pair = preprocess(model({**CROP, "resize": "squash", "crop_pct": [16 / 18, 16 / 24]}), [PHOTO])
+    resized = np.asarray(Image.fromarray(PHOTO).resize((24, 18), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(pair[0], resized[1:17, 4:20])
+
+
+@pytest.mark.parametrize("shape", [(16, 31), (31, 16), (46, 32), (90, 20)])
+def test_transformers_cuts_at_the_half_rounded_down(shape):
+    """The rest of the longer side is 15, 15, 7 and 56 pixels; torchvision rounds 7.5 and 3.5 up."""
+    photo = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
+    height, width = (16 * side // min(shape) for side in shape)
+    resized = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BICUBIC))
+    top, left = (height - 16) // 2, (width - 16) // 2
+    found = preprocess(model({**CROP, "crop_pct": 1.0, "crop_offset": "floor"}), [photo])
+    np.testing.assert_array_equal(found[0], resized[top : top + 16, left : left + 16])
+
+
+@pytest.mark.parametrize("size", [(16, 16), (12, 20), (20, 12)])
+def test_images_are_cut_to_the_aspect_ratio_as_keras_does(size, tmp_path):
+    pytest.importorskip("tensorflow", reason="Keras reads folders with TensorFlow")
+    shapes = [(37, 50), (50, 37), (300, 21), (9, 10)]
+    for i, shape in enumerate(shapes):
+        pixels = np.random.default_rng(i).integers(0, 256, (*shape, 3)).astype("uint8")
+        Image.fromarray(pixels).save(tmp_path / f"{i}.png")
+    theirs = keras.utils.image_dataset_from_directory(
+        tmp_path, labels=None, image_size=size, crop_to_aspect_ratio=True, shuffle=False, verbose=0
+    )
+    found = preprocess(model({**DIRECT, "resize": "aspect"}, size=size), sorted(tmp_path.iterdir()))
+    np.testing.assert_allclose(found, np.concatenate([np.asarray(batch) for batch in theirs]), atol=1e-3)
 
 
 def test_a_window_is_the_centre_as_it_is():

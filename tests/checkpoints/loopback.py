@@ -8,7 +8,8 @@ import threading
 BODY = bytes(range(256)) * 2000
 COMMIT = "c0ffee" + "0" * 34
 REPOS = {  # what the hub holds
-    "me/both": "config.json preprocessor_config.json processor_config.json model.safetensors pytorch_model.bin tf_model.h5",
+    "me/both": "config.json preprocessor_config.json processor_config.json "
+    "model.safetensors pytorch_model.bin tf_model.h5",
     "me/shards": "config.json model-1-of-2.safetensors model-2-of-2.safetensors model.safetensors.index.json",
     "me/old": "config.json pytorch_model.bin README.md",
     "me/empty": "config.json README.md",

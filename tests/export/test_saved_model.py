@@ -58,6 +58,8 @@ def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
         {},
         {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True},
         {"resize": "squash", "crop_pct": 0.8, "interpolation": "bicubic", "antialias": True},
+        {"resize": "crop", "crop_pct": 0.9, "crop_offset": "floor", "interpolation": "bicubic", "antialias": True},
+        {"resize": "aspect", "interpolation": "bilinear", "antialias": True},
         {"resize": "direct", "interpolation": "bilinear", "antialias": False, "full_size": [14, 9]},
     ],
 )
