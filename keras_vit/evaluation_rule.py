@@ -56,8 +56,8 @@ def _effective(rule, size):
         larger = before_crop(full, rule)
         rooms = [have - want for have, want in zip(larger, full)]
         kind = "direct" if kind == "squash" and not any(rooms) else kind
-        # Both ways of halving agree on even numbers; the longer side of an uncut photograph may be odd.
-        cut = rule["crop_offset"] if kind == "crop" or any(room % 2 for room in rooms) else None
+        # What is left of a photograph's longer side may be any number.
+        cut = rule["crop_offset"] if kind == "crop" or any(round(room / 2) != room // 2 for room in rooms) else None
     return {
         "resize": kind,
         "crop_pct": None if kind == "direct" else larger,

@@ -38,6 +38,7 @@ def test_what_prepares_other_images():
             {**squash, "crop_pct": 224 / 235},
             {"crop_offset": "floor"},
         ),
+        ({**squash, "crop_pct": 224 / 229, "crop_offset": "floor"}, {**squash, "crop_pct": 224 / 229}, {}),  # of 5: 2
         ({**squash, "crop_pct": 1.0}, rule(), {}),
         ({**crop, "crop_pct": 0.9}, crop, {"crop_pct": 0.9}),
         (rule(resize="aspect"), crop, {"resize": "aspect"}),

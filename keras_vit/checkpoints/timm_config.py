@@ -138,6 +138,9 @@ def read(config, gated=False):
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
     share, mode = evaluation.get("crop_pct", 0.9), CROP_MODES[evaluation.get("crop_mode", "center")]
+    sides = [size] if isinstance(size, int) else size
+    if [math.floor(side / share) for side in sides] != before_crop(sides, {"crop_pct": [share] * len(sides)}):
+        share *= 1 + 1e-6  # timm rounds 399.99... down, and `before_crop` does not
     rule = {
         "resize": "direct" if (mode, share) == ("squash", 1) else mode,
         "crop_pct": share,

@@ -60,13 +60,8 @@ def test_the_configuration_goes_before_the_rules():
     arguments, evaluation, origins = read(shapes_of("timm_vit"), config)
     assert arguments["num_heads"] == 4 and arguments["gelu"] == "tanh" and arguments["pooling"] == "gap"
     assert arguments["mean"] == [0.1] * 3 and arguments["image_size"] == (16, 32)
-    assert evaluation == {
-        "resize": "crop",
-        "crop_pct": 0.95,
-        "crop_offset": "round",
-        "interpolation": "bilinear",
-        "antialias": True,
-    }
+    crop = {"resize": "crop", "crop_pct": 0.95, "crop_offset": "round"}
+    assert evaluation == {**crop, "interpolation": "bilinear", "antialias": True}
     assert origins["num_heads"] == origins["mean"] == "config.json"
 
 

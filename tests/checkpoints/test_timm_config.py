@@ -9,7 +9,7 @@ from keras_vit import vit
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.tables import Missing
-from keras_vit.evaluation_rule import DEFAULT
+from keras_vit.evaluation_rule import DEFAULT, before_crop
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
@@ -39,9 +39,11 @@ def test_what_a_config_json_does_not_say_is_timm_s_default():
 def test_timm_only_rounds_down():
     """It resizes to floor(size / crop_pct), and 224 / 0.56 is below 400."""
     for length in (224, 235, 248, 256, 399, 400, 401):
-        rule = {**DEFAULT, "resize": "crop", "crop_pct": 224 / length}
-        share = timm_config._crop_pct({"image_size": (224, 224), "evaluation": rule})
+        share = timm_config._crop_pct(224 / length, (224, 224), [length, length])
         assert math.floor(224 / share) == length and 0 < share <= 1
+    assert timm_config._crop_pct(0.9, (16, 24), [17, 26]) == 0.9
+    read = timm_config.read({"pretrained_cfg": {"crop_pct": 0.56, "input_size": [3, 224, 224]}})[1]
+    assert before_crop((224, 224), read) == [399, 399]
 
 
 def test_gelu_by_architecture():
@@ -138,26 +140,8 @@ def test_ratios_give_the_width_back():
         assert int(width * timm_config._ratio(mlp_dim, width)) == mlp_dim
 
 
-def published():
-    """Returns timm's architectures: whether they are read, their default pooling, and the one that tensors show."""
-    path = pathlib.Path(__file__).parents[1] / "golden" / "timm_architectures.csv"
-    return list(csv.DictReader(path.read_text().splitlines()))
-
-
 def test_every_published_architecture_is_read_or_refused():
-    rows = published()
+    path = pathlib.Path(__file__).parents[1] / "golden" / "timm_architectures.csv"
+    rows = list(csv.DictReader(path.read_text().splitlines()))
     wrong = [row["architecture"] for row in rows if timm_config.known(row["architecture"]) != (row["read"] == "yes")]
     assert len(rows) > 400 and not wrong
-
-
-def test_an_architecture_s_own_pooling_holds_without_another():
-    """timm 1.0.31's models, built by their names alone; `shown` is the rule for tensors."""
-    rows = [row for row in published() if row["read"] == "yes"]
-    found = {
-        row["architecture"]: timm_config.read({"architecture": row["architecture"]})[0].get("pooling", row["shown"])
-        for row in rows
-    }
-    assert found == {row["architecture"]: timm_config.POOLINGS[row["pooling"]] for row in rows}
-    assert found["vit_small_patch16_dinov3"] == "gap" and found["vit_giant_patch16_lingbot"] == "token"
-    stated = {"architecture": "vit_small_patch16_dinov3", "global_pool": "token"}
-    assert timm_config.read(stated)[0]["pooling"] == "token"

@@ -28,7 +28,8 @@ def test_convert(tmp_path, capsys):
     assert "exists. Choose another path, or pass --overwrite" in capsys.readouterr().err
     run("convert", "nowhere.npz", str(tmp_path / "a.keras"), status=2)
     assert "a.keras' exists" in capsys.readouterr().err  # before the source is looked for
-    run("convert", str(source), str(tmp_path / "hub"), "num_classes=3", "--format", "huggingface")
+    with pytest.warns(UserWarning, match="other images than `preprocess`: it does not record antialias=False"):
+        run("convert", str(source), str(tmp_path / "hub"), "num_classes=3", "--format", "huggingface")
     assert {path.name for path in (tmp_path / "hub").iterdir()} >= {"model.safetensors", "config.json"}
     run("convert", "nowhere.npz", str(tmp_path / "hub"), "--format", "huggingface", status=2)
     assert "model.safetensors' exists" in capsys.readouterr().err
