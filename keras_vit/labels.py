@@ -61,13 +61,20 @@ def returns_images(model):
     return isinstance(model.layers[-1], AddToImage)
 
 
-def returns_probabilities(model):
-    """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
+def ending(model):
+    """Returns `"softmax"` or `"sigmoid"` if a model ends in one: a layer, an activation or an operation."""
     last = model
     while isinstance(last, keras.Model) and last.layers:
         last = getattr(last, "operations", last.layers)[-1]
-    ends = (keras.activations.softmax, keras.activations.sigmoid)
-    return getattr(last, "activation", None) in ends or type(last).__name__ in ("Softmax", "Sigmoid")
+    for name in ("softmax", "sigmoid"):
+        if getattr(last, "activation", None) is getattr(keras.activations, name) or type(last).__name__.lower() == name:
+            return name
+    return None
+
+
+def returns_probabilities(model):
+    """Returns whether a model ends in a softmax or sigmoid."""
+    return ending(model) is not None
 
 
 def logits_of(model, outputs):

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.feeding import run
-from keras_vit.labels import labels_beside, num_classes, returns_probabilities
+from keras_vit.labels import ending, labels_beside, num_classes
 from keras_vit.preprocessing import preprocess, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
@@ -148,23 +148,29 @@ def _alone(path):
     classes = _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
-    stand_in = config.Recipe(name=path.stem, model={}, data=config.Data(source=""))
+    task = config.Classify(loss=ending(model) or "softmax")
+    stand_in = config.Recipe(name=path.stem, model={}, task=task, data=config.Data(source=""))
     return Found(trained, stand_in, str(path), path.with_suffix(""))
 
 
 def predictor(model, eager=False):
-    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits, their logarithm.
+    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
+
+    The softmax, or the sigmoid, of these logits is what the model returns.
 
     Args:
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
     """
-    probabilities = returns_probabilities(model)
+    last = ending(model)
 
     def predict(images):
         outputs = model(images, training=False) if eager else run(model, images)
         outputs = keras.ops.convert_to_numpy(outputs)
-        return np.log(np.maximum(outputs, 1e-30)) if probabilities else outputs
+        if last is None:
+            return outputs
+        logits = np.log(np.maximum(outputs, 1e-30))
+        return logits if last == "softmax" else logits - np.log(np.maximum(1 - outputs.astype("float64"), 1e-30))
 
     return predict
 

@@ -25,10 +25,8 @@ class ClassTally:
         self.ranked, self.kept = [], []
 
     def add(self, examples, outputs):
-        from scipy.special import softmax
-
         labels, outputs = examples["labels"], np.asarray(outputs, "float64")
-        predictions, certainty = outputs.argmax(-1), softmax(outputs, -1)
+        predictions, certainty = outputs.argmax(-1), self.task.probabilities(outputs)
         self.total += np.bincount(labels, minlength=len(self.total))
         self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
         if "partial_auc" in self.task.metrics:
@@ -40,13 +38,13 @@ class ClassTally:
 
     def result(self):
         found = {name: METRICS[name](self) for name in self.task.metrics}
-        return found | ({"calibration_error": answers.calibration(*self._arrays()).error} if self.keep else {})
+        return found | ({"calibration_error": answers.reliability(*self._arrays()).error} if self.keep else {})
 
     def figures(self):
         labels, certainty = self._arrays()
         names, predictions = self.task.classes, certainty.argmax(-1)
         short = [canvas.short(name) for name in names]
-        calibration = answers.calibration(labels, certainty)
+        calibration = answers.reliability(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         return {

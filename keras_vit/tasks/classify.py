@@ -11,7 +11,7 @@ from keras import ops
 from keras_vit.backbone import HEADS
 from keras_vit.checked import number
 from keras_vit.pretrained import vit
-from keras_vit.task import Task
+from keras_vit.task import Task, distinct
 from keras_vit.tasks.balance import class_weights
 from keras_vit.tasks.class_tally import ClassTally
 from keras_vit.tasks.distillation import Distiller, load_teacher
@@ -103,15 +103,20 @@ class Classify(Task):
     def tally(self, keep=False):
         return ClassTally(self, keep)
 
-    def answer(self, output):
-        from scipy.special import softmax
+    def probabilities(self, outputs):
+        """Returns the probability of each class, float64: by a softmax over the last axis, or each by its sigmoid."""
+        from scipy.special import expit, softmax
 
-        certainty = softmax(np.asarray(output, "float64"))
-        return {self.classes[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
+        outputs = np.asarray(outputs, "float64")
+        return softmax(outputs, -1) if self.loss == "softmax" else expit(outputs)
+
+    def answer(self, output):
+        certainty, names = self.probabilities(output), distinct(self.classes)
+        return {names[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
 
     def caption(self, output, example):
         (name, certainty), *_ = self.answer(output).items()
-        label = self.classes[example["labels"]]
+        label = distinct(self.classes)[example["labels"]]
         return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
 
 
