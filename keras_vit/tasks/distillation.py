@@ -10,8 +10,11 @@ from keras_vit.pretrained import from_pretrained
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
+@keras.saving.register_keras_serializable(package="keras_vit")
 class Distiller(keras.Model):
     """Trains a student model with a teacher. Compile and fit it, then use its `student`.
+
+    A `.keras` file of it, as of `ModelCheckpoint`, holds both models.
 
     The loss is `(1 - weight) * loss(labels, class head) + weight * d`, where `d` compares the distillation head with
     the teacher (Touvron et al. 2021, DeiT, arXiv:2012.12877, equations 2 and 3):
@@ -81,6 +84,19 @@ class Distiller(keras.Model):
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         y_pred = ops.mean(y_pred, axis=1) if len(y_pred.shape) == 3 else y_pred
         return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def get_config(self):
+        models = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("student", "teacher")}
+        options = {name: getattr(self, name) for name in ("kind", "weight", "temperature", "name")}
+        return {**models, **options}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        models = {
+            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
+            for name in ("student", "teacher")
+        }
+        return cls(**{**config, **models})
 
     def from_teacher(self, images, logits):
         """Returns `d` of each image."""
