@@ -52,20 +52,18 @@ def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple 
 
     >>> calibrate("runs/pictures").model.save("calibrated.keras")  # doctest: +SKIP
     """
-    from scipy.special import softmax
-
     if isinstance(target, keras.Model):
-        model, (logits, labels) = target, _of_arrays(target, arrays)
+        model, task, (logits, labels) = target, Classify(), _of_arrays(target, arrays)
     else:
-        model, (logits, labels) = _of_run(find(target), arrays)
-    temperature = _fitted(logits, labels)
+        model, task, (logits, labels) = _of_run(find(target), arrays)
+    temperature = _fitted(task, logits, labels)
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])
     metadata = model.get_layer("rescale").metadata
     metadata["temperature"] = temperature * metadata.get("temperature", 1.0)
     both = logits, logits / temperature
-    errors = (answers.calibration(labels, softmax(x, -1)).error for x in both)
-    return Calibrated(model, temperature, tuple(errors), tuple(_loss(x, labels) for x in both))
+    errors = (answers.binned(labels, task.probabilities(x)).error for x in both)
+    return Calibrated(model, temperature, tuple(errors), tuple(_loss(task, x, labels) for x in both))
 
 
 def _of_arrays(model, arrays):
@@ -79,7 +77,7 @@ def _of_arrays(model, arrays):
 
 
 def _of_run(found, arrays):
-    """Returns the model of a `Found`, and its logits and labels on the validation split, or on arrays."""
+    """Returns the model and task of a `Found`, and its logits and labels on the validation split, or on arrays."""
     from keras_vit.data import pipeline
 
     model = found.trained.model
@@ -97,7 +95,7 @@ def _of_run(found, arrays):
         for examples in pipeline.evaluation_arrays(source, found.recipe, model.input_shape[1:])
     ]
     logits, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return model, (logits.astype("float64"), labels)
+    return model, found.task, (logits.astype("float64"), labels)
 
 
 def _heads(model):
@@ -110,18 +108,23 @@ def _heads(model):
     return heads
 
 
-def _loss(logits, labels):
-    from scipy.special import log_softmax
+def _loss(task, logits, labels):
+    from scipy.special import log_expit, log_softmax
 
+    if task.loss == "sigmoid":
+        true = np.arange(logits.shape[-1]) == labels[:, None]
+        return float(-log_expit(np.where(true, logits, -logits)).sum(-1).mean())
     return float(-np.take_along_axis(log_softmax(logits, -1), labels[:, None], 1).mean())
 
 
-def _fitted(logits, labels):
+def _fitted(task, logits, labels):
     """Returns the temperature with the least cross-entropy, which is convex in its inverse."""
     from scipy.optimize import minimize_scalar
 
     bound = math.log(MOST)
-    found = minimize_scalar(lambda x: _loss(logits * math.exp(-x), labels), bounds=(-bound, bound), method="bounded")
+    found = minimize_scalar(
+        lambda x: _loss(task, logits * math.exp(-x), labels), bounds=(-bound, bound), method="bounded"
+    )
     right = float((logits.argmax(-1) == labels).mean())
     if right == 1 or abs(found.x) > bound - 0.01:  # all right: the lower, the better
         raise ValueError(

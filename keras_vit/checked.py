@@ -8,7 +8,10 @@ from dataclasses import field
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import keras
+import numpy as np
 import typeguard
+
+from keras_vit import checks
 
 
 class Checked:
@@ -18,6 +21,9 @@ class Checked:
         hints = get_type_hints(type(self))
         for item in dataclasses.fields(self):
             value, hint = getattr(self, item.name), hints[item.name]
+            array, value = isinstance(value, np.ndarray), checks.plain(value)  # for JSON
+            value = tuple(value) if array and isinstance(value, list) else value
+            object.__setattr__(self, item.name, value)
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
                 wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")

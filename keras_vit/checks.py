@@ -1,6 +1,7 @@
 """Clear errors for bad input, raised before any work is done."""
 
 import difflib
+import functools
 import math
 import os
 import pathlib
@@ -17,6 +18,25 @@ def near(word, words):
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
     return f"Known: {', '.join(words)}." if words else "None is known."
+
+
+def plain(value):
+    """Returns a value with Python's numbers and lists in place of NumPy's, at any depth of lists and dictionaries."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
+def plain_arguments(function):
+    """Decorates a function that passes its arguments to Keras or to a file, neither of which takes NumPy's numbers."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*map(plain, args), **plain(kwargs))
+
+    return wrapper
 
 
 def pair_of(arrays):

@@ -61,24 +61,52 @@ def returns_images(model):
     return isinstance(model.layers[-1], AddToImage)
 
 
-def ending(model):
-    """Returns `"softmax"` or `"sigmoid"` if a model ends in one: a layer, an activation or an operation."""
+def returns_probabilities(model):
+    """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
+    return end_of(model) is not None
+
+
+def end_of(model):
+    """Returns `"softmax"` or `"sigmoid"` if a model ends in one, else `None`."""
     last = model
     while isinstance(last, keras.Model) and last.layers:
         last = getattr(last, "operations", last.layers)[-1]
-    for name in ("softmax", "sigmoid"):
-        if getattr(last, "activation", None) is getattr(keras.activations, name) or type(last).__name__.lower() == name:
-            return name
+    for end in ("softmax", "sigmoid"):
+        if getattr(last, "activation", None) is getattr(keras.activations, end) or type(last).__name__ == end.title():
+            return end
     return None
 
 
-def returns_probabilities(model):
-    """Returns whether a model ends in a softmax or sigmoid."""
-    return ending(model) is not None
+def unbounded(end, outputs):
+    """Returns outputs as logits: by the inverse of what the model ends in, `end_of`."""
+    if end is None:
+        return outputs
+    logits = np.log(np.maximum(outputs, 1e-30))
+    return logits if end == "softmax" else logits - np.log(np.maximum(1 - outputs, 1e-30))
+
+
+def probabilities_of(model, outputs):
+    """Returns the probabilities of each class: a model's own if it ends in a softmax or sigmoid, else a softmax.
+
+    Args:
+        model: As in `logits_of`.
+        outputs: As in `logits_of`.
+
+    Returns:
+        float64 array, `(batch, classes)`: at least two classes. Those of one sigmoid for each class need not sum to
+        one.
+    """
+    from scipy.special import softmax
+
+    if end_of(model) is None or np.shape(outputs)[-1] == 1:
+        return softmax(logits_of(model, outputs), -1)
+    return np.asarray(outputs, "float64")
 
 
 def logits_of(model, outputs):
-    """Returns a classifier's outputs as logits of each class, by which a softmax gives its probabilities.
+    """Returns a classifier's outputs as logits of each class.
+
+    A softmax gives their probabilities; a sigmoid does if the model ends in one for each of several classes.
 
     Args:
         model: The model. One output is the logit, or the probability, of the second of two classes.
@@ -88,10 +116,8 @@ def logits_of(model, outputs):
         float64 array, `(batch, classes)`: at least two classes.
     """
     outputs = np.asarray(outputs, "float64")
-    if not returns_probabilities(model):
-        return np.concatenate([0 * outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
-    shares = np.concatenate([1 - outputs, outputs], -1) if outputs.shape[-1] == 1 else outputs
-    return np.log(np.maximum(shares, 1e-30))
+    logits = unbounded(end_of(model), outputs)
+    return np.concatenate([0 * logits, logits], -1) if logits.shape[-1] == 1 else logits
 
 
 def count_classes(model):

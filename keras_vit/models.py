@@ -15,6 +15,7 @@ from keras_vit.layers.stems import patch_size_on, stem_for
 from keras_vit.layers.token_pool import OF_CLASS_TOKEN, OWN_OPTIONS
 
 
+@checks.plain_arguments
 def vit(
     variant: str | None = "B/16",
     *,

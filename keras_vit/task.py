@@ -1,6 +1,5 @@
 """What a model is trained for. One subclass knows what a target is; nothing else does."""
 
-import collections
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -179,7 +178,7 @@ class Task(Checked):
         By default, the largest outputs. Where all are from 0 to 1, they are shown as per cent.
         """
         values = np.ravel(output).tolist()
-        names = distinct(self.classes or map(str, range(len(values))))
+        names = distinct(self.classes) or tuple(map(str, range(len(values))))
         return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -229,10 +228,10 @@ class Task(Checked):
 
 
 def distinct(names):
-    """Returns names as a tuple; what several classes are called, as ImageNet's cranes, with the class's index."""
-    names = tuple(names)
-    counts = collections.Counter(names)
-    return tuple(f"{name} ({i})" if counts[name] > 1 else name for i, name in enumerate(names))
+    """Returns the names of classes, with their numbers where two are the same, as ImageNet's `"crane (134)"`."""
+    while len(set(names)) < len(names):
+        names = tuple(f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names))
+    return names
 
 
 def are_shares(values):

@@ -6,11 +6,10 @@ import pathlib
 from typing import NamedTuple
 
 import keras
-import numpy as np
 
 from keras_vit import checks, config, cookbook
 from keras_vit.feeding import run
-from keras_vit.labels import ending, labels_beside, num_classes
+from keras_vit.labels import end_of, labels_beside, num_classes, unbounded
 from keras_vit.preprocessing import preprocess, stated_labels
 from keras_vit.tiles import tiled
 from keras_vit.training import rundir
@@ -37,8 +36,10 @@ class Found(NamedTuple):
 
     @property
     def task(self):
-        """The recipe's task, with its classes."""
-        return dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
+        """The recipe's task, with its classes; probabilities are those in which the model ends, if it does."""
+        task = dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
+        end = end_of(self.trained.model) if isinstance(task, config.Classify) else None
+        return dataclasses.replace(task, loss=end) if end else task
 
     def viewer(self, finish=None):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
@@ -148,29 +149,22 @@ def _alone(path):
     classes = _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
     trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
-    task = config.Classify(loss=ending(model) or "softmax")
-    stand_in = config.Recipe(name=path.stem, model={}, task=task, data=config.Data(source=""))
+    stand_in = config.Recipe(name=path.stem, model={}, data=config.Data(source=""))
     return Found(trained, stand_in, str(path), path.with_suffix(""))
 
 
 def predictor(model, eager=False):
     """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
 
-    The softmax, or the sigmoid, of these logits is what the model returns.
-
     Args:
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
     """
-    last = ending(model)
+    end = end_of(model)
 
     def predict(images):
         outputs = model(images, training=False) if eager else run(model, images)
-        outputs = keras.ops.convert_to_numpy(outputs)
-        if last is None:
-            return outputs
-        logits = np.log(np.maximum(outputs, 1e-30))
-        return logits if last == "softmax" else logits - np.log(np.maximum(1 - outputs.astype("float64"), 1e-30))
+        return unbounded(end, keras.ops.convert_to_numpy(outputs))
 
     return predict
 

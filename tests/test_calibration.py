@@ -119,3 +119,10 @@ def test_what_cannot_be_calibrated_is_refused():
             keras_vit.calibrate(**arguments)
     for ours, theirs in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_one_sigmoid_for_each_class_has_its_own_loss():
+    logits, labels = RNG.normal(size=(20, 3)) * 3, RNG.integers(0, 3, 20)
+    task = keras_vit.Classify(loss="sigmoid")
+    wanted = task.compiled(None)["loss"](np.eye(3)[labels], logits)
+    assert calibration._loss(task, logits, labels) == pytest.approx(float(wanted), rel=1e-5)

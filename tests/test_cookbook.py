@@ -125,6 +125,8 @@ def test_a_recipe_of_your_own(tmp_path):
     ("digits", {"model.image_size": 24, "data.antialias": False}),
     ("finetune_pets", {"model.image_size": 24, "data.resize": 30, "model.weights": None}),
     ("finetune_pets", {"model.image_size": (24, 40), "data.resize": 30, "model.weights": None}),
+    ("finetune_pets", {"model.image_size": 24, "data.resize": 31, "data.crop_offset": "floor", "model.weights": None}),
+    ("finetune_pets", {"model.image_size": (24, 40), "data.resize": "aspect", "model.weights": None}),
 ])  # fmt: skip
 def test_a_model_is_given_pictures_as_its_recipe_s_evaluation_was(name, changes, tmp_path):
     pytest.importorskip("tensorflow")

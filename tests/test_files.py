@@ -1,4 +1,5 @@
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -30,6 +31,14 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     with pytest.raises(OSError, match="no space left"):
         fail()
     assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
+
+
+def test_several_may_write_one_path_at_a_time(tmp_path):
+    path = tmp_path / "model.keras"
+    with files.replacing(path) as first, files.replacing(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first" and list(tmp_path.iterdir()) == [path]
 
 
 def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
@@ -65,3 +74,46 @@ def test_only_regular_files_of_some_size_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MOST_BYTES", 4)
     with pytest.raises(ValueError, match="at most 4 bytes. Received: 5"):
         files.read(tmp_path / "file")
+
+
+def folder_of(path, text):
+    path.mkdir(exist_ok=True)
+    (path / "text").write_text(text)
+    return path
+
+
+def test_a_folder_is_replaced_in_one_step(tmp_path, monkeypatch):
+    path, new = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new")
+    if not files._exchange(path, new):
+        pytest.skip("this file system cannot exchange two names")
+    assert (path / "text").read_text() == "new" and (new / "text").read_text() == "old"
+    monkeypatch.setattr(pathlib.Path, "rename", None)  # no path is without a folder meanwhile
+    files.replace_folder(new, path)
+    assert (path / "text").read_text() == "old"
+    monkeypatch.undo()
+    assert not files._exchange(path, tmp_path / "none")
+    files.replace_folder(new, tmp_path / "none")
+    assert (tmp_path / "none" / "text").read_text() == "new" and not new.exists()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_without_an_exchange_the_old_folder_comes_back(killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_exchange", lambda *paths: False)
+    path, new, real = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new"), pathlib.Path.rename
+
+    def rename(self, target):
+        real(self, target)
+        if self == path:  # between the two renames
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "rename", rename)
+        if killed:  # nothing more is done
+            patch.setattr(files, "recover", lambda path: None)
+        with pytest.raises(KeyboardInterrupt):
+            files.replace_folder(new, path)
+    assert path.exists() is not killed
+    files.recover(path)
+    assert (path / "text").read_text() == "old"
+    files.replace_folder(new, path)
+    assert (path / "text").read_text() == "new" and [*tmp_path.iterdir()] == [path]

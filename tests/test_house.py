@@ -13,7 +13,7 @@ from tests.marks import slow
 
 ROOT = pathlib.Path(keras_vit.__file__).parent
 FLOORS = {
-    "checks": -1,  # errors for bad input, which every floor may use
+    "checks": -2,  # errors for bad input, which every floor may use
     "checked": -1,  # dataclasses that check their fields
     "evaluation_rule": 0,
     "feeding": 0,

@@ -2,7 +2,15 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.labels import count_classes, labels_beside, logits_of, read_labels, returns_probabilities, write_labels
+from keras_vit.labels import (
+    count_classes,
+    labels_beside,
+    logits_of,
+    probabilities_of,
+    read_labels,
+    returns_probabilities,
+    write_labels,
+)
 
 pytestmark = pytest.mark.backend
 
@@ -67,3 +75,10 @@ def test_logits_are_of_two_classes_or_more():
         shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
         np.testing.assert_allclose(shares, wanted, atol=1e-12)
         assert logits.shape[1] == count_classes(model)
+
+
+def test_one_sigmoid_for_each_class_keeps_its_probabilities():
+    inputs, shares = keras.Input((4,)), np.array([[0.7, 0.2, 0.4], [1.0, 0.0, 0.5]])
+    model = keras.Model(inputs, keras.layers.Dense(3, activation="sigmoid")(inputs))
+    np.testing.assert_array_equal(probabilities_of(model, shares), shares)
+    np.testing.assert_allclose(1 / (1 + np.exp(-logits_of(model, shares))), shares, atol=1e-12)

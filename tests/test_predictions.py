@@ -89,3 +89,16 @@ def test_answers_are_written_as_json_and_as_csv(run, pictures, tmp_path):
     for name, path in (("json", "a.csv"), ("csv", "a.json")):
         with pytest.raises(ValueError, match=f"`{name}` must end in .{name}. Received: {name}="):
             keras_vit.predict(run, pictures[1], **{name: tmp_path / path})
+
+
+def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
+    """One sigmoid for each class does not sum to one; and of two classes of one name both are answers."""
+    inside = keras_vit.vit("mu/4", image_size=8, num_classes=3)
+    inside.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    inside.get_layer("rescale").metadata["labels"] = ["crane", "owl", "crane"]
+    model = keras.Model(inside.input, keras.layers.Activation("sigmoid")(inside.output))
+    model.save(tmp_path / "model.keras")
+    wanted = np.asarray(model(keras_vit.preprocess(model, pictures[:1])))[0]
+    assert abs(wanted.sum() - 1) > 0.05
+    [found] = predictions.predict(tmp_path / "model.keras", pictures[:1])
+    assert dict(found) == pytest.approx(dict(zip(("crane (0)", "owl", "crane (2)"), wanted)), abs=1e-6)

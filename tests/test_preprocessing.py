@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import preprocess, vit
-from keras_vit.preprocessing import class_names, stated_labels
+from keras_vit.preprocessing import stated_labels
 from tests.checkpoints.helpers import unexpected
 from tests.small import peak
 
@@ -77,9 +77,40 @@ def test_crop_is_torchvision_s(shape):
 
 
 def test_a_squashed_image_is_cut_as_deit_s_processor_does():
-    found = preprocess(model({**CROP, "resize": "squash"}), [PHOTO])
+    found = preprocess(model({**CROP, "resize": "squash", "crop_offset": "floor"}), [PHOTO])
     resized = np.asarray(Image.fromarray(PHOTO).resize((17, 17), Image.Resampling.BICUBIC))
     np.testing.assert_array_equal(found[0], resized[:16, :16])
+    timm = preprocess(model({**CROP, "resize": "squash", "crop_pct": 16 / 19}), [PHOTO])
+    resized = np.asarray(Image.fromarray(PHOTO).resize((19, 19), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(timm[0], resized[2:18, 2:18])  # 3 are left, and round(1.5) is 2
+    pair = preprocess(model({**CROP, "resize": "squash", "crop_pct": [16 / 18, 16 / 24]}), [PHOTO])
+    resized = np.asarray(Image.fromarray(PHOTO).resize((24, 18), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(pair[0], resized[1:17, 4:20])
+
+
+@pytest.mark.parametrize("shape", [(16, 31), (31, 16), (46, 32), (90, 20)])
+def test_transformers_cuts_at_the_half_rounded_down(shape):
+    """The rest of the longer side is 15, 15, 7 and 56 pixels; torchvision rounds 7.5 and 3.5 up."""
+    photo = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
+    height, width = (16 * side // min(shape) for side in shape)
+    resized = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BICUBIC))
+    top, left = (height - 16) // 2, (width - 16) // 2
+    found = preprocess(model({**CROP, "crop_pct": 1.0, "crop_offset": "floor"}), [photo])
+    np.testing.assert_array_equal(found[0], resized[top : top + 16, left : left + 16])
+
+
+@pytest.mark.parametrize("size", [(16, 16), (12, 20), (20, 12)])
+def test_images_are_cut_to_the_aspect_ratio_as_keras_does(size, tmp_path):
+    pytest.importorskip("tensorflow", reason="Keras reads folders with TensorFlow")
+    shapes = [(37, 50), (50, 37), (300, 21), (9, 10)]
+    for i, shape in enumerate(shapes):
+        pixels = np.random.default_rng(i).integers(0, 256, (*shape, 3)).astype("uint8")
+        Image.fromarray(pixels).save(tmp_path / f"{i}.png")
+    theirs = keras.utils.image_dataset_from_directory(
+        tmp_path, labels=None, image_size=size, crop_to_aspect_ratio=True, shuffle=False, verbose=0
+    )
+    found = preprocess(model({**DIRECT, "resize": "aspect"}, size=size), sorted(tmp_path.iterdir()))
+    np.testing.assert_allclose(found, np.concatenate([np.asarray(batch) for batch in theirs]), atol=1e-3)
 
 
 def test_a_window_is_the_centre_as_it_is():
@@ -247,26 +278,6 @@ def test_what_travels_is_found_in_a_nested_model():
     assert stated_labels(outer) == stated_labels(inside) == ("a", "b")
     with pytest.warns(UserWarning, match=r"names are left out: .* a list of 3 texts.* Received: \['a', 'b'\]"):
         assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None
-
-
-def test_names_of_classes_may_be_an_array():
-    model = vit("mu/4", image_size=8, num_classes=2)
-    model.get_layer("rescale").metadata["labels"] = np.array(["cat", "dog"])
-    assert stated_labels(model) == ("cat", "dog")
-    assert preprocess(model, np.zeros((9, 9, 3), "uint8")).shape == (1, 8, 8, 3)
-
-
-def test_class_names_are_read_and_stored_by_one_function():
-    model = vit("mu/4", image_size=8, num_classes=2)
-    with pytest.raises(ValueError, match="has no class names. Store them"):
-        class_names(model)
-    outer = keras.Sequential([keras.Input((8, 8, 3)), model])
-    assert class_names(outer, np.array(["cat", "dog"])) == class_names(outer) == class_names(model) == ("cat", "dog")
-    for names in (["cat"], [1, 2], "ab", 2):
-        with pytest.raises(ValueError, match="`names` must be a string for each of 2 classes. Received: "):
-            class_names(model, names)
-    with pytest.raises(ValueError, match="A class name must be one line"):
-        class_names(model, ["a\nb", "c"])
 
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "area"])

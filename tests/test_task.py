@@ -127,3 +127,11 @@ def test_a_picture_is_the_image_by_default(channels):
     assert plain.caption(np.array([0.25, 0.75]), {}) == "b 75.0%, a 25.0%"
     assert plain.caption(np.array([-0.5, 57.25]), {}) == "b 57.25, a -0.5"
     assert pathlib.Path(task.__file__).name == "task.py"
+
+
+def test_classes_of_one_name_have_their_numbers():
+    assert task.distinct(("a", "b")) == ("a", "b") and task.distinct(()) == ()
+    assert task.distinct(("crane", "owl", "crane")) == ("crane (0)", "owl", "crane (2)")
+    assert len(set(task.distinct(("a", "a", "a (0)")))) == 3
+    found = task.Task(classes=("crane", "owl", "crane")).answer(np.array([0.5, 0.2, 0.3]))
+    assert found == {"crane (0)": 0.5, "crane (2)": 0.3, "owl": 0.2}

@@ -114,6 +114,7 @@ def load_weights(
     return model
 
 
+@checks.plain_arguments
 def from_checkpoint(
     source: os.PathLike | str,
     *,

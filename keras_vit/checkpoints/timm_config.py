@@ -165,13 +165,10 @@ def _ratio(mlp_dim, width):
     return ratio if int(width * ratio) == mlp_dim else (mlp_dim + 0.5) / width
 
 
-def _crop_pct(arguments):
-    """Returns the `crop_pct` with which timm, which only rounds down, resizes to the length that ours means."""
-    side, rule = arguments["image_size"][0], arguments["evaluation"]
-    if rule["resize"] not in ("crop", "squash"):
-        return 1.0
-    length = before_crop(arguments["image_size"], rule)[0]
-    return side / length if math.floor(side / (side / length)) == length else side / (length + 0.5)
+def _crop_pct(share, size, lengths):
+    """Returns the share, or one near it, with which timm's `floor(side / share)` gives these lengths of both sides."""
+    shares = [share, *(side / (length + 0.5) for side, length in zip(size, lengths))]
+    return next((s for s in shares if [math.floor(side / s) for side in size] == lengths), share)
 
 
 def express(arguments, arrays):
@@ -183,7 +180,10 @@ def express(arguments, arrays):
     impossible = [name for name, is_so in IMPOSSIBLE.items() if is_so(arguments)]
     if impossible:
         raise ValueError(f"timm has no model {' or '.join(impossible)}.")
-    evaluation = arguments["evaluation"]
+    evaluation, size, share = arguments["evaluation"], arguments["image_size"], 1.0
+    if evaluation["resize"] in ("crop", "squash"):
+        share = evaluation["crop_pct"]
+        share = _crop_pct(share[0] if isinstance(share, list) else share, size, before_crop(size, evaluation))
     stem, pooling = arguments["stem"], {"gap": "avg", "none": ""}.get(arguments["pooling"], arguments["pooling"])
     model_args = {
         "global_pool": pooling,
@@ -226,7 +226,7 @@ def express(arguments, arrays):
             "input_size": [arguments["channels"], *arguments["image_size"]],
             "mean": channels_of(arguments, "mean"),
             "std": channels_of(arguments, "std"),
-            "crop_pct": _crop_pct(arguments),
+            "crop_pct": share,
             "crop_mode": "squash" if evaluation["resize"] in ("direct", "squash") else "center",
             "interpolation": "bilinear" if evaluation["interpolation"] == "area" else evaluation["interpolation"],
         },

@@ -4,12 +4,16 @@ import hashlib
 import json
 import math
 import pathlib
+import posixpath
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from keras_vit import files
 from keras_vit.data.inspection import DIGEST
 
 VOC = ("ymin", "xmin", "ymax", "xmax")
+MOST_BYTES = 2**31  # of COCO's JSON: that of LVIS has 1.1 GB
+UNREADABLE = (OSError, ElementTree.ParseError, ValueError, TypeError, LookupError, OverflowError)
 
 
 class Objects(NamedTuple):
@@ -34,7 +38,7 @@ def voc(path):
     """
     path = pathlib.Path(path)
     try:
-        data = path.read_bytes()
+        data = files.read(path)
         root = ElementTree.fromstring(data)
         if root.tag != "annotation":
             raise ValueError(f"it begins with <{root.tag}>, not with <annotation>")
@@ -50,7 +54,7 @@ def voc(path):
     except FileNotFoundError:
         where = f"{path.parent.name}/{path.name}"
         return Objects(f"there is no {where}: if the image has no objects, write <annotation></annotation> into it")
-    except (OSError, ElementTree.ParseError, ValueError, TypeError) as error:
+    except UNREADABLE as error:
         return Objects(f"no XML of Pascal VOC: {getattr(error, 'strerror', None) or error}")
     return _objects(found, size if all(size) else None, data)
 
@@ -68,11 +72,13 @@ def coco(path):
         ValueError: If it is no such file.
     """
     try:
-        content = json.loads(pathlib.Path(path).read_bytes())
+        content = _parsed(files.read(path, MOST_BYTES))
         categories, images = (_by_id(content[kind], kind) for kind in ("categories", "images"))
         names = {key: categories[key]["name"] for key in sorted(categories)}
         found = {key: [] for key in images}
         for entry in content["annotations"]:
+            if entry.get("iscrowd", 0) not in (0, 1):
+                raise ValueError(f"iscrowd of annotation {entry.get('id')} must be 0 or 1: {entry['iscrowd']!r}")
             if entry.get("iscrowd") and not entry.get("bbox"):
                 continue
             if len(entry["bbox"]) != 4:
@@ -80,8 +86,10 @@ def coco(path):
             left, top, width, height = map(float, entry["bbox"])
             edges = (top, left, top + height, left + width)
             found[entry["image_id"]].append((names[entry["category_id"]], edges, bool(entry.get("iscrowd"))))
-        files = {
-            entry["file_name"]: _objects(
+        if not all(isinstance(name, str) for name in [*names.values(), *(one["file_name"] for one in images.values())]):
+            raise ValueError("names of categories and files must be texts")
+        named = {
+            posixpath.normpath(entry["file_name"]): _objects(
                 found[key],
                 (entry["width"], entry["height"]) if entry.get("width") and entry.get("height") else None,
                 repr(found[key]).encode(),
@@ -90,11 +98,18 @@ def coco(path):
         }
     except KeyError as error:
         raise ValueError(f"{str(path)!r} is no JSON of COCO: it has no {error.args[0]!r} where one must be.") from None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (*UNREADABLE, AttributeError) as error:
         raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
-    if len(files) < len(images):
-        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(files)} names")
-    return names, files
+    if len(named) < len(images):
+        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")
+    return names, named
+
+
+def _parsed(data):
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("its brackets are too deep") from None
 
 
 def _by_id(entries, kind):

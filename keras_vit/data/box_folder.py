@@ -35,7 +35,10 @@ def read(folder, root):
     if file is not None:
         return _coco(folder, file)
     images = in_folder(folder / "images")
-    written = {path.with_suffix(""): path for path in _xml_files(folder)}  # .xml or .XML
+    written = {}  # .xml or .XML
+    for path in _xml_files(folder):
+        if written.setdefault(path.with_suffix(""), path) != path:
+            raise ValueError(f"An image must have one file of boxes. Received: {path.name!r} in two writings of .xml")
     names = [folder / "annotations" / path.relative_to(folder / "images").with_suffix("") for path in images]
     files = [written.get(name, name.with_suffix(".xml")) for name in names]
     lone = sorted(set(written.values()) - set(files))

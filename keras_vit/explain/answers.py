@@ -93,11 +93,11 @@ def calibration(labels, probabilities, bins: int = 15) -> Calibration:
             "`probabilities` must be at least 0 and sum to one for each image: keras.ops.softmax(logits). "
             f"Received: values from {probabilities.min():g}, sums from {sums.min():g} to {sums.max():g}"
         )
-    return reliability(labels, probabilities, bins)
+    return binned(labels, probabilities, bins)
 
 
-def reliability(labels, probabilities, bins=15):
-    """Returns the `Calibration` of predictions; arguments as of `calibration`, but rows may sum to any number."""
+def binned(labels, probabilities, bins=15):
+    """Computes `calibration`, also of probabilities that do not sum to one: those of one sigmoid for each class."""
     sure, right = probabilities.max(-1), probabilities.argmax(-1) == labels
     places = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)  # (0, 1/bins], (1/bins, 2/bins] ...
     count = np.bincount(places, minlength=bins)

@@ -131,6 +131,7 @@ def destination(path, overwrite):
         OSError: If the folder of `path` cannot be made or written to, or the disk is full.
     """
     path = pathlib.Path(path)
+    files.recover(path)
     files.check_free(path, overwrite)
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
@@ -141,26 +142,14 @@ def destination(path, overwrite):
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=files.UNFINISHED) as folder:
             temporary = pathlib.Path(folder) / path.name
             yield temporary
-            _replace(path, temporary, pathlib.Path(folder) / "old")
+            if temporary.is_file() and not path.is_dir():
+                files.commit(temporary, path)
+            else:
+                files.replace_folder(temporary, path)
     except Exception as error:  # of the writer's library
         for folder in new:
             with contextlib.suppress(OSError):  # another process may have written there
                 folder.rmdir()
         if os.strerror(errno.ENOSPC) in str(error):  # TensorFlow raises an error of its own
             raise OSError(f"{str(path)!r} could not be written: the disk is full. Nothing was kept.") from None
-        raise
-
-
-def _replace(path, temporary, old):
-    """Renames `temporary` to `path`, a folder by way of `old`; if that fails, `path` is as it was."""
-    if temporary.is_file() and not path.is_dir():
-        files.commit(temporary, path)
-        return
-    if path.exists():
-        path.rename(old)
-    try:
-        temporary.rename(path)
-    except OSError:
-        if old.exists():
-            old.rename(path)
         raise

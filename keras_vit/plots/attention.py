@@ -10,7 +10,7 @@ from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
 from keras_vit.explain.relevance import check_relevance
 from keras_vit.feeding import predict
-from keras_vit.labels import count_classes, logits_of
+from keras_vit.labels import count_classes, logits_of, probabilities_of
 from keras_vit.plots import canvas
 from keras_vit.preprocessing import stated_labels
 
@@ -45,6 +45,7 @@ def plot_attention(
     look, heading = METHODS[method]
     maps = look(model, images)
     if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model, count_classes(model))):
+        names = canvas.names(names, len(names))
         titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
     figure = plot_maps(canvas.as_bytes(images, checks.range_of(model)), maps, titles)
     figure.suptitle(heading, fontsize=10)
@@ -105,15 +106,13 @@ def plot_worst(
     Raises:
         ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
-    from scipy.special import softmax
-
     check_relevance(model)
     images = checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model))
     count_of = count_classes(model)
     classes = canvas.names(class_names or stated_labels(model, count_of), count_of)
     checks.positive(count=count)
     labels = checks.class_indices(labels, len(classes), len(images))
-    probabilities = softmax(logits_of(model, predict(model, images)), -1)
+    probabilities = probabilities_of(model, predict(model, images))
     chosen = worst(labels, probabilities, count)
     if not len(chosen):
         figure = canvas.figure(4, 1)

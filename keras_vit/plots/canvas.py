@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from keras_vit import checks
+from keras_vit.task import distinct
 
 # Okabe and Ito's palette, which colour-blind people can tell apart, without its black and yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -134,7 +135,7 @@ def names(class_names, count):
         return [str(i) for i in range(count)]
     if len(class_names) != count:
         raise ValueError(f"`class_names` must name each of {count} classes. Received: {len(class_names)} class_names")
-    return [words(name) for name in class_names]
+    return list(distinct([words(name) for name in class_names]))
 
 
 def classes(class_names, **labels):

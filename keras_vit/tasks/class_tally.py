@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit import metrics, plots
 from keras_vit.explain import answers
 from keras_vit.plots import canvas
+from keras_vit.task import distinct
 
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
 
@@ -38,13 +39,13 @@ class ClassTally:
 
     def result(self):
         found = {name: METRICS[name](self) for name in self.task.metrics}
-        return found | ({"calibration_error": answers.reliability(*self._arrays()).error} if self.keep else {})
+        return found | ({"calibration_error": answers.binned(*self._arrays()).error} if self.keep else {})
 
     def figures(self):
         labels, certainty = self._arrays()
-        names, predictions = self.task.classes, certainty.argmax(-1)
+        names, predictions = distinct(self.task.classes), certainty.argmax(-1)
         short = [canvas.short(name) for name in names]
-        calibration = answers.reliability(labels, certainty)
+        calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         return {

@@ -103,16 +103,16 @@ class Classify(Task):
     def tally(self, keep=False):
         return ClassTally(self, keep)
 
-    def probabilities(self, outputs):
-        """Returns the probability of each class, float64: by a softmax over the last axis, or each by its sigmoid."""
-        from scipy.special import expit, softmax
-
-        outputs = np.asarray(outputs, "float64")
-        return softmax(outputs, -1) if self.loss == "softmax" else expit(outputs)
-
     def answer(self, output):
         certainty, names = self.probabilities(output), distinct(self.classes)
         return {names[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
+
+    def probabilities(self, outputs):
+        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
+        from scipy.special import expit, softmax
+
+        outputs = np.asarray(outputs, "float64")
+        return expit(outputs) if self.loss == "sigmoid" else softmax(outputs, -1)
 
     def caption(self, output, example):
         (name, certainty), *_ = self.answer(output).items()

@@ -19,7 +19,7 @@ from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.layers.functional import Model
 from keras_vit.plots.boxes import boxed
 from keras_vit.plots.canvas import side_by_side
-from keras_vit.task import Task
+from keras_vit.task import Task, distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.box_tally import BoxTally, sides
 from keras_vit.tasks.measured import Measured
@@ -194,7 +194,8 @@ class Detect(Task):
         _, classes, scores = self._likely(output)
         if not len(scores):
             return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
-        found = {f"{(classes == i).sum()} {self.classes[i]}": float(scores[classes == i].max()) for i in set(classes)}
+        names = distinct(self.classes)
+        found = {f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)}
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
     def objects(self, output, size):

@@ -10,11 +10,8 @@ from keras_vit.pretrained import from_pretrained
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-@keras.saving.register_keras_serializable(package="keras_vit")
 class Distiller(keras.Model):
     """Trains a student model with a teacher. Compile and fit it, then use its `student`.
-
-    A `.keras` file of it, as of `ModelCheckpoint`, holds both models.
 
     The loss is `(1 - weight) * loss(labels, class head) + weight * d`, where `d` compares the distillation head with
     the teacher (Touvron et al. 2021, DeiT, arXiv:2012.12877, equations 2 and 3):
@@ -36,6 +33,7 @@ class Distiller(keras.Model):
         ValueError: If the teacher's input or output shape differs from the student's, or one returns probabilities.
     """
 
+    @checks.plain_arguments
     def __init__(
         self,
         student: keras.Model,
@@ -85,19 +83,6 @@ class Distiller(keras.Model):
         y_pred = ops.mean(y_pred, axis=1) if len(y_pred.shape) == 3 else y_pred
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
-    def get_config(self):
-        models = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("student", "teacher")}
-        options = {name: getattr(self, name) for name in ("kind", "weight", "temperature", "name")}
-        return {**models, **options}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        models = {
-            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
-            for name in ("student", "teacher")
-        }
-        return cls(**{**config, **models})
-
     def from_teacher(self, images, logits):
         """Returns `d` of each image."""
         target = ops.stop_gradient(self.teacher(images, training=False))
@@ -106,6 +91,20 @@ class Distiller(keras.Model):
         t = self.temperature
         wanted = ops.softmax(target / t, axis=-1)
         return t**2 * ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
+
+    def get_config(self):
+        return {
+            **{name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("student", "teacher")},
+            **{name: getattr(self, name) for name in ("kind", "weight", "temperature", "name")},
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        models = {
+            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
+            for name in ("student", "teacher")
+        }
+        return cls(**{**config, **models})
 
 
 def load_teacher(task, model, given=None):

@@ -63,6 +63,7 @@ class MaskedAutoencoder(keras.Model):
     (2, 64, 49)
     """
 
+    @checks.plain_arguments
     def __init__(
         self,
         model: keras.Model,
@@ -80,8 +81,7 @@ class MaskedAutoencoder(keras.Model):
         arguments = arguments_of(model)
         check_encoder(arguments)
         cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
-        patches = cells[0] * cells[1]
-        visible = visible_patches(patches, mask_ratio)
+        patches, visible = cells[0] * cells[1], visible_patches(cells[0] * cells[1], mask_ratio)
         values = patch_size[0] * patch_size[1] * arguments["channels"]
         if normalise and values == 1:
             raise ValueError("normalise=True needs patches of two numbers or more. Received: patches of one number")

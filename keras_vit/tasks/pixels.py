@@ -7,6 +7,7 @@ from keras import ops
 from keras_vit import metrics, plots
 from keras_vit.images import mask_pixels, strips
 from keras_vit.resampling import resize_matrix
+from keras_vit.task import distinct
 
 VOID = 255  # also where an augmented mask has no pixel
 
@@ -108,7 +109,7 @@ class PixelTally:
     """
 
     def __init__(self, class_names, first=0):
-        self.names, self.first = tuple(class_names), first
+        self.names, self.first = distinct(tuple(class_names)), first
         self.matrix = np.zeros((len(self.names),) * 2, "int64")  # (true class, predicted class), in pixels
 
     def add(self, examples, outputs):

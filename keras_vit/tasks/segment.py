@@ -12,7 +12,7 @@ from keras_vit.images import mask_pixels
 from keras_vit.layers import MaskDecoder
 from keras_vit.plots import masks
 from keras_vit.plots.canvas import side_by_side
-from keras_vit.task import Task
+from keras_vit.task import Task, distinct
 from keras_vit.tasks import dense, pixels
 from keras_vit.tasks.balance import class_weights
 
@@ -135,7 +135,8 @@ class Segment(Task):
     def answer(self, output):
         predicted = np.asarray(output).argmax(-1)
         shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
-        return {self.classes[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+        names = distinct(self.classes)
+        return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
     def mask(self, output, size):
         return (pixels.predict(output, size) + self.first).astype("uint8")

@@ -124,7 +124,7 @@ def _refuse_foreign(folder):
     if is_run(folder) or not folder.exists():
         return
     names = {path.name for path in folder.iterdir()}
-    begun = {f"{files.UNFINISHED}{name}" for name in (RECIPE, LABELS, DATA, MACHINE)}
+    begun = {name for name in names if name.startswith(files.UNFINISHED)}
     begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
         raise ValueError(f"{str(folder)!r} is not empty and contains no run. Choose another directory.")

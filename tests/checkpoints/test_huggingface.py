@@ -16,7 +16,8 @@ def test_architecture():
         width=24, depth=2, num_heads=3, mlp_dim=48, epsilon=1e-12, gelu="exact", image_size=(24, 24), mean=0.5
     )
     assert {k: arguments[k] for k in expected} == expected
-    assert evaluation == {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": True}
+    direct = {"resize": "direct", "crop_pct": None, "crop_offset": "floor"}
+    assert evaluation == {**direct, "interpolation": "bilinear", "antialias": True}
     assert origins["epsilon"] == "config.json" and origins["evaluation"] == "transformers' default"
 
 

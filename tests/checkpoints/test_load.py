@@ -148,7 +148,8 @@ def test_metadata_says_where_arguments_are_from():
     assert about["from"]["epsilon"] == "config.json"
     about = from_checkpoint(file_of(TIMM), num_heads=3, metadata={"mine": 1}).get_layer("rescale").metadata
     assert about["from"]["num_heads"] == "given" and about["mine"] == 1
-    assert about["evaluation"] == {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True}
+    crop = {"resize": "crop", "crop_pct": 0.9, "crop_offset": "round"}
+    assert about["evaluation"] == {**crop, "interpolation": "bicubic", "antialias": True}
 
 
 def test_a_model_of_another_function_warns():

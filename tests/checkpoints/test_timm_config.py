@@ -1,4 +1,5 @@
 import csv
+import math
 import pathlib
 from functools import partial
 
@@ -8,6 +9,7 @@ from keras_vit import vit
 from keras_vit.checkpoints import timm_config
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.tables import Missing
+from keras_vit.evaluation_rule import DEFAULT
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
@@ -22,6 +24,24 @@ def test_an_empty_configuration():
 def test_squashed_images_are_cropped_too_if_a_share_is_left(share, resize):
     evaluation = timm_config.read({"pretrained_cfg": {"crop_mode": "squash", "crop_pct": share}})[1]
     assert (evaluation["resize"], evaluation["crop_pct"]) == (resize, share)
+
+
+def test_what_a_config_json_does_not_say_is_timm_s_default():
+    """By timm.data.resolve_model_data_config of such folders; without the file the architecture's own rule holds."""
+    for stated in ({}, {"tag": "a1", "crop_pct": None}):
+        config = {"architecture": "vit_tiny_patch16_224", "pretrained_cfg": stated}
+        arguments, evaluation, _ = timm_config.read(config)
+        assert arguments["mean"] == [0.485, 0.456, 0.406] and arguments["std"] == [0.229, 0.224, 0.225]
+        assert (evaluation["resize"], evaluation["crop_pct"]) == ("crop", 0.875)
+        assert (evaluation["interpolation"], evaluation["crop_offset"]) == ("bicubic", "round")
+
+
+def test_timm_only_rounds_down():
+    """It resizes to floor(size / crop_pct), and 224 / 0.56 is below 400."""
+    for length in (224, 235, 248, 256, 399, 400, 401):
+        rule = {**DEFAULT, "resize": "crop", "crop_pct": 224 / length}
+        share = timm_config._crop_pct({"image_size": (224, 224), "evaluation": rule})
+        assert math.floor(224 / share) == length and 0 < share <= 1
 
 
 def test_gelu_by_architecture():
@@ -78,6 +98,7 @@ def test_models_that_cannot_be_loaded():
             ({"model_args": {"act_layer": "relu"}}, "act_layer='relu'"),
             ({"model_args": {"act_layer": "silu"}}, "act_layer='silu'"),
             (dict(config={"model_args": {"act_layer": "gelu"}}, gated=True), "act_layer='gelu'"),
+            ({"crop_mode": "border"}, "crop_mode. must be one of center, squash. Received: 'border'"),
             ({"global_pool": "avgmax"}, "global_pool='avgmax'"),
             ({"model_args": {"pool_include_prefix": True}}, "pool_include_prefix=True"),
             ({"model_args": {"norm_layer": "rmsnorm"}}, "norm_layer='rmsnorm'"),
@@ -105,7 +126,7 @@ def test_gated_models_have_silu():
 
 def test_what_is_written_is_read():
     model = vit("mu/4", image_size=(8, 12), num_classes=3, gelu="quick", mean=0.3, std=(0.1, 0.2, 0.3))
-    arguments = arguments_of(model) | {"evaluation": {"resize": "direct", "interpolation": "bilinear"}}
+    arguments = arguments_of(model) | {"evaluation": DEFAULT}
     _, files = timm_config.express(arguments, {})
     read, evaluation, _ = timm_config.read(files["config.json"])
     expected = {"num_heads": 2, "pooling": "token", "gelu": "quick", "image_size": (8, 12), "mean": [0.3] * 3}

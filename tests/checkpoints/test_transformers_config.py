@@ -1,14 +1,18 @@
 import json
+from functools import partial
 
 import pytest
 
 from keras_vit import from_checkpoint
 from keras_vit.checkpoints import huggingface, huggingface_clip, huggingface_dinov2
-from keras_vit.checkpoints.tables import IMAGENET, Assumed, Missing
+from keras_vit.checkpoints.tables import CLIP, IMAGENET, Assumed, Missing
 from keras_vit.checkpoints.transformers_config import write_processor
-from tests.checkpoints.helpers import arrays_of, read_hub, write
+from keras_vit.evaluation_rule import DEFAULT
+from tests.checkpoints.helpers import GOLDEN, arrays_of, read_hub, unexpected, write
 
 pytestmark = pytest.mark.backend
+
+REST = {"crop_offset": "floor", "interpolation": "bicubic", "antialias": True}
 
 
 @pytest.mark.parametrize(
@@ -54,13 +58,10 @@ def test_the_processor_s_configuration():
     processor |= {"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}}
     arguments, evaluation, origins = read_hub(huggingface, "hf_vit", processor=processor)
     assert arguments["mean"] == [0.1] * 3 and origins["mean"] == "preprocessor_config.json"
-    assert evaluation == {"resize": "crop", "crop_pct": 0.875, "interpolation": "bicubic", "antialias": True}
-    assert (
-        read_hub(huggingface, "hf_vit", processor={"size": 224, "crop_size": 192, "do_center_crop": True})[1][
-            "crop_pct"
-        ]
-        == 192 / 224
-    )
+    assert evaluation == {"resize": "crop", "crop_pct": 0.875, **REST}
+    nested = {"image_processor": processor, "processor_class": "CLIPProcessor"}
+    arguments, again, origins = read_hub(huggingface, "hf_vit", processor=nested)
+    assert (arguments["mean"], origins["mean"], again) == ([0.1] * 3, "processor_config.json", evaluation)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_masked_autoencoders_saw_imagenet_s_mean():
 def test_processors_that_do_not_crop():
     processor = {"image_processor_type": "DPTImageProcessor", "size": {"height": 518, "width": 518}, "resample": 3}
     evaluation = read_hub(huggingface_dinov2, "hf_dinov2", processor=processor)[1]
-    assert evaluation == {"resize": "direct", "crop_pct": None, "interpolation": "bicubic", "antialias": True}
+    assert evaluation == {"resize": "direct", "crop_pct": None, **REST}
 
 
 def test_a_way_of_resizing_that_is_not_ours_is_named():
@@ -102,34 +103,88 @@ def test_a_way_of_resizing_that_is_not_ours_is_named():
     assert read_hub(huggingface, "hf_vit", processor={"resample": 9})[1]["interpolation"] == 9
 
 
-def test_a_processor_that_crops_and_has_no_size():
-    assert read_hub(huggingface, "hf_vit", processor={"do_center_crop": True})[1]["crop_pct"] == 224 / 256
+SQUARE, CUT = {"height": 64, "width": 64}, {"do_center_crop": True, "crop_size": {"height": 64, "width": 64}}
+READ = [  # what a file says, and what it means: by transformers' classes
+    ({"image_processor_type": "CLIPImageProcessorFast"}, "crop", 1.0),
+    ({"image_processor_type": "DeiTImageProcessor"}, "squash", 0.875),
+    ({"image_processor_type": "BitImageProcessor", "size": 256}, "crop", 0.875),
+    ({"feature_extractor_type": "CLIPFeatureExtractor", "size": 64, "crop_size": 64}, "crop", 1.0),
+    ({"size": 80, **CUT}, "squash", 0.8),  # a number is a square for ViT
+    ({"size": [72, 96], **CUT}, "squash", [64 / 72, 64 / 96]),
+    ({"size": {"height": 72, "width": 96}, **CUT}, "squash", [64 / 72, 64 / 96]),
+    ({"size": {"shortest_edge": 80}, **CUT}, "crop", 0.8),
+    ({"size": SQUARE, "crop_size": 32}, "direct", None),  # nothing is cropped
+    ({"do_center_crop": None, "do_pad": False, "do_reduce_labels": True, "do_convert_rgb": True}, "direct", None),
+    ({"image_processor_type": "DPTImageProcessor", "size": SQUARE, "ensure_multiple_of": 16}, "direct", None),
+]
+REFUSED = [
+    ({"do_center_crop": True}, "do_center_crop=True"),  # without a size: transformers fails too
+    ({"do_resize": False, **CUT}, "do_resize=False"),
+    ({"do_pad": True, "pad_size": SQUARE}, "do_pad=True, pad_size="),
+    ({"do_flip_channel_order": True}, "do_flip_channel_order=True"),
+    ({"rescale_offset": True}, "rescale_offset=True"),
+    ({"crop_pct": 0.875}, "crop_pct=0.875"),
+    ({"size": {"shortest_edge": 80, "longest_edge": 96}, **CUT}, "'longest_edge': 96"),
+    ({"size": {"longest_edge": 96}}, "'longest_edge': 96"),
+    ({"size": {"shortest_edge": 64}}, "'shortest_edge': 64"),  # a photograph would stay oblong
+    ({"size": {"shortest_edge": 96}, "do_center_crop": True, "crop_size": [64, 96]}, r"crop_size=\[64, 96\]"),
+    ({"size": {"shortest_edge": 48}, **CUT}, "'shortest_edge': 48"),  # a black border
+    ({"size": {"height": 48, "width": 80}, **CUT}, "'height': 48"),
+    ({"image_processor_type": "SiglipImageProcessor", "size": 64}, "size=64"),  # the shorter side, and no crop
+    ({"image_processor_type": "DPTImageProcessor", "ensure_multiple_of": 14}, "ensure_multiple_of=14"),
+    ({"image_processor_type": "ConvNextImageProcessor"}, "must be one of ViT, .*'ConvNextImageProcessor'"),
+    ({"feature_extractor_type": "MobileViTFeatureExtractor"}, "'MobileViTFeatureExtractor'"),
+]
+
+
+def test_processors_are_read_as_transformers_does_or_refused():
+    for processor, resize, share in READ:
+        evaluation = read_hub(huggingface, "hf_vit", processor=processor)[1]
+        assert (evaluation["resize"], evaluation["crop_pct"]) == (resize, share), processor
+        assert evaluation["crop_offset"] == "floor" and evaluation["antialias"] is True
+    calls = [(partial(read_hub, huggingface, "hf_vit", processor=file), pattern) for file, pattern in REFUSED]
+    assert not unexpected(calls)
+
+
+def test_what_a_file_does_not_say_is_its_class_s_default():
+    arguments, evaluation, _ = read_hub(huggingface, "hf_vit", processor={"image_processor_type": "BitImageProcessor"})
+    assert arguments["mean"] == CLIP["mean"] and evaluation["interpolation"] == "bicubic"
+    arguments, evaluation, _ = read_hub(huggingface, "hf_vit", processor={"image_mean": None})
+    assert arguments["mean"] == 0.5 and evaluation["interpolation"] == "bilinear"
+
+
+def test_a_processor_that_keeps_the_aspect_ratio_is_a_warning(tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of("hf_vit"))
+    (tmp_path / "config.json").write_text((GOLDEN / "hf_vit" / "config.json").read_text())
+    processor = {"image_processor_type": "YolosImageProcessor", "do_pad": True, "size": {"shortest_edge": 512}}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    with pytest.warns(UserWarning, match="transformers keeps the aspect ratio.*resizes it to one size"):
+        model = from_checkpoint(tmp_path)
+    assert model.get_layer("rescale").metadata["evaluation"]["resize"] == "direct"
+
+
+def test_the_nested_file_comes_first_from_a_folder(tmp_path):
+    write(tmp_path / "model.safetensors", arrays_of("hf_vit"))
+    (tmp_path / "config.json").write_text((GOLDEN / "hf_vit" / "config.json").read_text())
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({"image_mean": [0.1] * 3}))
+    for outer, mean in (({"processor_class": "A"}, 0.1), ({"image_processor": {"image_mean": [0.2] * 3}}, 0.2)):
+        (tmp_path / "processor_config.json").write_text(json.dumps(outer))
+        assert from_checkpoint(tmp_path).get_layer("rescale").mean == [mean] * 3
 
 
 def test_the_shorter_side_survives_a_round_trip():
     for edge, size in ((400, 224), (256, 224), (438, 384), (235, 224)):
         arguments = {"image_size": (size, size), "channels": 3, "mean": 0.5, "std": 0.5}
-        arguments["evaluation"] = {"resize": "crop", "crop_pct": size / edge}
+        arguments["evaluation"] = {**DEFAULT, "resize": "crop", "crop_pct": size / edge}
         written = write_processor("ViT", arguments)
         assert written["image_processor_type"] == "CLIPImageProcessor"  # that of ViT takes no shorter side
         assert written["size"] == {"shortest_edge": edge} and written["crop_size"] == {"height": size, "width": size}
 
 
-@pytest.mark.parametrize(
-    "processor, resize",
-    [
-        (
-            {"size": 256, "crop_size": 224, "do_center_crop": True, "image_processor_type": "DeiTImageProcessor"},
-            "squash",
-        ),
-        ({"size": 256, "crop_size": 224, "do_center_crop": True, "image_processor_type": "CLIPImageProcessor"}, "crop"),
-        ({"size": {"height": 256, "width": 256}, "crop_size": 224, "do_center_crop": True}, "squash"),
-    ],
-)
-def test_one_number_is_a_square_or_the_shorter_side_as_the_processor_takes_it(processor, resize):
-    evaluation = read_hub(huggingface, "hf_vit", processor=processor)[1]
-    assert evaluation["resize"] == resize and evaluation["crop_pct"] == 224 / 256
-    arguments = {"image_size": (224, 224), "channels": 3, "mean": 0.5, "std": 0.5, "evaluation": evaluation}
-    written = write_processor("DeiT", arguments)
-    assert written["size"] == ({"height": 256, "width": 256} if resize == "squash" else {"shortest_edge": 256})
-    assert read_hub(huggingface, "hf_vit", processor=written)[1] == evaluation | {"interpolation": "bilinear"}
+def test_a_round_trip_keeps_every_rule_that_a_processor_can_say():
+    pair = [224 / 256, 224 / 240]
+    for resize, share in (("crop", 0.875), ("squash", 0.875), ("squash", pair), ("crop", 1.0), ("direct", None)):
+        rule = {"resize": resize, "crop_pct": share, **REST}
+        arguments = {"image_size": (224, 224), "channels": 3, "mean": 0.5, "std": 0.5, "evaluation": rule}
+        for kind in ("ViT", "DeiT", "Bit", "CLIP", "Siglip", "DINOv3ViT"):
+            assert read_hub(huggingface, "hf_vit", processor=write_processor(kind, arguments))[1] == rule

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -130,3 +131,38 @@ def test_faults_of_edges(edges, said):
 def test_what_programs_write_otherwise(tmp_path):
     path = xml(tmp_path / "a.xml", [(" dog ", 1, 2, 11, 22)], size=(40.0, 30.0))
     assert box_files.voc(path)[:4] == (None, ("dog",), ((2, 1, 22, 11),), (40, 30))
+
+
+@pytest.mark.parametrize("width", ["inf", "1e400", "9" * 400])
+@pytest.mark.parametrize("encoding", ["utf-8", "ANSI"])
+def test_numbers_and_encodings_that_none_can_read_are_faults(width, encoding, tmp_path):
+    text = xml(tmp_path / "a.xml", [], (width, 30)).read_text()
+    (tmp_path / "a.xml").write_text(f'<?xml version="1.0" encoding="{encoding}"?>{text}')
+    assert "no XML of Pascal VOC" in box_files.voc(tmp_path / "a.xml").fault
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a")
+    assert "must be a regular file" in box_files.voc(tmp_path / "a").fault
+    with pytest.raises(ValueError, match="must be a regular file"):
+        box_files.coco(tmp_path / "a")
+
+
+def test_json_that_is_ambiguous_or_too_much_is_refused(tmp_path):
+    path = tmp_path / "a.json"
+    cases = {
+        "must be 0 or 1: '0'": lambda content: content["annotations"][0].update(iscrowd="0"),
+        "must name each image once": lambda content: content["images"][0].update(file_name="./b.jpg"),
+        "too large": lambda content: content["annotations"][0].update(bbox=[1, 1, 10**400, 5]),
+        "must be texts": lambda content: content["images"][0].update(file_name=3),
+        "files must be texts": lambda content: content["categories"][0].update(name=["a"]),
+    }
+    for said, change in cases.items():
+        content = coco(path, {"a.jpg": [("cat", 1, 2, 3, 4)], "b.jpg": []})
+        change(content)
+        path.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=f"a.json' .*{said}"):
+            box_files.coco(path)
+    path.write_text("[" * 200_000)
+    with pytest.raises(ValueError, match="a.json' is no JSON of COCO: its brackets are too deep"):
+        box_files.coco(path)

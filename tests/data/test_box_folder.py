@@ -142,3 +142,13 @@ def test_a_category_that_is_named_twice_is_one(tmp_path):
     image(tmp_path / "images" / "a.jpg")
     coco(tmp_path / "annotations.json", {"a.jpg": [("cell", 1, 2, 10, 20)]}, categories=("cell", "cell"))
     assert load(tmp_path, "all").class_names == ("cell",)
+
+
+def test_two_writings_of_one_name_are_refused(tmp_path):
+    image(tmp_path / "train" / "images" / "a.jpg")
+    for name in ("a.xml", "a.XML"):
+        xml(tmp_path / "train" / "annotations" / name, OBJECTS["a"])
+    if len(list((tmp_path / "train" / "annotations").iterdir())) < 2:
+        pytest.skip("a disk that knows no capitals")
+    with pytest.raises(ValueError, match="one file of boxes. Received: 'a.xml'"):
+        load(tmp_path)

@@ -83,11 +83,22 @@ def test_evaluation_sees_the_centre_as_it_is():
 
 
 @pytest.mark.parametrize("size", [(24, 24), (24, 36), (36, 24)])
-@pytest.mark.parametrize("share", [0.9, 0.875])
-def test_the_centre_is_where_preprocess_cuts_it(size, share):
-    rule = {"resize": "crop", "crop_pct": share, "interpolation": "bilinear", "antialias": True}
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"resize": "crop", "crop_pct": 0.9},
+        {"resize": "crop", "crop_pct": 0.875, "crop_offset": "floor"},
+        {"resize": "squash", "crop_pct": 24 / 31},  # 7 are left, of a square
+        {"resize": "squash", "crop_pct": 24 / 31, "crop_offset": "floor"},
+        {"resize": "aspect"},
+        {"resize": "window"},
+    ],
+)
+def test_the_centre_is_where_preprocess_cuts_it(size, entries):
+    rule = {"interpolation": "bilinear", "antialias": True, "crop_offset": "round", **entries}
     model = keras_vit.vit("mu/4", patch_size=12, image_size=size, num_classes=2, metadata={"evaluation": rule})
-    data = SimpleNamespace(resize=data_resize(size, rule), method="bilinear", antialias=True, crop_offset="round")
+    names = {"method": "bilinear", "antialias": True, "crop_offset": rule["crop_offset"]}
+    data = SimpleNamespace(resize=data_resize(size, rule), **names)
     for shape in ((40, 53), (64, 43), (33, 33), (47, 30)):
         photograph = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype("uint8")
         cut = crops.evaluation_image(photograph, (*size, 3), data)

@@ -83,6 +83,8 @@ def test_a_model_of_another_range_says_it_and_takes_no_files(tmp_path):
         {},
         {"resize": "crop", "crop_pct": 0.9, "interpolation": "bicubic", "antialias": True},
         {"resize": "squash", "crop_pct": 0.8, "interpolation": "bicubic", "antialias": True},
+        {"resize": "crop", "crop_pct": 0.9, "crop_offset": "floor", "interpolation": "bicubic", "antialias": True},
+        {"resize": "aspect", "interpolation": "bilinear", "antialias": True},
         {"resize": "direct", "interpolation": "bilinear", "antialias": False, "full_size": [14, 9]},
     ],
 )

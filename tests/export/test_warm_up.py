@@ -39,7 +39,7 @@ def test_requests_are_those_of_both_signatures(tmp_path):
     served, found = tf.saved_model.load(str(path)).signatures, []
     for record in tf.data.TFRecordDataset(str(path / "assets.extra" / "tf_serving_warmup_requests")):
         request = prediction_log().FromString(record.numpy()).predict_log.request
-        tensor = tf.compat.v1.TensorProto.FromString(request.inputs[0].value)
+        tensor = type(tf.make_tensor_proto(0)).FromString(request.inputs[0].value)
         signature, name = request.model_spec.signature_name.decode(), request.inputs[0].key.decode()
         found.append((signature, name, tensor.tensor_shape.dim[0].size))
         [logits] = served[signature](**{name: tf.constant(tf.make_ndarray(tensor))}).values()

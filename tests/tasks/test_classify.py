@@ -88,3 +88,15 @@ def test_classes_are_the_data_s_and_must_be_the_model_s():
 def test_a_classifier_returns_a_vector():
     with pytest.raises(ValueError, match=r"one vector of logits per image. Received: output shape \(None, 5, 2\)"):
         Classify().model(variant="mu/4", image_size=8, num_classes=2, pooling="none", class_token=True)
+
+
+def test_answers_are_of_the_loss_and_of_every_class():
+    """One sigmoid for each class does not sum to one; of two classes of one name both remain."""
+    output = np.log([0.7 / 0.3, 0.2 / 0.8, 0.4 / 0.6])
+    task = Classify(loss="sigmoid", classes=("crane", "owl", "crane"))
+    assert task.answer(output) == pytest.approx({"crane (0)": 0.7, "crane (2)": 0.4, "owl": 0.2})
+    assert task.caption(output, {"labels": 2}) == "crane (2), predicted crane (0) (70%)"
+    tally = task.tally(keep=True)
+    tally.add({"labels": np.array([0])}, output[None])
+    assert tally.result()["calibration_error"] == pytest.approx(0.3)
+    assert sum(Classify(classes=tuple("abc")).answer(output).values()) == pytest.approx(1)

@@ -99,28 +99,6 @@ def test_a_student_of_any_layers_trains_its_one_head_on_both():
     assert not np.array_equal(before[-1], keras.ops.convert_to_numpy(student.trainable_weights[-1]))
 
 
-def test_a_saved_learner_trains_as_before(tmp_path):
-    learner = Distiller(model(1, distilled=True), model(2), "soft", weight=0.3, temperature=2.0)
-    learner.compile("adam", ClassLoss(), run_eagerly=True)
-    kept = [
-        keras.callbacks.ModelCheckpoint(tmp_path / "a.keras"),
-        keras.callbacks.ModelCheckpoint(tmp_path / "a.weights.h5", save_weights_only=True),
-        keras.callbacks.BackupAndRestore(tmp_path / "backup"),
-    ]
-    learner.fit(IMAGES, LABELS, verbose=0, callbacks=kept)
-    loaded, weights = keras.models.load_model(tmp_path / "a.keras"), Distiller(model(5, distilled=True), model(6))
-    weights.load_weights(tmp_path / "a.weights.h5")
-    cloned = keras.models.clone_model(learner)
-    cloned.set_weights(learner.get_weights())
-    wanted = keras.ops.convert_to_numpy(learner(IMAGES))
-    for other in (loaded, weights, cloned):
-        np.testing.assert_array_equal(keras.ops.convert_to_numpy(other(IMAGES)), wanted)
-        assert len(other.trainable_variables) == len(learner.trainable_variables)
-    assert (cloned.kind, cloned.weight, cloned.temperature) == ("soft", 0.3, 2.0)
-    losses = [[float(each.train_on_batch(IMAGES, LABELS)) for _ in range(2)] for each in (learner, loaded)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-
-
 @pytest.mark.parametrize("kind", ["soft", "hard"])
 def test_images_of_weight_0_do_not_train(kind):
     learner = Distiller(model(1), model(2), kind)
