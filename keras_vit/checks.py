@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import inspect
 import math
 import os
 import pathlib
@@ -21,7 +22,7 @@ def near(word, words):
 
 
 def plain(value):
-    """Returns a value with Python's numbers and lists in place of NumPy's, at any depth of lists and dictionaries."""
+    """Returns a value with Python's numbers and lists in place of NumPy's, also inside lists and dictionaries."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if isinstance(value, dict):
@@ -36,6 +37,7 @@ def plain_arguments(function):
     def wrapper(*args, **kwargs):
         return function(*map(plain, args), **plain(kwargs))
 
+    wrapper.__signature__ = inspect.signature(function)  # Keras asks for it without looking inside
     return wrapper
 
 

@@ -1,6 +1,8 @@
 import dataclasses
+import json
 
 import keras
+import numpy as np
 import pytest
 
 import keras_vit
@@ -74,3 +76,10 @@ def test_a_recipe_is_shown_a_line_a_setting():
         known = keras_vit.load_recipe(name)
         again = eval(repr(known), {**vars(config), "keras": keras})  # layers are compared by their configuration
         assert config.to_dict(again) == config.to_dict(known)
+
+
+def test_a_recipe_holds_python_s_numbers():
+    recipe = config.Recipe(name="x", model={"image_size": np.array([4, 6]), "num_classes": np.int64(3)})
+    recipe = config.override(recipe, {"optim.epochs": np.int64(3), "optim.learning_rate": np.float32(0.5)})
+    assert recipe.model == {"image_size": [4, 6], "num_classes": 3}
+    assert json.loads(json.dumps(config.to_dict(recipe)))["optim"]["epochs"] == 3

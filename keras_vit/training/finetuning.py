@@ -12,6 +12,7 @@ from keras_vit.training import devices, state
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 
 
+@checks.plain_arguments
 def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     """Freezes the lower layers of a model and unfreezes all others.
 

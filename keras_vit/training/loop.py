@@ -36,6 +36,7 @@ class Run:
         history: One row (a dictionary) per epoch done.
         learner: What is fitted: the model, or the task's learner around it.
         mark: Hash of recipe and data, which its training states and models carry.
+        ended: Whether a callback set `stop_training`, such as early stopping.
     """
 
     recipe: Recipe
@@ -51,6 +52,7 @@ class Run:
     history: list[dict] = dataclasses.field(default_factory=list)
     learner: keras.Model | None = None
     mark: str = ""
+    ended: bool = False
 
     @functools.cached_property
     def task(self):
@@ -91,7 +93,7 @@ class Run:
     @property
     def progress(self):
         """The part of the run's progress that is saved in the training state."""
-        return {"epoch": self.epoch, "step": self.step, "history": self.history, "best": self.best}
+        return {"epoch": self.epoch, "step": self.step, "history": self.history, "best": self.best, "ended": self.ended}
 
 
 def run_epochs(run, verbose="auto", save_steps=None, extra=()):
@@ -117,9 +119,10 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     validation = run.validation_batches()
     keep = KeepState(run, learner, save_steps)
     keep.restore()
-    if run.epoch >= epochs and verbose and run.place.writes:
+    if (run.ended or run.epoch >= epochs) and verbose and run.place.writes:
+        done = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
         print(
-            f"{run.folder}: already finished, all {epochs} epochs. To train longer, start a new run from its "
+            f"{run.folder}: already finished, {done} epochs. To train longer, start a new run from its "
             f"weights: model.weights={run.folder} and another directory."
         )
     sizes = growing.any_size(run.model, run.recipe.optim)
@@ -135,7 +138,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             stopping.StopOnSignal(run, keep, asked),
             *extra,
         ]
-        while run.epoch < epochs:
+        while run.epoch < epochs and not run.ended:
             if run.recipe.optim.image_sizes:
                 learner.train_function = None  # a compiled one holds for one size of images
             part = growing.until(run.recipe.optim, run.epoch)

@@ -111,3 +111,9 @@ def test_one_quantized_layer_with_settings_of_its_own(tmp_path):
     mlp = loaded.get_layer("block").mlp
     assert (mlp.fc1.quantization_mode, mlp.fc2.quantization_mode) == ("int4", None)
     np.testing.assert_array_equal(loaded(tokens), made(tokens))
+
+
+@pytest.mark.parametrize("number", [np.int64(4), np.array(4), np.uint8(4)])
+def test_numbers_of_numpy_are_python_s(number):
+    assert type(MLP(number, dropout=np.float32(0.5)).get_config()["hidden_dim"]) is int
+    assert built(MLP(number))(np.zeros((2, 4), "float32")).shape == (2, 4)

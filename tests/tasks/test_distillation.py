@@ -114,3 +114,16 @@ def test_probabilities_are_no_logits():
     teacher = keras.Model(teacher.input, keras.layers.Softmax(name="softmax")(teacher.output), name="sure")
     with pytest.raises(ValueError, match="The teacher must return logits. Received: 'sure'"):
         Distiller(model(1), teacher)
+
+
+def test_a_checkpoint_holds_student_and_teacher(tmp_path):
+    learner = Distiller(model(0), model(1), "soft", weight=np.float32(0.25), temperature=2.0)
+    learner.compile("adam", "mse", jit_compile=False)
+    saving = keras.callbacks.ModelCheckpoint(tmp_path / "learner.keras")
+    learner.fit(IMAGES, LABELS, epochs=1, verbose=0, callbacks=[saving])
+    loaded = keras.models.load_model(tmp_path / "learner.keras", compile=False)
+    assert (loaded.kind, loaded.weight, loaded.temperature) == ("soft", 0.25, 2.0)
+    assert not loaded.teacher.trainable_variables
+    for name in ("student", "teacher"):
+        ours, theirs = (getattr(each, name)(IMAGES) for each in (loaded, learner))
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)

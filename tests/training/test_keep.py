@@ -67,3 +67,21 @@ def test_a_learner_of_any_kind_resumes_within_an_epoch(tmp_path):
         fit(tmp_path / "two", recipe, save_steps=2, extra=[Break(3)])
     _, found = fit(tmp_path / "two", recipe)
     assert what_counts(found) == what_counts(history)
+
+
+class StopEarly(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = epoch == 0
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class ClassifyBriefly(Classify):
+    def callbacks(self, run):
+        return [StopEarly()]
+
+
+def test_a_run_that_a_callback_of_its_task_stops_is_at_its_end(tmp_path, capsys):
+    recipe = dataclasses.replace(RECIPE, task=ClassifyBriefly())
+    for _ in range(2):  # the second call resumes, and does not train
+        _, history = fit(tmp_path, recipe)
+        assert len(history["loss"]) == 1
