@@ -83,10 +83,6 @@ def _of_run(found, arrays):
     model = found.trained.model
     if not isinstance(found.task, Classify):
         raise ValueError(f"Calibration is for classifiers. Received: {found.file!r}, for {type(found.task).__name__}")
-    if found.task.loss != "softmax":
-        raise ValueError(
-            f"Calibration is for a softmax. Received: {found.file!r}, trained with loss={found.task.loss!r}"
-        )
     _heads(model)
     split = found.recipe.data.validation if arrays is None else None
     source, run = results.source_of(found, split, arrays), predictor(model)
