@@ -14,6 +14,7 @@ from keras_vit.keras_private import sublayers
 from keras_vit.labels import check_labels, fitting, num_classes
 from keras_vit.layers.rescale import Rescale, plain
 from keras_vit.resampling import resize_matrix
+from keras_vit.warned import warn
 
 
 def preprocess(model: keras.Model, images: Any) -> np.ndarray:
@@ -117,7 +118,13 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
 
 def stated_labels(model, count=None):
     """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
-    names = fitting(_metadata(model).get("labels"), count or num_classes(model))
+    stated, count = _metadata(model).get("labels"), count or num_classes(model)
+    names = fitting(stated, count)
+    if stated and names is None:
+        warn(
+            f"The model's class names are left out: metadata['labels'] of its layer Rescale must be a list of {count} "
+            f"texts, one for each class. Received: {stated!r:.100}"
+        )
     return names and tuple(names)
 
 

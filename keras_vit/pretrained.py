@@ -112,6 +112,7 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         floats, to `(batch, num_classes)` logits, float32; with pooling `"none"`, logits of each token.
 
     Raises:
+        TypeError: For an unknown argument. The message says which one is meant.
         ValueError: For an unknown variant, an argument outside the above, or weights of another variant.
         ConnectionError: If weights cannot be downloaded.
 
@@ -121,6 +122,8 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
     (2, 10)
     """
     if weights is None:
+        for name in arguments.keys() - models.DEFAULTS.keys():
+            raise TypeError(f"`vit` has no argument {name!r}. {variants.argument(name, models.DEFAULTS)}")
         return models.vit(variant, **arguments)
     checks.path("weights", weights)
     variants.parse(variant)  # raises for an unknown variant
@@ -132,7 +135,7 @@ def vit(variant: str | None = "B/16", *, weights: str | os.PathLike | None = Non
         if source not in tags:
             raise ValueError(
                 f"`weights` must be a path, or published for {variant}. "
-                f"Received: weights={source!r}. {checks.near(source, tags)}"
+                f"Received: weights={source!r}. {checks.near(source, tags)} keras_vit.list_checkpoints() has all."
             )
         model = _published(f"{variant}-{source}", arguments)
     wrong = _other_sizes(model, variant, arguments)

@@ -63,7 +63,7 @@ def test_no_other_temperature_has_a_smaller_loss():
     model, images, labels = overconfident(0.3)
     logits = np.asarray(model(images), "float64")
     found = keras_vit.calibrate(model, arrays=(images, labels))
-    losses = [calibration._loss(logits / t, labels) for t in np.geomspace(0.05, 20, 2000)]
+    losses = [calibration._loss(keras_vit.Classify(), logits / t, labels) for t in np.geomspace(0.05, 20, 2000)]
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
 
 
@@ -76,7 +76,9 @@ def test_one_logit_is_of_two_classes():
     z = np.asarray(model(images), "float64")
     labels = (rng.random(400) < 1 / (1 + np.exp(-z[:, 0] / 3))).astype(int)
     found = keras_vit.calibrate(model, arrays=(images, labels))
-    assert found.temperature == pytest.approx(calibration._fitted(np.hstack([0 * z, z]), labels), rel=1e-6)
+    assert found.temperature == pytest.approx(
+        calibration._fitted(keras_vit.Classify(), np.hstack([0 * z, z]), labels), rel=1e-6
+    )
     assert 2 < found.temperature < 4.5 and found.error[1] < found.error[0] and found.loss[1] < found.loss[0]
     np.testing.assert_allclose(np.asarray(model(images)) * found.temperature, z, rtol=1e-4, atol=1e-4)
 

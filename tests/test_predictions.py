@@ -29,6 +29,20 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
     assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
 
 
+@pytest.mark.parametrize("last", ["softmax", "sigmoid", None])
+def test_the_numbers_are_the_model_s_own_and_no_class_vanishes(last, pictures, tmp_path):
+    inner = keras_vit.vit("mu/4", image_size=8, num_classes=4)
+    inner.get_layer("head").bias.assign([3.0, -40.0, 2.0, -1.0])
+    inner.get_layer("rescale").metadata["labels"] = ["crane", "cat", "crane", "dog"]
+    model = keras.Sequential([inner, keras.layers.Activation(last)]) if last else inner
+    model.save(tmp_path / "model.keras")
+    own = keras.ops.convert_to_numpy(model(np.zeros((1, 8, 8, 3)), training=False))[0].astype("float64")
+    own = own if last else np.exp(own) / np.exp(own).sum()
+    found = dict(predictions.predict(tmp_path / "model.keras", pictures[:1], top=4)[0])
+    assert list(found) == ["crane (0)", "crane (2)", "dog", "cat"]
+    np.testing.assert_allclose([found[n] for n in ("crane (0)", "cat", "crane (2)", "dog")], own, rtol=1e-5, atol=1e-12)
+
+
 def test_folders_are_searched_for_images(run, pictures):
     assert predictions.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
     assert predictions.predict(run, [pictures[0].parent]) == predictions.predict(run, pictures)

@@ -276,7 +276,8 @@ def test_what_travels_is_found_in_a_nested_model():
     outer = keras.Model(inputs, keras.layers.Activation("softmax")(inside(inputs)))
     np.testing.assert_array_equal(preprocess(outer, PHOTO), preprocess(inside, PHOTO))
     assert stated_labels(outer) == stated_labels(inside) == ("a", "b")
-    assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None
+    with pytest.warns(UserWarning, match=r"names are left out: .* a list of 3 texts.* Received: \['a', 'b'\]"):
+        assert stated_labels(keras.Model(inputs, keras.layers.Dense(3)(inside(inputs)))) is None
 
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "area"])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit import from_pretrained, list_checkpoints, models, pretrained, save_checkpoint, vit
+from keras_vit import config, from_pretrained, list_checkpoints, models, pretrained, save_checkpoint, variants, vit
 from keras_vit.checkpoints.published import Published
+from keras_vit.config import consistency
 from tests.checkpoints.helpers import assert_same_weights, weights
 
 pytestmark = pytest.mark.backend
@@ -142,3 +143,29 @@ def test_patches_of_a_variant_count_pixels_before_a_stem_too(tmp_path):
     assert keras_vit.vit(**arguments, weights=tmp_path / "model.keras").get_layer("patches").patch_size == (4, 4)
     with pytest.raises(ValueError, match="must belong to mu/4"):
         keras_vit.vit("mu/4", stem=((4, 2),), image_size=16, weights=tmp_path / "model.keras")
+
+
+def test_the_names_of_other_libraries_are_translated():
+    for given, meant in (
+        ("image_sise", "Did you mean 'image_size'"),
+        ("classes", "keras_vit has num_classes."),
+        ("num_class", "keras_vit has num_classes."),
+        ("img_size", "keras_vit has image_size."),
+        ("input_size", "keras_vit has image_size."),
+        ("input_shape", r"keras_vit has image_size=\(height, width\) and channels."),
+        ("include_top", "keras_vit has num_classes=0, for a model without a head."),
+        ("classifier_activation", r"keras_vit has keras.Sequential\(\[model, keras.layers.Softmax\(\)\]\)."),
+        ("drop_path_rate", "keras_vit has stochastic_depth."),
+    ):
+        with pytest.raises(TypeError, match=f"`vit` has no argument '{given}'. {meant}"):
+            vit("Ti/8", image_size=8, **{given: 3})
+        with pytest.raises(ValueError, match=f"`vit` has no argument '{given}'. {meant}"):
+            from_pretrained("mnist", **{given: 3})
+        with pytest.raises(ValueError, match=f"`vit` has no argument '{given}'. {meant}"):
+            consistency.check_recipe(config.Recipe(name="r", model={given: 3}, data=config.Data(source="")))
+    with pytest.raises(ValueError, match="weights='imagenet'. .*keras_vit.list_checkpoints"):
+        vit("B/16", weights="imagenet")
+    assert all(
+        ours.split("=")[0].split(",")[0] in pretrained.DEFAULTS or "keras." in ours for ours in variants.ARGUMENTS
+    )
+    assert not set(variants.MEANT) & set(pretrained.DEFAULTS)

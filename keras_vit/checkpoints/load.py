@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit import checks
+from keras_vit import checks, variants
 from keras_vit.backbone import check_plain
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
@@ -165,7 +165,7 @@ def from_checkpoint(
     known = [name for name in DEFAULTS if name not in ("variant", "metadata")]
     for name in overrides:
         if name not in known:
-            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, known)}")
+            raise ValueError(f"`vit` has no argument {name!r}. {variants.argument(name, known)}")
     options = Options(format, head or "require", resample, patches, grid).checked()
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:

@@ -2,7 +2,7 @@
 
 import json
 
-from keras_vit import checks
+from keras_vit import checks, variants
 from keras_vit.pretrained import DEFAULTS
 
 
@@ -11,7 +11,7 @@ def check_recipe(recipe):
     loading = {"head"} if recipe.model.get("weights") else set()  # arguments of `from_checkpoint`
     for name in recipe.model:
         if name not in DEFAULTS and name not in loading:
-            raise ValueError(f"`vit` has no argument {name!r}. {checks.near(name, DEFAULTS)}")
+            raise ValueError(f"`vit` has no argument {name!r}. {variants.argument(name, DEFAULTS)}")
     try:
         json.dumps(recipe.model)
     except TypeError:

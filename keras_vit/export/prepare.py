@@ -90,7 +90,9 @@ def named_outputs(model, output, probabilities):
     if returns_images(model):
         return {"pixels": output}
     if not returns_boxes(model):
-        return {"probabilities": keras.ops.softmax(output)} if probabilities else {"logits": output}
+        if probabilities:
+            return {"probabilities": keras.ops.softmax(output)}
+        return {"probabilities" if returns_probabilities(model) else "logits": output}
     pixels = np.tile(model.input_shape[1:3], 2).astype("float32")
     return {"boxes": output[..., :EDGES] * pixels, "scores": output[..., EDGES:]}
 
