@@ -92,7 +92,8 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
 
 
 def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
-    (run / "data.json").write_text(json.dumps({"arrays": True}))
+    data = json.loads((run / "data.json").read_text())
+    (run / "data.json").write_text(json.dumps({**data, "arrays": True}))
     with pytest.raises(ValueError, match="Pass image files"):
         results.explain(run)
 

@@ -114,7 +114,6 @@ def load_weights(
     return model
 
 
-@checks.plain_arguments
 def from_checkpoint(
     source: os.PathLike | str,
     *,
@@ -166,6 +165,7 @@ def from_checkpoint(
     for name in overrides:
         if name not in known:
             raise ValueError(f"`vit` has no argument {name!r}. {variants.argument(name, known)}")
+    overrides = checks.plain(overrides)
     options = Options(format, head or "require", resample, patches, grid).checked()
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:

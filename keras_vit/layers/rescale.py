@@ -97,4 +97,6 @@ class Rescale(Layer):
 
 def plain(metadata):
     """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in metadata.items()}
+    lists = {name: np.asarray(value).tolist() for name, value in metadata.items() if isinstance(value, np.ndarray)}
+    tracked = {name: list(value) for name, value in metadata.items() if isinstance(value, list)}  # by Keras
+    return {**metadata, **lists, **tracked}

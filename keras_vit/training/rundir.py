@@ -180,8 +180,8 @@ def mark(recipe, data):
     """
     default = _identity(_defaults(recipe), recipe)
     own = {k: v for k, v in _identity(_plain(recipe), recipe).items() if k not in default or v != default[k]}
-    data = {k: v for k, v in data.items() if k not in CONTENTS}
-    return hashlib.sha256(json.dumps([own, data], sort_keys=True).encode()).hexdigest()[:32]
+    sources = [data.get(split) for split in ("train", "validation")]
+    return hashlib.sha256(json.dumps([own, sources], sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _defaults(recipe):

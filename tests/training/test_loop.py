@@ -139,7 +139,7 @@ def test_muon_with_all_else_resumes_bit_for_bit(tmp_path):
 def test_a_run_gives_the_rest_of_its_batches(tmp_path):
     run = Run(RECIPE, tiny(), SOURCE, SOURCE, tmp_path, epoch=1, step=2)
     assert run.steps == 5 and run.training_batches().cardinality() == 2 * 5 - 2
-    assert run.progress == {"epoch": 1, "step": 2, "history": [], "best": None}
+    assert run.progress == {"epoch": 1, "step": 2, "history": [], "best": None, "ended": False}
 
 
 @pytest.mark.parametrize("even, parts", [(False, 2), (True, 3)])
