@@ -75,6 +75,8 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
     except OSError as error:
         raise OSError(f"{str(folder)!r} must be a writable directory. Received: {error.strerror}") from None
     try:
+        for left in folder.glob(f"{files.UNFINISHED}*"):  # by a killed process: the lock says that none is writing
+            left.unlink() if left.is_file() else None
         claim(folder, recipe, data, class_names)
         yield
     finally:
