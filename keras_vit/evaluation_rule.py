@@ -46,7 +46,8 @@ def crop_start(shape, size, rule):
 def difference(ours, theirs, size):
     """Returns the entries of a rule by which it prepares other images of `size` than another rule; `{}` if none."""
     mine, other = (_effective(rule, size) for rule in (ours, theirs))
-    return {name: ours[name] for name in mine if mine[name] is not None and mine[name] != other[name]}
+    unlike = [name for name in mine if mine[name] is not None and mine[name] != other[name]]
+    return {name: ours[name] for name in unlike if ours[name] != theirs.get(name)}  # what both say is no reason
 
 
 def _effective(rule, size):
