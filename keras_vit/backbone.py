@@ -23,6 +23,18 @@ def has_lora(model):
     return any(getattr(layer, "lora_enabled", False) for layer in sublayers(model))
 
 
+def variables_of(model):
+    """Returns the weights of a functional model by their paths inside it, such as `"block_0/mlp/fc1/kernel"`.
+
+    In a model that was loaded as a part of another, Keras 3.16 begins the paths with the other's name.
+    """
+    found = {}
+    for layer in model.layers:
+        outer = (getattr(layer, "path", None) or layer.name).removesuffix(layer.name)
+        found |= {variable.path.removeprefix(outer): variable for variable in layer.weights}
+    return found
+
+
 def check_plain(model, what, lora=True):
     """Raises ValueError unless a model's weights are floats, and with `lora=False` without LoRA, as `what` needs."""
     quantized = next((layer for layer in sublayers(model) if layer.quantization_mode is not None), None)

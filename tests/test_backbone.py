@@ -13,7 +13,7 @@ from keras_vit import (
     save_checkpoint,
     vit,
 )
-from keras_vit.backbone import backbone, calls, without_lora
+from keras_vit.backbone import backbone, calls, variables_of, without_lora
 from tests.marks import once
 
 pytestmark = pytest.mark.backend
@@ -98,3 +98,10 @@ def test_a_configuration_without_lora_keeps_all_else():
         "layers": [{"parts": {"c": {"quantization": 1}}, "units": 3}, layers[1]],
         "pair": (1, 2),
     }
+
+
+def test_weights_have_their_paths_inside_a_model_that_was_loaded_in_another(tmp_path):
+    inner = tiny()
+    keras.Sequential([keras.Input((8, 8, 3)), inner, keras.layers.Dense(2)]).save(tmp_path / "outer.keras")
+    loaded = backbone(keras.models.load_model(tmp_path / "outer.keras"))
+    assert list(variables_of(loaded)) == list(variables_of(inner)) == [v.path for v in inner.weights]

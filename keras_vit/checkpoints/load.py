@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import checks, variants
-from keras_vit.backbone import check_plain
+from keras_vit.backbone import check_plain, variables_of
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
@@ -245,7 +245,7 @@ def _fill(model, checkpoint, steps):
     bad = [place for place in places if not np.isfinite(checkpoint.array(place)).all()]
     if bad:
         raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {tables.listing(map(str, bad))}")
-    variables = {variable.path: variable for variable in model.weights}
+    variables = variables_of(model)
     for step in sorted(steps.values(), key=lambda step: str(step.places)):  # what is stacked is read once
         for path, array in zip(step.paths, step.read(), strict=True):
             variables[path].assign(array)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from keras_vit import checks
-from keras_vit.backbone import HEADS
+from keras_vit.backbone import HEADS, variables_of
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import LIBRARIES
 from keras_vit.checkpoints.inputs import (
@@ -79,7 +79,7 @@ def plan(model, checkpoint, form, names, options, source_grid=None, class_positi
     Raises:
         ValueError: If a weight or a tensor is left over, or a shape differs.
     """
-    arguments, variables = arguments_of(model), {v.path: v for v in model.weights}
+    arguments, variables = arguments_of(model), variables_of(model)
     placeholders, new_head = form.placeholders(arguments), options.head == "new"
     depend_on_input = (POSITION, PROJECTION, stem_kernel_path(arguments))
     filled = {path for path in variables if new_head and path.partition("/")[0] in HEADS}

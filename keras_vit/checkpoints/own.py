@@ -6,7 +6,7 @@ import warnings
 import keras
 import numpy as np
 
-from keras_vit.backbone import HEADS, backbone
+from keras_vit.backbone import HEADS, backbone, variables_of
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
@@ -27,7 +27,7 @@ def open_keras(path):
         warnings.warn(
             f"Only the ViT {model.name!r} of {str(path)!r} is loaded. Left out: {', '.join(others)}.", stacklevel=2
         )
-    arguments, variables = arguments_of(model), {variable.path: variable for variable in model.weights}
+    arguments, variables = arguments_of(model), variables_of(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
     if any(isinstance(layer, MergingBlock) for layer in model.layers):
         warnings.warn(

@@ -13,7 +13,7 @@ import safetensors
 import safetensors.numpy
 
 from keras_vit import checks
-from keras_vit.backbone import check_plain
+from keras_vit.backbone import check_plain, variables_of
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
@@ -146,7 +146,8 @@ def _write(path, arrays, notes):
 
 def _arrays(model, form, arguments):
     """Returns the model's weights under the format's canonical names."""
-    variables = {v.path: np.asarray(keras.ops.convert_to_numpy(v), "float32") for v in model.weights}
+    read = keras.ops.convert_to_numpy
+    variables = {path: np.asarray(read(v), "float32") for path, v in variables_of(model).items()}
     if arguments["position"] == "learned" and POSITION not in variables:
         variables[POSITION] = np.asarray(model.get_layer("encoder").position_embedding)
     rows, columns = arguments["patch_size"]
