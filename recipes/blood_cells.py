@@ -11,9 +11,11 @@ for s in train val; do
   done < BCCD/ImageSets/Main/$s.txt
 done
 
-Reached an average precision of 0.8895 at an IoU of 0.5 (the mean over the three classes) on the 87 validation images,
-after the last epoch of a run on 205 images. Epochs and width of the head had been chosen on the same images. It took
-39 minutes on two CPU cores that also did other work. Two boxes without area are left out.
+Reached an average precision of 0.8850 at an IoU of 0.5 (the mean over the three classes) on the 87 validation images,
+after the last epoch of a run on 205 images. The run decoded JPEG files by a quicker transform, and by that the same
+weights reach 0.8895; today's decoding is exact, and its 0.8850 was measured on the shipped weights without training.
+Epochs and width of the head had been chosen on the same images. It took 39 minutes on two CPU cores that also did
+other work. Two boxes without area are left out.
 """
 
 from keras_vit.config import Augment, Data, Detect, Optim, Reached, Recipe, Weights
@@ -31,6 +33,6 @@ recipe = Recipe(
                 warmup_epochs=1.0, xla=False),
     weights=Weights(file="blood_cells.keras",
                     sha256="c04cb63c0f81359a6a3657d28ccd448792acf42c8aa8bc8d1f2d9111e87d892b"),
-    reached=Reached(scores=(("mAP50 on val", 0.8895),), minutes=39.0, device="2 CPU cores, x86-64", commit="7a748ad",
+    reached=Reached(scores=(("mAP50 on val", 0.8850),), minutes=39.0, device="2 CPU cores, x86-64", commit="7a748ad",
                     note="the cores were shared with other work"),
 )  # fmt: skip

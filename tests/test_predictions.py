@@ -95,6 +95,7 @@ def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
     """One sigmoid for each class does not sum to one; and of two classes of one name both are answers."""
     inside = keras_vit.vit("mu/4", image_size=8, num_classes=3)
     inside.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    inside.get_layer("head").bias.assign([2.0, 2.0, 2.0])
     inside.get_layer("rescale").metadata["labels"] = ["crane", "owl", "crane"]
     model = keras.Model(inside.input, keras.layers.Activation("sigmoid")(inside.output))
     model.save(tmp_path / "model.keras")

@@ -30,15 +30,18 @@ def interruptible():
     def end(number, frame):
         if not asked:
             asked.append(number)
-            signal.signal(number, signal.SIG_DFL)  # the system handles the second one, whatever Python is doing
+        signal.signal(number, signal.SIG_DFL)  # the system handles the second one, whatever Python is doing
         raise _interrupted(asked[0])
 
     def raise_again(dropped):
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             unraisable(dropped)
             return
-        handled = signal.SIGTERM if asked == [signal.SIGINT] else signal.SIGINT
-        again = threading.Timer(RETRY_SECONDS, _thread.interrupt_main, [handled])
+        others = [number for number in heard if number not in asked]
+        number = (others or asked)[0]  # the system has the one that was asked, unless a shell ignores the other
+        if not others:
+            signal.signal(number, end)
+        again = threading.Timer(RETRY_SECONDS, _thread.interrupt_main, [number])
         again.daemon = True
         again.start()
 

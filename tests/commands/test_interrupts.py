@@ -11,6 +11,7 @@ from keras_vit.commands import interrupts
 COMMAND = """
 import gc, runpy, signal, sys, time
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 interruptible = runpy.run_path(sys.argv[3])["interruptible"]  # without Keras, whose import takes seconds
 
 class Destructor:

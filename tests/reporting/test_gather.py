@@ -40,7 +40,8 @@ def test_shipped_weights_and_a_part_of_the_split(monkeypatch, tmp_path):
 
 
 def test_a_run_on_arrays_needs_them(run, tmp_path):
-    (run / "data.json").write_text(json.dumps({"arrays": True}))
+    data = json.loads((run / "data.json").read_text())
+    (run / "data.json").write_text(json.dumps({**data, "arrays": True}))
     with pytest.raises(ValueError, match="Pass `arrays`"):
         gather(run)
 
