@@ -10,8 +10,6 @@ import sys
 import time
 import uuid
 
-from keras_vit import checks
-
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
 REPLACED = ".keras_vit-replaced-"  # prefix of a folder that is being replaced, where the system cannot exchange two
 MOST_BYTES = 2**26  # of class names or JSON
@@ -27,7 +25,9 @@ def folder(name):
 
 def check_free(path, overwrite):
     """Raises FileExistsError if a path exists, unless `overwrite`."""
-    if checks.path("path", path).exists() and not overwrite:
+    from keras_vit import checks  # the rest of this module needs the standard library alone
+
+    if os.path.lexists(checks.path("path", path)) and not overwrite:  # a link to nothing too
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
 
 
@@ -50,21 +50,25 @@ def read(path, most=None):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Yields a temporary path in the same folder; the file written there is flushed to disk and renamed to `path`.
+    """Yields a temporary path in the same folder; what is written there, a file or a folder, takes the place of `path`.
 
     Raises:
-        OSError: If writing fails. `path` is then unchanged, and the temporary file is removed.
+        OSError: If writing fails. `path` is then unchanged, and what was written is removed.
     """
     path = pathlib.Path(path)
     temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}-{path.name}")  # others may write the same path
+    recover(path)
     sweep(path.parent)
     try:
         yield temporary
-        commit(temporary, path)
+        if temporary.is_dir() or path.is_dir():
+            replace_folder(temporary, path)
+        else:
+            commit(temporary, path)
     except OSError as error:
-        raise OSError(f"{str(path)!r} could not be written and is unchanged: {error}") from None
+        raise OSError(f"{str(path)!r} could not be written and is unchanged: {error.strerror or error}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)  # or what was at `path`
 
 
 def sweep(folder, prefix=UNFINISHED):
@@ -72,7 +76,7 @@ def sweep(folder, prefix=UNFINISHED):
     for path in pathlib.Path(folder).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):  # another process may sweep at the same time
             if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) < time.time() - _DAY:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                _remove(path)
 
 
 def commit(temporary, path):
@@ -89,7 +93,7 @@ def replace_folder(new, path):
     What was at `path` is then at `new`, or deleted. Where the system cannot exchange two names in one step, a kill may
     leave the old folder under another name, from which `recover` brings it back.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         new.rename(path)
     elif not _exchange(new, path):
         old = path.with_name(f"{REPLACED}{path.name}")
@@ -107,7 +111,46 @@ def recover(path):
     if old.exists() and not path.exists():
         old.rename(path)
     elif old.exists():
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
+        _remove(old)
+
+
+def replace_files(new, names, folder):
+    """Moves files of one folder into another on the same disk: either all of them, even if the process is killed.
+
+    Other files of the folder stay. If it has none of these names, or cannot be exchanged for a copy, such as the
+    current folder, they are moved one by one, in their order.
+
+    Args:
+        new: The folder with the files.
+        names: Their names.
+        folder: Where they are moved to.
+    """
+    folder, here = folder.resolve(), pathlib.Path.cwd()
+    fixed = folder in (here, *here.parents) or os.path.ismount(folder) or not os.access(folder.parent, os.W_OK)
+    if fixed or not any((folder / name).exists() for name in names):
+        for name in names:
+            commit(new / name, folder / name)
+        return
+    with replacing(folder) as merged:
+        others = lambda at, found: [n for n in found if n in names or n == new.name] if at == str(folder) else []  # noqa: E731
+        shutil.copytree(folder, merged, symlinks=True, ignore=others, copy_function=_link)
+        for name in names:
+            commit(new / name, merged / name)
+
+
+def _link(source, target):
+    """Gives a file a second name, or copies it where the disk has no such links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _exchange(one, other):

@@ -36,11 +36,12 @@ def coloured(image):
     return image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
 
 
-def encoded(path):
+def encoded(path, most_pixels=MOST_PIXELS):
     """Returns the bytes of an image file, without decoding it.
 
     Args:
         path: A regular file, or a link to one.
+        most_pixels: A larger image is refused.
 
     Raises:
         FileNotFoundError: If there is no file.
@@ -56,7 +57,7 @@ def encoded(path):
             reason = f"is too large: it has more than {MOST_BYTES // 2**20} MiB"
         else:
             data = pathlib.Path(name).read_bytes()
-            reason = _fault(data)
+            reason = _fault(data, most_pixels)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {name!r}.") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
@@ -251,7 +252,7 @@ def _orientation(image):
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _fault(data):
+def _fault(data, most_pixels):
     """Returns why an encoded image must not be decoded, or `None`. Reads only its header."""
     from PIL import Image
 
@@ -267,9 +268,9 @@ def _fault(data):
         return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, an aspect ratio over {MOST_OBLONG}:1"
     canvas, frames = _gif(data) if kind == "GIF" else (None, [])
     area = max(area, sum(width * height for _, _, width, height in frames))
-    if area > MOST_PIXELS:
+    if area > most_pixels:
         where = " in its frames" if frames else ""
-        return f"is too large: it has more than {MOST_PIXELS // 10**6} million pixels{where}"
+        return f"is too large: it has more than {most_pixels // 10**6} million pixels{where}"
     if kind == "GIF" and (frames[:1] != [(0, 0, *canvas)] or np.max(frames, axis=0)[2:].tolist() != [*canvas]):
         return "is a GIF whose first frame does not fill its canvas, which TensorFlow reads wrongly"
     if kind == "BMP" and (tiles[0][0] != "raw" or tiles[0][3][0] not in ("L", "BGR", "BGRX", "BGRA")):

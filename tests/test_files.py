@@ -117,3 +117,73 @@ def test_without_an_exchange_the_old_folder_comes_back(killed, tmp_path, monkeyp
     assert (path / "text").read_text() == "old"
     files.replace_folder(new, path)
     assert (path / "text").read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
+KILLS = """
+import os, pathlib, runpy, shutil, signal, sys
+
+files, case, folder = runpy.run_path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+
+def fill(path, text):
+    path.mkdir(parents=True)
+    for name in ("one", "two"):
+        (path / name).write_text(text)
+
+def replace():
+    if case == "folder":
+        with files["replacing"](folder / "it") as temporary:
+            fill(temporary, "new")
+    else:
+        fill(folder / "it" / "inside", "new")
+        files["replace_files"](folder / "it" / "inside", ["one", "two"], folder / "it")
+
+for number in range(1000):
+    shutil.rmtree(folder)
+    fill(folder / "it", "old")
+    if not (child := os.fork()):
+        count = iter(range(number))
+        def hook(event, arguments):  # of every call that opens, renames or removes a file
+            if next(count, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        replace()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print((folder / "it" / "one").read_text(), (folder / "it" / "two").read_text())
+    if not status:
+        break
+"""
+
+
+@pytest.mark.parametrize("case", ["folder", "files"])
+def test_killed_at_any_moment_all_is_old_or_all_is_new(case, tmp_path):
+    if not files._exchange(folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "b", "new")):
+        pytest.skip("this file system cannot exchange two names")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLS, files.__file__, case, str(tmp_path)], capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert not done.stderr and lines == sorted(lines, reverse=True) and set(lines) == {"old old", "new new"}
+    assert lines.count("old old") > 5 < lines.count("new new")
+
+
+def test_files_of_a_folder_are_replaced_and_others_stay(tmp_path, monkeypatch):
+    path, new = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new")
+    (path / "notes").write_text("mine")
+    (path / "link").symlink_to("notes")
+    folder_of(path / "deep", "mine")
+    files.replace_files(new, ["text"], path)
+    assert (path / "text").read_text() == "new" and (path / "link").is_symlink()
+    assert (path / "notes").read_text() == (path / "deep" / "text").read_text() == "mine"
+    monkeypatch.chdir(path)  # its process would be left in a folder without a name
+    files.replace_files(folder_of(new, "newer"), ["text"], pathlib.Path())
+    assert pathlib.Path("text").read_text() == "newer" and sorted(os.listdir(tmp_path)) == ["a", "new"]
+
+
+def test_a_link_to_nothing_is_not_free(tmp_path):
+    (tmp_path / "link").symlink_to("nothing")
+    with pytest.raises(FileExistsError, match="link' exists"):
+        files.check_free(tmp_path / "link", False)
+    with files.replacing(tmp_path / "link") as temporary:
+        folder_of(temporary, "new")
+    assert (tmp_path / "link" / "text").read_text() == "new" and os.listdir(tmp_path) == ["link"]

@@ -21,7 +21,7 @@ from keras_vit.checkpoints.match import Options, heads_of, matching, plan
 from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.evaluation_rule import DEFAULT, difference
-from keras_vit.files import UNFINISHED, check_free, commit, sweep
+from keras_vit.files import UNFINISHED, check_free, replace_files, sweep
 from keras_vit.labels import fitting
 from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models import DEFAULTS
@@ -86,8 +86,7 @@ def save_checkpoint(
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost, unlike = _not_recorded(model, temporary / main, form, arguments, arrays)
-        for name in (*files, main):
-            commit(temporary / name, folder / name)
+        replace_files(temporary, (*files, main), folder)
     told = [f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}."] * bool(lost)
     if unlike:
         rule = listing(f"{k}={v!r}" for k, v in unlike.items())

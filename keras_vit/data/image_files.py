@@ -6,8 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit.data import crops
-from keras_vit.data.decoding import error_reason
-from keras_vit.images import encoded, is_deep, orientation, warn_if_shallow
+from keras_vit.images import read_pixels
 
 WHOLE = SimpleNamespace(resize=None, method="bilinear", antialias=True)  # the defaults of `keras_vit.config.Data`
 
@@ -29,13 +28,5 @@ def read_files(paths, size, data=WHOLE):
     """
     if size[2] not in (1, 3):
         raise ValueError(f"A model of image files must have 1 or 3 channels. Received: a model of {size[2]}")
-    images = []
-    for path in paths:
-        item = encoded(path)
-        try:
-            images.append(crops.evaluation_image(tf.constant(item), size, data, orientation(item)).numpy())
-        except tf.errors.OpError as error:
-            raise ValueError(f"{str(path)!r} cannot be read as an image: {error_reason(error)}") from None
-        if is_deep(item):
-            warn_if_shallow(images[-1].max())
-    return np.stack(images)
+    prepare = lambda pixels: crops.evaluation_image(tf.constant(pixels), size, data).numpy()  # noqa: E731
+    return np.stack([read_pixels(path, size[2], prepare) for path in paths])

@@ -1,5 +1,6 @@
 """The demo page: upload or draw an image, and see a trained model's prediction and attention."""
 
+import contextlib
 import html
 import importlib.util
 import pathlib
@@ -16,6 +17,7 @@ from keras_vit.preprocessing import preprocess
 from keras_vit.task import Task, are_shares, words
 from keras_vit.training.devices import need_tensorflow
 
+MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB
 VIEW = 336  # pixels of the longer side of an image
 EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}
 
@@ -43,20 +45,23 @@ def page(target):
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 
-    def from_file(file, method):
+    def shown_or_refused(read, path, method):
         pixels, refusal = None, ""
         try:
-            pixels = read_image(file["path"], size, recipe.data, model if found.alone else None)
+            pixels = read(path)
         except ValueError as error:
             refusal = f'<p role="alert">{html.escape(str(error))}</p>'
-        return None, pixels, gr.update(value=refusal, visible=bool(refusal)), *predict(pixels, method)
+        return pixels, gr.update(value=refusal, visible=bool(refusal)), *predict(pixels, method)
+
+    def from_file(file, method):
+        read = lambda path: read_image(path, size, recipe.data, model if found.alone else None)  # noqa: E731
+        return None, *shown_or_refused(read, file["path"], method)
 
     def from_pad(drawing, method):
         if drawing["composite"] is None:  # the pad has loaded and is still empty
             return [gr.skip()] * 6
-        with images.opened(images.encoded(drawing["composite"]["path"])) as image:
-            pixels = from_drawing(np.asarray(image.convert("RGBA")), size, source)
-        return pixels, gr.update(visible=False), *predict(pixels, method)
+        read = lambda path: from_drawing(read_drawing(path), size, source)  # noqa: E731
+        return shown_or_refused(read, drawing["composite"]["path"], method)
 
     def clear():
         return EMPTY, None, gr.update(visible=False), *predict(None, None)
@@ -132,10 +137,29 @@ def read_image(path, size, data, model=None):
     """
     from keras_vit.data import pipeline
 
-    try:
+    with _named(path, repr(pathlib.Path(path).name)):
+        images.encoded(path, MOST_PIXELS)
         return pipeline.read_files([path], size, data)[0] if model is None else preprocess(model, path)[0]
+
+
+def read_drawing(path):
+    """Returns what the pad saved as uint8 RGBA, `(rows, columns, 4)`; raises ValueError if it is no drawing."""
+    with _named(path, "The drawing"):
+        data = images.encoded(path, MOST_PIXELS)
+        try:
+            with images.opened(data) as image:
+                return np.asarray(image.convert("RGBA"))
+        except Exception as error:  # any error of the decoder is a fault of this file
+            raise ValueError(f"{str(path)!r} cannot be read as an image: {error}.") from None
+
+
+@contextlib.contextmanager
+def _named(path, name):
+    """Lets errors name an image as its user knows it, not by the path of a temporary file."""
+    try:
+        yield
     except ValueError as error:
-        raise ValueError(str(error).replace(repr(str(path)), repr(pathlib.Path(path).name))) from None
+        raise ValueError(str(error).replace(repr(str(path)), name)) from None
 
 
 def need_gradio():

@@ -5,7 +5,6 @@ import errno
 import importlib.util
 import os
 import pathlib
-import tempfile
 
 import keras
 import numpy as np
@@ -138,14 +137,8 @@ def destination(path, overwrite):
     new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        files.sweep(path.parent)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=files.UNFINISHED) as folder:
-            temporary = pathlib.Path(folder) / path.name
+        with files.replacing(path) as temporary:
             yield temporary
-            if temporary.is_file() and not path.is_dir():
-                files.commit(temporary, path)
-            else:
-                files.replace_folder(temporary, path)
     except Exception as error:  # of the writer's library
         for folder in new:
             with contextlib.suppress(OSError):  # another process may have written there
