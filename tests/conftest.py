@@ -1,6 +1,7 @@
 """What every test shares: one seed, and the switch that hides TensorFlow from a run on JAX."""
 
 import collections
+import gc
 import os
 import pathlib
 import shutil
@@ -108,6 +109,12 @@ def vulkan(monkeypatch):
         pytest.skip(f"there is no Vulkan driver {driver}: apt-get install chromium, or set VK_DRIVER_FILES")
     monkeypatch.setenv("VK_DRIVER_FILES", driver)
     return driver
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_objects_to_collect():
+    """Keeps what the libraries made at their import out of each garbage collection, of which Keras asks for many."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

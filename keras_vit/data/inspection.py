@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import stat
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 from keras_vit import images
 from keras_vit.data import decoding
+from keras_vit.training.progress import counted
 
 DIGEST = 16
 
@@ -49,10 +51,17 @@ def inspect_all(paths):
     return each(inspect, paths)
 
 
-def each(function, items):
-    """Returns what a function returns for each of many files, in order; several are read at once."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, items))
+def each(function, items, what="checking images"):
+    """Returns what a function returns for each of many files, in order; several are read at once.
+
+    What takes more than a few seconds shows on standard error how far it is.
+    """
+    items, pool = list(items), ThreadPoolExecutor(os.cpu_count())
+    try:
+        results = ([result] for result in pool.map(function, items))
+        return [result for (result,) in counted(results, len(items), what, after=3.0, stream=sys.stderr)]
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the rest
 
 
 @functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split

@@ -146,7 +146,7 @@ class RunProgress(keras.callbacks.Callback):
         return f"{text}  {duration(left)} left  {more or f'{speed:,.0f} images/s'}"
 
 
-def counted(batches, total, what="images", after=1.0):
+def counted(batches, total, what="images", after=1.0, stream=None):
     """Yields batches, and shows on one line the number of images done and the time left.
 
     Nothing is shown within the first second, or the first ten where the output is no terminal. The line is
@@ -157,13 +157,14 @@ def counted(batches, total, what="images", after=1.0):
         total: Number of all images.
         what: What the line begins with.
         after: Seconds before it is shown on a terminal.
+        stream: As in `Line`.
 
     Example:
 
     >>> for examples in counted(batches, 10_000, "evaluating"):
     ...     model.predict_on_batch(examples["images"])
     """
-    line, done, begun = Line(after), 0, time.monotonic()
+    line, done, begun = Line(after, stream), 0, time.monotonic()
     try:
         for batch in batches:
             yield batch
