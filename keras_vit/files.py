@@ -40,12 +40,22 @@ def read(path, most=None):
             by default `MOST_BYTES`.
         OSError: If it cannot be read.
     """
-    status, most = os.stat(path), most or MOST_BYTES
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{str(path)!r} must be a regular file.")
-    if status.st_size > most:
-        raise ValueError(f"{str(path)!r} must have at most {most:,} bytes. Received: {status.st_size:,}")
+    most, size = most or MOST_BYTES, os.stat(regular(path)).st_size
+    if size > most:
+        raise ValueError(f"{str(path)!r} must have at most {most:,} bytes. Received: {size:,}")
     return pathlib.Path(path).read_bytes()
+
+
+def regular(path):
+    """Returns the path of a file, which is to be opened, after a check that this will neither wait nor read for ever.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: If it is not a regular file, or a link to one, but a pipe or a device.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{str(path)!r} must be a regular file.")
+    return path
 
 
 @contextlib.contextmanager

@@ -187,3 +187,37 @@ def test_a_link_to_nothing_is_not_free(tmp_path):
     with files.replacing(tmp_path / "link") as temporary:
         folder_of(temporary, "new")
     assert (tmp_path / "link" / "text").read_text() == "new" and os.listdir(tmp_path) == ["link"]
+
+
+READERS = {  # what opens a file of this name
+    "index.npz": ["load_index", "count", "known"],
+    "file.keras": ["AnomalyDetector", "load_run", "teacher", "from_checkpoint"],
+    "history.csv": ["history"],
+    "state-0000000001-0123456789abcdef.safetensors": ["state", "from_checkpoint"],
+    **dict.fromkeys([f"file{ending}" for ending in (".npz", ".h5", ".safetensors")], ["from_checkpoint"]),
+}
+
+
+@pytest.mark.parametrize("name, reader", [(name, reader) for name, readers in READERS.items() for reader in readers])
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_but_a_regular_file_is_opened(name, reader, tmp_path):
+    import keras_vit
+    from keras_vit.frozen import AnomalyDetector, count, index, load_index
+    from keras_vit.tasks.distillation import load_teacher
+    from keras_vit.training import history, state
+
+    path = tmp_path / name
+    path.symlink_to(os.devnull)  # of a pipe, a reader would wait
+    read = {
+        "AnomalyDetector": AnomalyDetector.load,
+        "load_index": load_index,
+        "count": count,
+        "known": index.known,
+        "load_run": keras_vit.load_run,
+        "from_checkpoint": keras_vit.from_checkpoint,
+        "history": lambda path: history.read(path.parent),
+        "state": lambda path: state.newest(path.parent),
+        "teacher": lambda path: load_teacher(keras_vit.Classify(distill="soft", teacher=str(path)), None),
+    }
+    with pytest.raises((ValueError, FileNotFoundError), match="must be a regular file|There is no file|Every training state"):
+        read[reader](path)

@@ -15,6 +15,7 @@ from keras_vit.checkpoints import pytorch
 from keras_vit.checkpoints.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.tensorflow_h5 import open_h5
 from keras_vit.checkpoints.wrapped import OPEN_CLIP, of_open_clip, unwrap
+from keras_vit.files import regular
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
@@ -82,7 +83,7 @@ def open_checkpoint(path):
         shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
             with _one_error(file):
-                file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](file))
+                file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](regular(file)))
                 remarks += file_notes.pop("remarks", ())
             twice = sorted(set(file_shapes) & set(shapes))
             if twice:

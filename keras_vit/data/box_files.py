@@ -91,7 +91,7 @@ def coco(path):
         named = {
             posixpath.normpath(entry["file_name"]): _objects(
                 found[key],
-                (entry["width"], entry["height"]) if entry.get("width") and entry.get("height") else None,
+                _size(entry),
                 repr(found[key]).encode(),
             )
             for key, entry in images.items()
@@ -110,6 +110,16 @@ def _parsed(data):
         return json.loads(data)
     except RecursionError:
         raise ValueError("its brackets are too deep") from None
+
+
+def _size(image):
+    """Returns the `(width, height)` that a JSON file of COCO says of an image, or `None`."""
+    sides = tuple(image.get(side) for side in ("width", "height"))
+    if not all(sides):
+        return None
+    if not all(type(side) in (int, float) and side > 0 for side in sides):
+        raise ValueError(f"width and height of {image['file_name']!r} must be positive numbers: {sides}")
+    return sides
 
 
 def _by_id(entries, kind):

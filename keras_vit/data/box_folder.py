@@ -66,7 +66,7 @@ def array(objects, sizes, paths, class_names, skip=False):
     Raises:
         ValueError: For such boxes, boxes in an image of another size, or an unknown class.
     """
-    bad, rows = [], []
+    bad, rows, indices = [], [], {name: index for index, name in enumerate(class_names)}
     for found, size, path in zip(objects, sizes, paths):
         rows.append([])
         if found.size not in (None, tuple(size)):
@@ -74,15 +74,14 @@ def array(objects, sizes, paths, class_names, skip=False):
             bad.append(f"{shown(path)}: its boxes are in {of}")
             continue
         for name, edges, ignore in zip(found.names, found.edges, found.ignored):
-            if name not in class_names:
+            if name not in indices:
                 raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
             fault = box_files.fault_of(edges, size)
             if fault:
                 bad.append(f"{shown(path)}, {name}: {fault}")
                 continue
-            shares = np.clip(np.array(edges) / (size[1], size[0], size[1], size[0]), 0, 1)
-            index = class_names.index(name)
-            rows[-1].append([*shares, ignored(index) if ignore else index])
+            shares = (min(max(edge / side, 0.0), 1.0) for edge, side in zip(edges, (size[1], size[0]) * 2))
+            rows[-1].append([*shares, ignored(indices[name]) if ignore else indices[name]])
     if bad:
         if not skip:
             raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 from keras_vit import checks
 from keras_vit.backbone import fill, merged_values
 from keras_vit.export.prepare import destination
+from keras_vit.files import regular
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.memory import PatchMemory, coreset, unit
 from keras_vit.keras_private import sublayers
@@ -162,7 +163,7 @@ class AnomalyDetector:
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
         try:
-            model = keras.saving.load_model(path, compile=False)
+            model = keras.saving.load_model(regular(path), compile=False)
             memory = model.layers[-1]
         except Exception as error:  # Keras raises many kinds for damaged files
             raise ValueError(f"{str(path)!r} cannot be read: {error}") from None

@@ -12,7 +12,8 @@ import keras
 import numpy as np
 
 from keras_vit import checks, warned
-from keras_vit.files import replacing
+from keras_vit.files import read as read_file
+from keras_vit.files import regular, replacing
 from keras_vit.folders import in_folder, shown
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
@@ -151,7 +152,7 @@ def _claim(partial, about, overwrite):
     """Writes what is embedded into the folder of parts, or compares it with that of the parts that are there."""
     file, parts = partial / ABOUT, [*partial.glob("*.npz")]
     try:
-        known = json.loads(file.read_text()) if file.exists() else {}
+        known = json.loads(read_file(file)) if file.exists() else {}
     except ValueError:
         known = {}
     differ = [name for name in about if known.get(name) != about[name]]
@@ -212,7 +213,7 @@ def _write_parts(embedder, files, partial, each, claim):
 def _whole(path, names, of, shape):
     """Returns whether a part is there and whole: NumPy checks the checksums of what it reads."""
     try:
-        with open(path, "rb") as file, np.load(file) as arrays:
+        with open(regular(path), "rb") as file, np.load(file) as arrays:
             vectors, paths, left_out = arrays["vectors"], arrays["paths"], arrays["left_out"]
             same = str(arrays["of"]) == of
     except Exception:  # zipfile, zlib and NumPy raise many kinds for damaged files

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit import checks
-from keras_vit.files import replacing
+from keras_vit.files import regular, replacing
 
 NAMES = ("vectors", "paths", "left_out", "about")  # arrays of the file
 STAMPS = "stamps"  # another one: size and time of change of each image's file, int64, (images, 2)
@@ -85,7 +85,7 @@ def _read(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     try:
-        with np.load(path) as arrays:  # never unpickles
+        with np.load(regular(path)) as arrays:  # never unpickles
             vectors, paths, left_out, about = (arrays[name] for name in NAMES)
         about = json.loads(str(about))
         fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and paths.shape == vectors.shape[:1]
@@ -107,7 +107,7 @@ def _damaged(path, error):
 
 def count(path):
     """Returns the number of images in a file, without reading the vectors."""
-    with np.load(path) as arrays:
+    with np.load(regular(path)) as arrays:
         return len(arrays["paths"])
 
 
@@ -118,7 +118,7 @@ def known(path):
         ValueError: If it is damaged or no index.
     """
     try:
-        with np.load(path) as arrays:
+        with np.load(regular(path)) as arrays:
             found = {name: arrays[name] for name in (*NAMES[1:], STAMPS)}
         with zipfile.ZipFile(path) as file, file.open("vectors.npy") as entry:
             count, *_ = _header(entry)

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit import checks
 from keras_vit.backbone import HEADS
+from keras_vit.files import regular
 from keras_vit.labels import returns_probabilities
 from keras_vit.pretrained import from_pretrained
 
@@ -124,7 +125,7 @@ def load_teacher(task, model, given=None):
     if given is not None:
         teacher = given
     elif task.teacher.endswith(".keras"):
-        teacher = keras.models.load_model(task.teacher)
+        teacher = keras.models.load_model(regular(task.teacher))
     else:
         teacher = from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))
     check_models(model, teacher)

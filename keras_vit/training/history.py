@@ -16,7 +16,7 @@ def read(folder):
     """
     path = pathlib.Path(folder) / HISTORY
     try:
-        with open(path, newline="") as file:
+        with open(files.regular(path), newline="") as file:
             rows = list(csv.DictReader(file))
         return {name: [float(row[name]) for row in rows] for name in rows[0]}
     except IndexError:

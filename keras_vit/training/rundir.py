@@ -255,7 +255,7 @@ def read_model(path):
         ValueError: If the file is damaged, or not a Keras model.
     """
     try:
-        if not zipfile.is_zipfile(path):
+        if not zipfile.is_zipfile(files.regular(path)):
             raise ValueError("not a zip archive")
         return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:

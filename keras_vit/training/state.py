@@ -162,5 +162,5 @@ def _all(folder):
 
 
 def _digest(path):
-    with open(path, "rb") as file:
+    with open(files.regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -152,6 +152,7 @@ def test_json_that_is_ambiguous_or_too_much_is_refused(tmp_path):
     path = tmp_path / "a.json"
     cases = {
         "must be 0 or 1: '0'": lambda content: content["annotations"][0].update(iscrowd="0"),
+        "must be positive numbers: .'40', '30'": lambda content: content["images"][0].update(width="40", height="30"),
         "must name each image once": lambda content: content["images"][0].update(file_name="./b.jpg"),
         "too large": lambda content: content["annotations"][0].update(bbox=[1, 1, 10**400, 5]),
         "must be texts": lambda content: content["images"][0].update(file_name=3),
