@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import warnings
+from collections.abc import Sequence
 
 import keras
 
@@ -11,6 +12,12 @@ from keras_vit.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.labels import head_of_others
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 
+REFUSED = {  # callbacks of Keras that would contradict a run, and what does their work
+    "BackupAndRestore": "the run's own training state does it",
+    "LearningRateScheduler": "the recipe has the schedule: optim.schedule",
+    "ReduceLROnPlateau": "the recipe has the schedule: optim.schedule",
+    "SwapEMAWeights": "optim.ema does it",
+}
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
     """Returns the training and the validation data of a recipe.
@@ -49,6 +56,7 @@ def fit(
     verbose: str | int = "auto",
     tensorboard: bool = False,
     save_steps: int | None = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """Trains the model of a recipe, or resumes the run in the directory.
 
@@ -68,13 +76,17 @@ def fit(
             most every ten seconds; `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between training states within an epoch, in place of ten minutes.
+        callbacks: Callbacks of your own, such as `keras.callbacks.EarlyStopping("val_loss", patience=5)`. They see the
+            logs that `history.csv` gets. What they remember begins anew when the run is resumed.
 
     Returns:
         The model after the last epoch, and the history: a dictionary of lists with one value per epoch.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit; for a directory that contains another
-            recipe's run or a run on other data, or in which another process is training.
+            recipe's run or a run on other data, or in which another process is training; for a callback that would
+            contradict the run.
+        TypeError: For a callback that is none of Keras's.
         RuntimeError: When the loss becomes NaN or infinite.
         OSError: When the training state cannot be written; the one before it is kept.
         KeyboardInterrupt: After Ctrl-C or SIGTERM, once the training state is saved; the same call resumes.
@@ -84,6 +96,7 @@ def fit(
     checks.switch(tensorboard=tensorboard)
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
+    _check_callbacks(callbacks)
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 
@@ -108,7 +121,7 @@ def fit(
         identity |= rundir.contents_of(run.teacher)
         run.mark = model.get_layer("rescale").metadata["run"] = rundir.mark(recipe, identity)
         with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
-            history = run_epochs(run, verbose, save_steps, extra)
+            history = run_epochs(run, verbose, save_steps, [*callbacks, *extra])
             model = saving.save_final(run)
     return model, history
 
@@ -161,6 +174,20 @@ def settled(recipe, train):
     recipe = config.override(recipe, follows)
     pipeline.steps_per_epoch(train, recipe)
     return config.check_recipe(recipe)
+
+
+def _check_callbacks(callbacks):
+    """Raises an error for what is no callback, or one that would contradict a run."""
+    for callback in callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]:
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise TypeError(f"`callbacks` must be a list of keras.callbacks.Callback. Received: {callback!r:.200}")
+        kind = type(callback).__name__
+        if kind in REFUSED and isinstance(callback, getattr(keras.callbacks, kind)):
+            raise ValueError(f"A run takes no {kind}: {REFUSED[kind]}. Received: callbacks with {callback!r}")
+        if getattr(callback, "restore_best_weights", False):
+            raise ValueError(
+                f"A run keeps the best model in best.keras. Received: callbacks with {kind}(restore_best_weights=True)"
+            )
 
 
 def _tensorboard(workdir):

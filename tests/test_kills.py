@@ -66,8 +66,7 @@ if task == "pretrain":  # its loss, its decoder and its masks too
     decoder = config.Pretrain(decoder_width=16, decoder_depth=1, decoder_heads=2)
     recipe = config.Recipe("pretrain", model, task=decoder, data=recipe.data, optim=recipe.optim,
                            augment=config.Augment(rotation=10.0))
-callback, keras_vit.runs._tensorboard = keras_vit.runs._tensorboard, lambda folder: Clock()
-keras_vit.fit(recipe, folder, verbose=0, save_steps=1, tensorboard=True)
+keras_vit.fit(recipe, folder, verbose=0, save_steps=1, callbacks=[Clock()])
 print("ended")
 """
 

@@ -104,7 +104,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             `best.keras` and `history.csv`.
         verbose: `"auto"` for one progress line, `1` or `2` for Keras's bars or lines, `0` for nothing.
         save_steps: Steps between training states within an epoch; `None` for every ten minutes.
-        extra: More callbacks.
+        extra: More callbacks, before those that save.
 
     Returns:
         The history: a dictionary from names to lists with one value per epoch, epochs of earlier calls included.
@@ -131,12 +131,12 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             ema.EvaluateWithEMA(),
             Pace(run),
             *run.task.callbacks(run),
+            *extra,
             *shown,
             stopping.StopOnNaN(run),
             KeepBest(run, learner),
             keep,
             stopping.StopOnSignal(run, keep, asked),
-            *extra,
         ]
         while run.epoch < epochs and not run.ended:
             if run.recipe.optim.image_sizes:
