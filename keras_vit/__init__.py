@@ -14,7 +14,6 @@ _MOVED = {
     "gradients": "explain.relevance",
     "losses": "tasks.classify",
     "positions": "resampling",
-    "progress": "training.progress",
     "rundir": "training.rundir",
     "shapes": "keras_private",
     "snapshots": "training.state",

@@ -19,6 +19,7 @@ REFUSED = {  # callbacks of Keras that would contradict a run, and what does the
     "SwapEMAWeights": "optim.ema does it",
 }
 
+
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 

@@ -56,6 +56,19 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 
 
+def pytest_runtest_setup(item):
+    """Runs functions of TensorFlow as they are, since tracing and compiling take longer than most tests.
+
+    Not those of tests that are marked as `compiled`; and with KERAS_VIT_SLOW, of none.
+    """
+    from tests.marks import QUICKLY
+
+    if QUICKLY and keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.run_functions_eagerly(item.get_closest_marker("compiled") is None)
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A finished run of the smallest recipe, which all processes of a session share."""
@@ -109,6 +122,28 @@ def vulkan(monkeypatch):
         pytest.skip(f"there is no Vulkan driver {driver}: apt-get install chromium, or set VK_DRIVER_FILES")
     monkeypatch.setenv("VK_DRIVER_FILES", driver)
     return driver
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test moves."""
+    from keras_vit import progress
+
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def columns(monkeypatch):
+    """A function that sets the width of the terminal, which is 80 at first."""
+    from keras_vit import progress
+
+    def set_(count):
+        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((count, 24)))
+
+    set_(80)
+    return set_
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,11 +5,11 @@ import os
 import keras
 import pytest
 
-_QUICKLY = "KERAS_VIT_SLOW" not in os.environ
-slow = pytest.mark.skipif(_QUICKLY, reason="slow: set KERAS_VIT_SLOW=1")
+QUICKLY = "KERAS_VIT_SLOW" not in os.environ
+slow = pytest.mark.skipif(QUICKLY, reason="slow: set KERAS_VIT_SLOW=1")
 few = pytest.mark.few  # of the cases of a test, as many as it says; the others are slow
 once = pytest.mark.skipif("KERAS_VIT_HIDE_TENSORFLOW" in os.environ, reason="one backend is enough")
-slow_on_jax = pytest.mark.skipif(_QUICKLY and keras.backend.backend() == "jax", reason="slow: set KERAS_VIT_SLOW=1")
+slow_on_jax = pytest.mark.skipif(QUICKLY and keras.backend.backend() == "jax", reason="slow: set KERAS_VIT_SLOW=1")
 # Whether a few training steps are quickest so: TensorFlow takes longer to trace, JAX compiles each operation alone.
 EAGERLY = keras.backend.backend() != "jax"
 

@@ -23,6 +23,7 @@ FLOORS = {
     "keras_private": 0,
     "machine": 0,
     "metrics": 0,
+    "progress": 0,
     "resampling": 0,
     "variants": 0,
     "warned": 0,

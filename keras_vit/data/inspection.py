@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_vit import images
 from keras_vit.data import decoding
-from keras_vit.training.progress import counted
+from keras_vit.progress import counted
 
 DIGEST = 16
 

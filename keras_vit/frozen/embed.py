@@ -17,7 +17,7 @@ from keras_vit.files import regular, replacing
 from keras_vit.folders import in_folder, shown
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
-from keras_vit.training.progress import counted
+from keras_vit.progress import counted
 
 PART_IMAGES, PART_BYTES = 1024, 2**26  # of one part, at most: what is computed again after a kill
 ABOUT, LOCK = "about.json", ".lock"

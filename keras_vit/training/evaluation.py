@@ -2,8 +2,8 @@
 
 from keras_vit.data import pipeline
 from keras_vit.data.whole import whole_arrays
+from keras_vit.progress import counted
 from keras_vit.tiles import tiled
-from keras_vit.training.progress import counted
 
 
 def tally_of(function, task, recipe, source, size, keep=False):

@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 
 from keras_vit.tasks.assignment import assign
 
-pytestmark = pytest.mark.backend
+pytestmark = [pytest.mark.backend, pytest.mark.compiled]
 
 MAKERS = {
     "normal": lambda rng, shape: rng.normal(size=shape),

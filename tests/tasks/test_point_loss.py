@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit.tasks.point_loss import PointLoss, targets
 
-pytestmark = pytest.mark.backend
+pytestmark = [pytest.mark.backend, pytest.mark.compiled]
 
 SIZE = (12, 16)
 BOXES = np.array(

@@ -14,6 +14,8 @@ from keras_vit.training.loop import Run
 from tests.marks import few, slow
 from tests.training.small import RECIPE, SOURCE, Break, fit, tiny, what_counts
 
+pytestmark = pytest.mark.compiled
+
 
 def accuracy(model):
     task = RECIPE.task.on(SOURCE)

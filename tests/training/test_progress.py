@@ -1,5 +1,3 @@
-import io
-import os
 import types
 
 import keras
@@ -7,7 +5,9 @@ import numpy as np
 import pytest
 
 from keras_vit import config
+from keras_vit.progress import Line
 from keras_vit.training import progress
+from tests.terminal import Stream
 
 
 def run_of(epochs, steps, images):
@@ -18,83 +18,9 @@ def run_of(epochs, steps, images):
     return types.SimpleNamespace(recipe=recipe, task=recipe.task, steps=steps, epoch=0, step=0)
 
 
-class Stream(io.StringIO):
-    """What is written, as a terminal or as a file."""
-
-    def __init__(self, terminal):
-        super().__init__()
-        self.terminal = terminal
-
-    def isatty(self):
-        return self.terminal
-
-    @property
-    def screen(self):
-        """The lines as a terminal shows them, where a carriage return begins the line anew."""
-        lines = []
-        for written in self.getvalue().split("\n"):
-            line = ""
-            for part in written.split("\r"):
-                line = part + line[len(part) :]
-            lines.append(line.rstrip())
-        return lines
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that a test moves."""
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    return now
-
-
-@pytest.fixture
-def columns(monkeypatch):
-    def set_(count):
-        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((count, 24)))
-
-    set_(80)
-    return set_
-
-
-def test_a_line_on_a_terminal_is_updated_in_place_and_never_wraps(clock, columns):
-    stream = Stream(True)
-    line = progress.Line(stream=stream)
-    for text in ("a long line", "short", "x" * 200):
-        line.show(text)
-        clock[0] += 1
-        assert stream.screen == [text[:79]]
-    columns(10)
-    line.show("y" * 5)
-    assert all(len(part) < 10 for part in stream.getvalue().split("\r")[-1:]) and "\n" not in stream.getvalue()
-    line.show("too early")
-    assert "early" not in stream.getvalue()
-    line.end()
-    line.end()
-    assert stream.getvalue().count("\n") == 1
-
-
-def test_a_line_is_taken_away(clock, columns):
-    stream = Stream(True)
-    line = progress.Line(stream=stream)
-    line.show("something")
-    line.clear()
-    assert stream.screen == [""]
-
-
-def test_elsewhere_a_line_is_written_every_ten_seconds(clock):
-    stream = Stream(False)
-    line = progress.Line(stream=stream)
-    for second in range(35):
-        clock[0] = 100.0 + second
-        line.show(str(second))
-    line.end()
-    assert stream.getvalue() == "10\n20\n30\n"
-
-
 def train(stream, clock, epochs, seconds=1.0, steps=4, done=0):
     """A training of steps that take a second each, and validations that take two."""
-    told = progress.RunProgress(run_of(epochs, steps, 50), progress.Line(stream=stream))
+    told = progress.RunProgress(run_of(epochs, steps, 50), Line(stream=stream))
     told.run.epoch, told.run.step = divmod(done, steps)
     told.on_train_begin()
     for epoch in range(done // steps, epochs):
@@ -164,7 +90,7 @@ def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
     stream = Stream(True)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    told = progress.RunProgress(run_of(2, 3, 4), progress.Line(stream=stream))
+    told = progress.RunProgress(run_of(2, 3, 4), Line(stream=stream))
 
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
@@ -176,30 +102,3 @@ def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
     finally:
         told.line.end()
     assert stream.getvalue().endswith("\n") and told.done == 1
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_batches_are_counted(clock, columns, monkeypatch, terminal):
-    stream = Stream(terminal)
-    monkeypatch.setattr(progress.sys, "stdout", stream)
-    batches = [{"images": np.zeros((10, 2)), "labels": np.zeros(10)}] * 8
-    found = []
-    for batch in progress.counted(batches, 80, "evaluating"):
-        found.append(batch)
-        clock[0] += 3
-    assert found == batches
-    told = "evaluating: 40 of 80, 0:12 left"
-    if terminal:
-        assert f"\r{told}" in stream.getvalue() and stream.screen == [""]
-    else:
-        assert stream.getvalue().splitlines() == [told, "evaluating: 80 of 80, 0:00 left"]
-
-
-def test_what_is_quick_is_not_told(clock, monkeypatch):
-    stream = Stream(True)
-    monkeypatch.setattr(progress.sys, "stdout", stream)
-    assert len(list(progress.counted([np.zeros(3)] * 5, 15))) == 5 and not stream.getvalue()
-
-
-def test_times():
-    assert [progress.duration(t) for t in (-1, 0, 7.4, 83, 7389)] == ["0:00", "0:00", "0:07", "1:23", "2:03:09"]
