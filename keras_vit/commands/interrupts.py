@@ -2,6 +2,7 @@
 
 import _thread
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -13,6 +14,18 @@ class Interrupted(KeyboardInterrupt):
     """A command was ended on request. `signal` is the number of the signal."""
 
     signal = signal.SIGINT
+
+
+@contextlib.contextmanager
+def ending():
+    """A block, such as of imports, in which Ctrl-C or SIGTERM ends the process at once with one line."""
+
+    def end(number, frame):
+        os.write(2, b"\nInterrupted.\n")
+        os._exit(128 + number)
+
+    with _handled(end):
+        yield
 
 
 @contextlib.contextmanager
@@ -45,20 +58,27 @@ def interruptible():
         again.daemon = True
         again.start()
 
-    if threading.current_thread() is not threading.main_thread():  # only there Python handles signals
-        yield
-        return
     unraisable, sys.unraisablehook = sys.unraisablehook, raise_again
-    heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]  # as `nohup` wants
-    before = {number: signal.signal(number, end) for number in heard}
     try:
-        yield
+        with _handled(end) as heard:
+            yield
     finally:
         sys.unraisablehook = unraisable
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if asked:
         raise _interrupted(asked[0])
+
+
+@contextlib.contextmanager
+def _handled(end):
+    """A block in which a function handles Ctrl-C and SIGTERM; yields the numbers of those that it does."""
+    alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
+    both = (signal.SIGINT, signal.SIGTERM) if alone else ()
+    before = {n: signal.signal(n, end) for n in both if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
+    try:
+        yield list(before)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupted(number):

@@ -62,3 +62,11 @@ def test_a_second_signal_ends_a_command_that_is_slow_to_end(number):
     arguments = [str(number), "in_collection", interrupts.__file__]
     ended = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True)
     assert ended.returncode == -number and not ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_signal_ends_imports_with_one_line(number):
+    block = COMMAND.replace('"interruptible"', '"ending"').replace("place()", "signal.raise_signal(number)")
+    arguments = [str(number), "in_library", interrupts.__file__]
+    ended = subprocess.run([sys.executable, "-c", block, *arguments], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "\nInterrupted.\n")
