@@ -36,7 +36,7 @@ def interruptible():
     callback of a C library, and the command would continue. Such an interrupt is raised again outside of them.
 
     Raises:
-        Interrupted: Also at the end of the block, if a library caught the one before it.
+        Interrupted: Also at the end of the block, if a library caught the one before it or made an error of it.
     """
     asked = []
 
@@ -62,6 +62,9 @@ def interruptible():
     try:
         with _handled(end) as heard:
             yield
+    except Exception:  # TensorFlow has places that make another error of any
+        if not asked:
+            raise
     finally:
         sys.unraisablehook = unraisable
     if asked:
