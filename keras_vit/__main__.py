@@ -1,14 +1,16 @@
 """The command line: python -m keras_vit COMMAND."""
 
-import io
-import os
-import sys
-import warnings
+from keras_vit.commands.interrupts import ending, interruptible
 
-from keras_vit.commands import checkpoints, features, recipes, runs, training
-from keras_vit.commands.interrupts import interruptible
-from keras_vit.commands.quiet import quiet
-from keras_vit.commands.words import call
+with ending():  # the imports take half a second
+    import io
+    import os
+    import sys
+    import warnings
+
+    from keras_vit.commands import checkpoints, features, recipes, runs, training
+    from keras_vit.commands.quiet import quiet
+    from keras_vit.commands.words import call
 
 COMMANDS = {
     "list": recipes.print_recipes,
@@ -45,9 +47,10 @@ def main(words=None):
     prepare_streams()
     try:
         try:
-            command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
-            with interruptible(), quiet():
-                command()
+            with interruptible():
+                command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
+                with quiet():
+                    command()
         finally:
             sys.stdout.flush()  # here, where a reader that is gone is no error
     except BrokenPipeError:  # the reader, such as `head`, has read enough

@@ -60,16 +60,20 @@ def regular(path):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Yields a temporary path in the same folder; what is written there, a file or a folder, takes the place of `path`.
+    """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
+
+    All else in the temporary folder is removed.
 
     Raises:
         OSError: If writing fails. `path` is then unchanged, and what was written is removed.
     """
     path = pathlib.Path(path)
-    temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}-{path.name}")  # others may write the same path
+    folder = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")  # others may write the same path
+    temporary = folder / path.name
     recover(path)
     sweep(path.parent)
     try:
+        folder.mkdir()
         yield temporary
         if temporary.is_dir() or path.is_dir():
             replace_folder(temporary, path)
@@ -78,14 +82,15 @@ def replacing(path):
     except OSError as error:
         raise OSError(f"{str(path)!r} could not be written and is unchanged: {error.strerror or error}") from None
     finally:
-        _remove(temporary)  # or what was at `path`
+        if os.path.isdir(folder):
+            _remove(folder)  # with what was at `path`, if it was a folder
 
 
-def sweep(folder, prefix=UNFINISHED):
-    """Removes leftovers of killed processes: files and folders with this prefix that were not written to for a day."""
+def sweep(folder, prefix=UNFINISHED, age=_DAY):
+    """Removes leftovers of killed processes: what has this prefix and was not written to for `age` seconds."""
     for path in pathlib.Path(folder).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):  # another process may sweep at the same time
-            if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) < time.time() - _DAY:
+            if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) <= time.time() - age:
                 _remove(path)
 
 

@@ -33,6 +33,14 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_writer_keeps_beside_its_file_goes(tmp_path):
+    path = tmp_path / "model.tflite"
+    with files.replacing(path) as temporary:
+        temporary.write_text("new")
+        folder_of(temporary.with_name("graph"), "half done")
+    assert path.read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
 def test_several_may_write_one_path_at_a_time(tmp_path):
     path = tmp_path / "model.keras"
     with files.replacing(path) as first, files.replacing(path) as second:
@@ -54,7 +62,7 @@ def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
     (folder / "inside" / "file").write_text("still being written")
     yours = tmp_path / ".settings"
     yours.mkdir()
-    for path in (left, folder, folder / "inside", yours):
+    for path in (left, *left.iterdir(), folder, folder / "inside", yours):
         os.utime(path, (0, 0))
     with files.replacing(tmp_path / "b.json") as temporary:
         temporary.write_text("whole")

@@ -2,6 +2,7 @@
 
 import _thread
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -16,6 +17,18 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
+def ending():
+    """A block, such as of imports, in which Ctrl-C or SIGTERM ends the process at once with one line."""
+
+    def end(number, frame):
+        os.write(2, b"\nInterrupted.\n")
+        os._exit(128 + number)
+
+    with _handled(end):
+        yield
+
+
+@contextlib.contextmanager
 def interruptible():
     """A block that Ctrl-C or SIGTERM ends by raising `Interrupted`; the second one ends the process at once.
 
@@ -23,7 +36,7 @@ def interruptible():
     callback of a C library, and the command would continue. Such an interrupt is raised again outside of them.
 
     Raises:
-        Interrupted: Also at the end of the block, if a library caught the one before it.
+        Interrupted: Also at the end of the block, if a library caught the one before it or made an error of it.
     """
     asked = []
 
@@ -45,20 +58,30 @@ def interruptible():
         again.daemon = True
         again.start()
 
-    if threading.current_thread() is not threading.main_thread():  # only there Python handles signals
-        yield
-        return
     unraisable, sys.unraisablehook = sys.unraisablehook, raise_again
-    heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]  # as `nohup` wants
-    before = {number: signal.signal(number, end) for number in heard}
     try:
-        yield
+        with _handled(end) as heard:
+            yield
+    except Exception:  # TensorFlow has places that make another error of any
+        if not asked:
+            raise
     finally:
         sys.unraisablehook = unraisable
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if asked:
         raise _interrupted(asked[0])
+
+
+@contextlib.contextmanager
+def _handled(end):
+    """A block in which a function handles Ctrl-C and SIGTERM; yields the numbers of those that it does."""
+    alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
+    both = (signal.SIGINT, signal.SIGTERM) if alone else ()
+    before = {n: signal.signal(n, end) for n in both if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
+    try:
+        yield list(before)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupted(number):

@@ -127,6 +127,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         )
     sizes = growing.any_size(run.model, run.recipe.optim)
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
+        stop = stopping.StopOnSignal(run, keep, asked)
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             ema.EvaluateWithEMA(),
             Pace(run),
@@ -136,7 +137,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             stopping.StopOnNaN(run),
             KeepBest(run, learner),
             keep,
-            stopping.StopOnSignal(run, keep, asked),
+            stop,
         ]
         while run.epoch < epochs and not run.ended:
             if run.recipe.optim.image_sizes:
@@ -153,6 +154,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
                 verbose=keras_verbose,
             )
             keep.restore()  # `fit` leaves the EMA weights in the model: back to the trained ones
+        stop.on_run_end()
     # The returned model has the EMA weights, if there are any.
     learner.optimizer.finalize_variable_values(learner.trainable_variables)
     return history.read(run.folder)

@@ -75,8 +75,7 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
     except OSError as error:
         raise OSError(f"{str(folder)!r} must be a writable directory. Received: {error.strerror}") from None
     try:
-        for left in folder.glob(f"{files.UNFINISHED}*"):  # by a killed process: the lock says that none is writing
-            left.unlink() if left.is_file() else None
+        files.sweep(folder, age=0)  # left by a killed process: the lock says that none is writing
         claim(folder, recipe, data, class_names)
         yield
     finally:
@@ -255,9 +254,12 @@ def read_model(path):
         ValueError: If the file is damaged, or not a Keras model.
     """
     try:
-        if not zipfile.is_zipfile(files.regular(path)):
-            raise ValueError("not a zip archive")
+        with open(files.regular(path), "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("not a zip archive")
         return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here
+    except PermissionError:
+        raise
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).strip() or type(error).__name__
         raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason.splitlines()[0]}") from None

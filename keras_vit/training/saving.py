@@ -1,6 +1,7 @@
 """Writing a trained model."""
 
 import zipfile
+import zlib
 
 from keras_vit import files
 from keras_vit.task import Task
@@ -23,18 +24,15 @@ def save_trained(learner, model, path, writes=True):
         return
     copy = finetuning.plain_copy(model, values)
     with files.replacing(path) as temporary:
-        plain = temporary.with_name(f"{temporary.stem}-plain.keras")
-        try:
-            copy.save(plain)
-            with zipfile.ZipFile(plain) as old, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as new:
-                for name in old.namelist():
-                    new.writestr(name, old.read(name))
-        finally:
-            plain.unlink(missing_ok=True)
+        plain = temporary.with_name("plain.keras")
+        copy.save(plain)
+        with zipfile.ZipFile(plain) as old, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as new:
+            for name in old.namelist():
+                new.writestr(name, old.read(name))
 
 
 def save_final(run):
-    """Writes `model.keras`, and `learner.keras` if its own weights serve the task's `viewer`, where they are missing.
+    """Writes `model.keras`, and `learner.keras` if its own weights serve the task's `viewer`, where they are not whole.
 
     Args:
         run: A `Run`, at its end.
@@ -45,10 +43,19 @@ def save_final(run):
     viewed = type(run.task).viewer is not Task.viewer and run.own_variables()
     kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
     for name, model in kept.items():
-        missing = run.place.writes and not (run.folder / name).exists()
+        missing = run.place.writes and not _is_whole(run.folder / name)
         if run.place.agree([int(missing)]) == [1]:
             save_trained(model, model, run.folder / name, run.place.writes)
     if run.place.processes == 1:
         return run.model
     # Its weights may be sharded over the processes.
     return finetuning.plain_copy(run.model, finetuning.merged_arrays(run.model))
+
+
+def _is_whole(path):
+    """Returns whether a file exists with right checksums; raises ValueError if it is no regular file."""
+    try:
+        with zipfile.ZipFile(files.regular(path)) as archive:
+            return archive.testzip() is None
+    except (FileNotFoundError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+        return False

@@ -72,10 +72,12 @@ def newest(folder):
     Warns of each damaged one that it skips.
 
     Raises:
-        ValueError: If all training states are damaged.
+        ValueError: If all training states are damaged, or a directory has the name of one.
     """
     found = _all(folder)
     for path in found:
+        if path.is_dir():
+            raise ValueError(f"{str(path)!r} must be a training state. Received: a directory")
         try:
             if _digest(path) != _NAME.fullmatch(path.name)[2]:
                 raise ValueError("its SHA-256 differs from the one in its name")

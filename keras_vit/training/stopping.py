@@ -25,12 +25,13 @@ def signals():
 
     def note(number, frame):
         if asked:
-            raise KeyboardInterrupt
+            raise _stopped(asked[0], "Interrupted.")
         asked.append(number)
 
     with contextlib.ExitStack() as before:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]  # as `nohup`
+            for number in heard:
                 before.callback(signal.signal, number, signal.signal(number, note))
         yield asked
 
@@ -58,18 +59,27 @@ class StopOnSignal(keras.callbacks.Callback):
         if number := self._agreed():
             self._stop(number)  # `KeepState` has already saved this epoch
 
+    def on_run_end(self):
+        """Raises `Stopped` for a signal that came after the last epoch."""
+        self.on_epoch_end(None)
+
     def _agreed(self):
         """Returns the number of the signal that any process has received, or 0."""
         (number,) = self.run.place.agree([int(self.asked[0]) if self.asked else 0])
         return number
 
     def _stop(self, number):
-        stopped = Stopped(
+        raise _stopped(
+            number,
             f"Stopped after epoch {self.run.epoch}, step {self.run.step} of {self.run.steps}. The training state is "
-            f"saved in {str(self.run.folder)!r}; the same call resumes from there."
+            f"saved in {str(self.run.folder)!r}; the same call resumes from there.",
         )
-        stopped.signal = number
-        raise stopped
+
+
+def _stopped(number, message):
+    stopped = Stopped(message)
+    stopped.signal = number
+    return stopped
 
 
 class StopOnNaN(keras.callbacks.Callback):

@@ -30,6 +30,12 @@ def in_collection():
     gc.callbacks.append(collected)
     gc.collect()
 
+def in_another_error():
+    try:
+        signal.raise_signal(number)
+    except:
+        raise TypeError("Cannot find maximum value of int32.")
+
 def in_library():
     import ctypes
     ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(number))()
@@ -48,7 +54,7 @@ except KeyboardInterrupt as stopped:
 
 
 @pytest.mark.parametrize("number", [2, 15])
-@pytest.mark.parametrize("place", ["in_destructor", "in_collection", "in_library"])
+@pytest.mark.parametrize("place", ["in_destructor", "in_collection", "in_library", "in_another_error"])
 def test_an_interrupt_that_python_drops_is_raised_again(number, place):
     ended = subprocess.run(
         [sys.executable, "-c", COMMAND, str(number), place, interrupts.__file__], capture_output=True, text=True
@@ -62,3 +68,11 @@ def test_a_second_signal_ends_a_command_that_is_slow_to_end(number):
     arguments = [str(number), "in_collection", interrupts.__file__]
     ended = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True)
     assert ended.returncode == -number and not ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_signal_ends_imports_with_one_line(number):
+    block = COMMAND.replace('"interruptible"', '"ending"').replace("place()", "signal.raise_signal(number)")
+    arguments = [str(number), "in_library", interrupts.__file__]
+    ended = subprocess.run([sys.executable, "-c", block, *arguments], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "\nInterrupted.\n")

@@ -1,27 +1,46 @@
+import zipfile
 from types import SimpleNamespace
 
+import keras
 import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import files
 from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
 
 
-def test_what_is_not_whole_yet_has_a_name_that_is_swept(whole, tmp_path, monkeypatch):
+def test_a_failed_write_leaves_nothing(whole, tmp_path, monkeypatch):
     model, *_ = whole
 
-    class Killed:
+    class Failing:
         def save(self, path):
             path.with_name(path.name + ".left").write_text("half")
-            raise OSError("killed")
+            raise OSError("disk")
 
-    monkeypatch.setattr(saving.finetuning, "plain_copy", lambda model, values: Killed())
-    with pytest.raises(OSError, match="killed"):
+    monkeypatch.setattr(saving.finetuning, "plain_copy", lambda model, values: Failing())
+    with pytest.raises(OSError, match="disk"):
         saving.save_trained(model, model, tmp_path / "best.keras")
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(files.UNFINISHED)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("kind", ["cut", "empty", "flipped", "link"])
+def test_a_damaged_model_is_written_again_at_the_end(kind, whole, tmp_path):
+    model, _, folder = whole
+    path, good = tmp_path / "model.keras", (folder / "best.keras").read_bytes()
+    place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
+    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list)
+    if kind == "link":
+        path.symlink_to("/dev/zero")  # to be read for ever
+        with pytest.raises(ValueError, match="model.keras' must be a regular file"):
+            saving.save_final(run)
+        return
+    at = len(good) // 2
+    path.write_bytes(
+        {"cut": good[:at], "empty": b"", "flipped": good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]}[kind]
+    )
+    saving.save_final(run)
+    keras.models.load_model(path, compile=False)
 
 
 def test_the_last_models_are_written_once(tmp_path, monkeypatch):
@@ -34,7 +53,7 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
         place = SimpleNamespace(writes=writes, processes=1, agree=agree)
         models = {"model.keras": object(), "learner.keras": object()}
         for name in models:
-            (tmp_path / name).unlink(missing_ok=True) if missing else (tmp_path / name).touch()
+            (tmp_path / name).unlink(missing_ok=True) if missing else zipfile.ZipFile(tmp_path / name, "w").close()
         run = SimpleNamespace(folder=tmp_path, place=place, own_variables=lambda decoder=decoder: decoder)
         run.model, run.learner = models.values()
         run.task = Pretrain()

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config
 from keras_vit.training import state, stopping
+from keras_vit.training.keep import KeepState
 from tests.marks import few, slow
 from tests.training.small import RECIPE, fit, what_counts
 
@@ -51,9 +52,32 @@ def test_ctrl_c_saves_and_leaves(tmp_path, whole, at, step):
 def test_a_second_signal_interrupts_at_once():
     with stopping.signals() as asked:
         os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(stopping.Stopped, match=r"^Interrupted\.$") as stopped:
             os.kill(os.getpid(), signal.SIGTERM)
-    assert asked == [signal.SIGTERM]
+    assert asked == [signal.SIGTERM] and stopped.value.signal == signal.SIGTERM
+
+
+def test_a_signal_that_a_shell_ignores_stays_ignored(monkeypatch):
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with stopping.signals() as asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert not asked and signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_after_the_last_epoch_is_not_lost(tmp_path, monkeypatch):
+    real = KeepState.restore
+
+    def restore(self):
+        real(self)
+        if self.run.epoch == self.run.recipe.optim.epochs:  # after its last epoch, before the model is written
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(KeepState, "restore", restore)
+    with pytest.raises(stopping.Stopped, match="Stopped after epoch 1, step 0"):
+        fit(tmp_path, config.override(RECIPE, {"optim.epochs": 1, "optim.warmup_epochs": 0}))
 
 
 def test_weights_that_diverge_in_the_last_step_of_an_epoch_are_not_the_best(tmp_path):
