@@ -96,6 +96,7 @@ def parameters(variant, options):
     return one + (depth - 1) * (two - one)
 
 
+@slow
 def test_parameter_counts_are_the_published_ones():
     counted = [(variant, options, parameters(variant, options)) for variant, options, _ in PARAMETERS]
     assert counted == PARAMETERS

@@ -97,7 +97,7 @@ def outputs(model, x=PIXELS):
     return keras.ops.convert_to_numpy(model(x, training=False))
 
 
-@few(8)
+@few(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_model_comes_back_and_adapts(kind, tmp_path):
     model, path = saved(kind, tmp_path)

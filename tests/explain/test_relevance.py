@@ -66,7 +66,7 @@ def nodes(model):
     return [len(layer._inbound_nodes) for layer in model.layers]
 
 
-@few(4)
+@few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_shapes_and_classes(kind):
     model = shared(kind)

@@ -4,6 +4,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.explain import patch_filters, position_similarity
 from tests.explain.models import shared, tiny
+from tests.marks import slow
 
 
 def test_filters_are_the_principal_components():
@@ -18,6 +19,7 @@ def test_filters_are_the_principal_components():
     assert patch_filters(model).shape[0] == 28
 
 
+@slow
 def test_filters_of_large_patches_are_exact_and_draw_nothing():
     model = vit("B/16", image_size=16, depth=1, mlp_dim=8, num_classes=0)
     state = np.random.get_state()[1].copy()

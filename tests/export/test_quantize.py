@@ -25,6 +25,7 @@ def whole(**options):
         return model, export_tflite(model, f"{folder}/m.tflite").bytes
 
 
+@few(1)
 @few(2)
 @pytest.mark.parametrize(
     "options, settings, size, error",

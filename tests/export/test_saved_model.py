@@ -76,7 +76,7 @@ def test_a_model_of_another_range_says_it_and_takes_no_files(tmp_path):
         export_saved_model(model, tmp_path / "other", images=IMAGES * np.uint16(257))
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize(
     "rule",
     [

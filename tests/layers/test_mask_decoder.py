@@ -7,13 +7,14 @@ import pytest
 from keras_vit import MaskDecoder
 from tests.checkpoints.helpers import benchmark
 from tests.harness import run_layer_test
-from tests.marks import first_everywhere, slow_on_jax
+from tests.marks import few, first_everywhere, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
 TOKENS = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
 
 
+@few(1)
 @slow_on_jax
 @pytest.mark.parametrize(
     "options", first_everywhere(dict(depth=2, width=12, dropout=0.1, stochastic_depth=0.1), dict(depth=1))

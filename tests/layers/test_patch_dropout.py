@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import PatchDropout, TransformerBlock, vit
 from tests.harness import run_layer_test
-from tests.marks import first_everywhere, how, slow_on_jax
+from tests.marks import few, first_everywhere, how, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -44,6 +44,7 @@ def test_inference_keeps_all_and_training_one_at_least():
     assert PatchDropout(0.05)(TOKENS, training=True).shape == (2, 10, 3)
 
 
+@few(2)
 @slow_on_jax
 @pytest.mark.parametrize(
     "more", first_everywhere({}, {"pooling": "gap"}, {"pooling": "map"}, {"distilled": True}, {"registers": 2})

@@ -5,13 +5,14 @@ import pytest
 from keras_vit import ResNetStem
 from keras_vit.keras_private import shapes_only
 from tests.harness import run_layer_test
-from tests.marks import slow_on_jax
+from tests.marks import few, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 33, 24, 3)).astype("float32")
 
 
+@few(1)
 @slow_on_jax
 @pytest.mark.parametrize("stages, shape", [((), (2, 9, 6, 32)), ((2, 1), (2, 5, 3, 256))])
 def test_layer(stages, shape, tmp_path):

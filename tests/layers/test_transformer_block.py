@@ -12,6 +12,7 @@ TOKENS = np.random.default_rng(0).normal(size=(2, 5, 12)).astype("float32")
 PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
 
 
+@few(1)
 @few(2)
 @pytest.mark.parametrize(
     "options, parts",

@@ -8,7 +8,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import finetuning
-from tests.marks import how, once, slow
+from tests.marks import few, how, once, slow
 
 pytestmark = pytest.mark.backend
 
@@ -256,6 +256,7 @@ def test_a_file_of_a_model_with_lora_trains_the_same_and_merges_the_same(upto, t
         assert [v.path for v in one.trainable_variables] == [v.path for v in wanted]
 
 
+@few(1)
 @once
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
 @pytest.mark.parametrize("mode", ["int8", "int4"])

@@ -34,6 +34,7 @@ def test_equal_parts_of_the_run_have_one_size_each(epochs, sizes, sides):
         assert set(sides[epoch:until]) == {side} and sides[until : until + 1] != [side]
 
 
+@slow
 def test_a_run_grows_learns_and_takes_one_size_again(tmp_path):
     model = tiny()
     before = [w.copy() for w in model.get_weights()]

@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import config
 from keras_vit.tasks import Classify
 from keras_vit.training import keep, state
-from tests.marks import few
+from tests.marks import few, slow
 from tests.training.small import RECIPE, Break, fit, what_counts
 
 
@@ -54,6 +54,7 @@ class Around(keras.Model):
         return self.inner(images, training=training)
 
 
+@slow
 @dataclasses.dataclass(frozen=True, repr=False)
 class ClassifyAround(Classify):
     def learner(self, model, teacher=None):
