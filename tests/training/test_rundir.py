@@ -298,12 +298,3 @@ def test_what_cannot_be_written_to_is_named(tmp_path):
     inside = rundir.claimed(tmp_path / "file" / "inside", RECIPE, DATA, ("a", "b"))
     with pytest.raises(OSError, match="inside' must be a writable directory. Received: Not a directory"):
         inside.__enter__()
-
-
-def test_a_model_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(rundir.files, "regular", refuse)
-    with pytest.raises(PermissionError):
-        rundir.read_model(tmp_path / "model.keras")
