@@ -1,7 +1,9 @@
 import io
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -99,6 +101,7 @@ def test_a_reader_that_has_enough_is_no_error(words):
 
 STARTS = """
 import sys
+import threading
 sys.argv = ["/somewhere/bin/keras_vit", *sys.argv[1:]]
 from keras_vit.__main__ import main
 try:
@@ -143,3 +146,10 @@ def test_the_pool_takes_no_new_pages():
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_CPU")}
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, env=environment, check=True)
     assert int(done.stdout.split()[-1]) < 2000  # 40,000 without: ten times 16 MB in pages of 4 kB
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
+def test_a_signal_ends_the_reading_of_words_too(capsys, monkeypatch):
+    monkeypatch.setattr(__main__, "call", lambda *given: signal.raise_signal(signal.SIGTERM))
+    run("list", status=128 + signal.SIGTERM)
+    assert capsys.readouterr().err == "\nInterrupted.\n"

@@ -143,8 +143,8 @@ def two(path):
 @pytest.mark.parametrize(
     "make, said",
     [
-        (text, "is damaged, or not a Keras model: not a zip archive"),
-        (half, "is damaged, or not a Keras model: not a zip archive"),
+        (text, "is damaged, or not a Keras model: File is not a zip file"),
+        (half, "is damaged, or not a Keras model: File is not a zip file"),
         (flipped, "is damaged, or not a Keras model: "),
         (archive, "is damaged, or not a Keras model: "),
         (vectors, r"must be a model of images, .* Received: input shape \(None, 4\)"),

@@ -69,7 +69,11 @@ def _images(calibration):
         raise ValueError(f"{wanted} Received: a dataset of {spec}")
     images = calibration.map(lambda *element: element[0])
     images = images.unbatch() if rank == 4 else images
-    arrays = list(itertools.islice(images.as_numpy_iterator(), MANY))
+    try:
+        arrays = list(itertools.islice(images.as_numpy_iterator(), MANY))
+    except tf.errors.OpError as error:  # such as of a damaged file, or of the caller's generator
+        reason = error.message.partition("}} ")[2].splitlines() or error.message.splitlines()
+        raise ValueError(f"The dataset `calibration` cannot be read: {reason[0].rstrip('.')}.") from error
     shapes = sorted({image.shape for image in arrays})
     if len(shapes) != 1:
         raise ValueError(f"{wanted} Received: {f'images of shapes {shapes[:3]}' if arrays else 'an empty dataset'}")

@@ -22,7 +22,9 @@ def read(folder):
     except IndexError:
         raise ValueError(f"{str(path)!r} has no epoch yet.") from None
     except (TypeError, ValueError, csv.Error) as error:
-        raise ValueError(f"{str(path)!r} is damaged: {error}. `fit` rewrites it from the training state.") from None
+        raise ValueError(
+            f"{str(path)!r} is damaged: {str(error).rstrip('.')}. `fit` rewrites it from the training state."
+        ) from None
 
 
 def rewrite(folder, rows):

@@ -128,7 +128,9 @@ def _refuse_foreign(folder):
     begun = {name for name in names if name.startswith(files.UNFINISHED)}
     begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
-        raise ValueError(f"{str(folder)!r} is not empty and contains no run. Choose another directory.")
+        raise ValueError(
+            f"{str(folder)!r} is not empty and contains no run: {RECIPE} is no file. Choose another directory."
+        )
 
 
 def _same_run(folder, recipe, data):
@@ -233,16 +235,18 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    theirs = next((layer.metadata.get("run") for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-    if theirs not in (None, mark(recipe, data)):
+    noted = next((layer.metadata for layer in sublayers(model) if isinstance(layer, Rescale)), {})
+    if noted.get("run") not in (None, mark(recipe, data)):
         raise ValueError(
             f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "
             f"{RECIPE} and {DATA}. Copy the files of a run together."
         )
-    if file in (MODEL, BEST) and not dataclasses.replace(recipe.task, classes=names).fits(model):
+    known = list(noted.get("labels", names) if "run" in noted else names)
+    fits = list(names) == known and dataclasses.replace(recipe.task, classes=names).fits(model)
+    if file in (MODEL, BEST) and not fits:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {num_classes(model)} classes of the model. "
-            f"Received: {len(names)}. The same call of `fit` rewrites it."
+            f"Received: {len(names)}, {_short(names)}. The same call of `fit` rewrites it."
         )
     return model, recipe, names, data
 
@@ -254,9 +258,7 @@ def read_model(path):
         ValueError: If the file is damaged, or not a Keras model.
     """
     try:
-        with open(files.regular(path), "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("not a zip archive")
+        zipfile.ZipFile(files.regular(path)).close()
         return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here
     except PermissionError:
         raise

@@ -114,6 +114,11 @@ def test_a_dataset_calibrates_as_its_images_do(make, monkeypatch):
     np.testing.assert_array_equal(found, IMAGES[:33].astype("float32"))
 
 
+def raising():
+    yield IMAGES[0]
+    raise RuntimeError("no more")
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -127,6 +132,16 @@ def test_a_dataset_calibrates_as_its_images_do(make, monkeypatch):
         (
             lambda: tf.data.Dataset.range(8, 10).map(lambda side: tf.zeros((side, 8, 3))),
             r"images of shapes \[\(8, 8, 3\), \(9, 8, 3\)\]",
+        ),
+        (
+            lambda: tf.data.Dataset.from_generator(raising, output_signature=tf.TensorSpec((12, 8, 3))),
+            "^The dataset `calibration` cannot be read: RuntimeError: no more",
+        ),
+        (
+            lambda: tf.data.Dataset.from_tensors(b"\x89PNG\r\n\x1a\n").map(
+                lambda file: tf.reshape(tf.io.decode_png(file, 3), (12, 8, 3))
+            ),
+            "^The dataset `calibration` cannot be read: .*PNG",
         ),
     ],
 )

@@ -67,6 +67,13 @@ def test_a_run_goes_on_from_the_one_before_a_damaged_one(tmp_path):
     assert state.newest(tmp_path)[2] == good and len(list(tmp_path.iterdir())) == 2
 
 
+def test_a_directory_with_the_name_of_a_state_is_refused(tmp_path):
+    state.save(tmp_path, 1, ARRAYS, NOTES)
+    (tmp_path / f"state-0000000002-{'0' * 16}.safetensors").mkdir()  # the next state could not take its place
+    with pytest.raises(ValueError, match=r"state-0000000002-0+.safetensors' must be a training state. Received: a dir"):
+        state.newest(tmp_path)
+
+
 def test_all_damaged_is_said(tmp_path):
     state.save(tmp_path, 1, ARRAYS, NOTES).write_bytes(b"x")
     said = "Every training state in .* is damaged: state-0000000001"
