@@ -45,6 +45,7 @@ def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
     assert kept == pytest.approx(found.temperature, rel=1e-2)
 
 
+@slow
 def test_a_file_and_a_run_on_arrays_are_fitted_to_arrays(run, tmp_path):
     model, images, labels = overconfident()
     model.save(tmp_path / "alone.keras")

@@ -11,6 +11,7 @@ from PIL import Image
 
 from keras_vit import images, preprocess, vit
 from tests import exiffiles, picturefiles
+from tests.marks import few
 from tests.small import peak
 
 pytestmark = pytest.mark.backend
@@ -22,6 +23,7 @@ def model(channels):
     return vit("mu/4", image_size=size, channels=channels)  # resizes as TensorFlow does, here not at all
 
 
+@few(1)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_both_readers_find_the_same_pixels(channels, tmp_path):
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

@@ -24,6 +24,7 @@ def tokens_of(model):
     return [keras.tree.flatten(block.input)[0].shape[1] for block in blocks]
 
 
+@few(4)
 @slow_on_jax
 @pytest.mark.parametrize(
     "arguments",

@@ -109,6 +109,7 @@ def test_what_is_no_run_is_named(tmp_path):
 
 
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
+@slow
 def test_shipped_mnist_is_as_good_as_it_says():
     recipe = keras_vit.load_recipe("mnist")
     [found] = keras_vit.evaluate("mnist").values()

@@ -201,6 +201,7 @@ def test_images_that_are_split_anew_are_warned_of(pictures, tmp_path, eagerly):
         results.evaluate(tmp_path / "run")
 
 
+@slow
 def test_the_head_of_other_classes_is_new(pictures, tmp_path, eagerly):
     _, recipe = pictures
     model, _ = runs.fit(recipe, tmp_path / "run", verbose=0)

@@ -72,6 +72,7 @@ def test_an_unknown_task_is_named(tmp_path):
         type("Classify", (task.Task,), {})
 
 
+@slow
 def test_a_recipe_file_stands_for_its_run(tmp_path, monkeypatch, eagerly):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "toy.py").write_text(TOY)

@@ -129,7 +129,7 @@ def _refuse_foreign(folder):
     begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
         raise ValueError(
-            f"{str(folder)!r} is not empty and contains no run: {RECIPE} is no file. Choose another directory."
+            f"{str(folder)!r} is not empty and contains no run: it has no file {RECIPE}. Choose another directory."
         )
 
 

@@ -20,6 +20,7 @@ from tests.checkpoints.helpers import (
     weights,
     write,
 )
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
@@ -79,6 +80,7 @@ MUTATIONS = (
 )
 
 
+@few(3)
 @pytest.mark.parametrize("case", [GOOGLE, TIMM, HUB, "timm_vit_avg_reg_ls", "google_r_ti", "hf_deit_teacher"])
 def test_mutated_tensors_are_refused_with_one_line(case, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / file_of(case).name

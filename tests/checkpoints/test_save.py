@@ -21,6 +21,7 @@ from tests.checkpoints.helpers import (
     unexpected,
     weights,
 )
+from tests.marks import few
 
 pytestmark = [
     pytest.mark.backend,
@@ -38,6 +39,7 @@ WRITTEN_OTHERWISE = {
 SUFFIX = {"google": ".npz", "timm": ".safetensors", "huggingface": ".safetensors"}
 
 
+@few(8)
 @pytest.mark.parametrize("case", [case for case in CASES if case != "hf_ijepa"])  # no format has such a model
 def test_load_save_load_is_bit_identical(case, tmp_path):
     form = FORMATS[case.split("_")[0]]

@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.data import memory, pipeline, sources
 from keras_vit.data.memory import Source
+from tests.marks import slow
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (20, 6, 5, 3)).astype("uint8")
 LABELS = {"labels": (np.arange(20) % 2).astype("int32")}
@@ -62,6 +63,7 @@ def test_files_that_fit_are_read_once(paths, monkeypatch):
     assert source.fingerprint() == Source(np.array(paths), LABELS, NAMES, files=True).fingerprint()
 
 
+@slow
 def test_files_that_do_not_fit_are_read_when_needed_in_the_same_order(paths, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "augment": Augment(crop="inception", flip=True)})
     batches = []

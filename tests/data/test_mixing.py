@@ -7,6 +7,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment  # noqa: E402
 from keras_vit.data import mixing  # noqa: E402
+from tests.marks import few
 
 BATCH, SIDE = 6, 16
 IMAGES = np.ones((BATCH, SIDE, SIDE, 1), "float32") * np.arange(10, 10 + BATCH, dtype="float32")[:, None, None, None]
@@ -65,6 +66,7 @@ def test_cutmix_weighs_labels_by_the_pixels_that_it_put_in():
     assert abs(places[:8].mean() - places[8:].mean()) < 0.06
 
 
+@few(1)
 @pytest.mark.parametrize("alpha", [0.2, 0.8, 1.0, 2.0])
 def test_weights_are_beta_distributed(alpha):
     draw = tf.function(lambda: tf.map_fn(lambda i: mixing._beta(alpha, tf.stack([3, i])), tf.range(4000),

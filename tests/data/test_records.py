@@ -10,7 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import memory, pipeline, records, sources  # noqa: E402
-from tests.marks import few  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 
 COUNTS = (9, 1, 30, 20, 13)  # records of each file
 SIZE = (4, 4, 3)
@@ -171,6 +171,7 @@ def test_the_buffer_holds_so_many_bytes():
     assert len(records.Stream.of([], (), 0)) == 0
 
 
+@slow
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
 def test_real_mnist_streamed_is_mnist_in_memory(monkeypatch):
     recipe = Recipe(name="x", model={}, data=Data(source="tfds:mnist", batch_size=100), optim=Optim(epochs=1))

@@ -4,9 +4,10 @@ import pytest
 
 from keras_vit import attention_maps, features
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
-from tests.marks import slow_on_jax
+from tests.marks import few, slow_on_jax
 
 
+@few(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_maps_are_the_blocks_own_patches(kind):
     model = shared(kind)

@@ -90,7 +90,7 @@ def expected_of(look, large):
     return keras.ops.convert_to_numpy(LOOKS[look](flat(), SMALL if large else IMAGES))
 
 
-@few(24)
+@few(8)
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_function_finds_the_nested_vit(pair, look):
     model, images, large = pair

@@ -9,6 +9,7 @@ from keras_vit.export import forms
 from keras_vit.keras_private import sublayers
 from keras_vit.layers import MultiHeadSelfAttention, TransformerBlock
 from tests.export.small import shaken, tiny
+from tests.marks import few
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 12, 8, 3)).astype("float32")
 
@@ -48,6 +49,7 @@ def test_models_in_models_become_float32():
     assert {layer.compute_dtype for layer in sublayers(copy, include_self=False)} == {"float32"}
 
 
+@few(4)
 @pytest.mark.parametrize("fold", [True, False])
 @pytest.mark.parametrize(
     "options",

@@ -54,13 +54,13 @@ class Around(keras.Model):
         return self.inner(images, training=training)
 
 
-@slow
 @dataclasses.dataclass(frozen=True, repr=False)
 class ClassifyAround(Classify):
     def learner(self, model, teacher=None):
         return Around(model)
 
 
+@slow
 def test_a_learner_of_any_kind_resumes_within_an_epoch(tmp_path):
     recipe = dataclasses.replace(RECIPE, task=ClassifyAround(), optim=config.Optim(epochs=1, warmup_epochs=0.0))
     _, history = fit(tmp_path / "one", recipe)
