@@ -7,7 +7,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment  # noqa: E402
 from keras_vit.data import mixing  # noqa: E402
-from tests.marks import few
+from tests.marks import few  # noqa: E402
 
 BATCH, SIDE = 6, 16
 IMAGES = np.ones((BATCH, SIDE, SIDE, 1), "float32") * np.arange(10, 10 + BATCH, dtype="float32")[:, None, None, None]
