@@ -137,18 +137,7 @@ def test_weight_paths_are_public():
 
 def test_layer_names_are_public():
     names = [layer.name for layer in vit("mu/4", image_size=8, depth=2, representation_size=8).layers]
-    assert names == [
-        "images",
-        "rescale",
-        "patches",
-        "encoder",
-        "block_0",
-        "block_1",
-        "norm",
-        "pool",
-        "pre_logits",
-        "head",
-    ]
+    assert " ".join(names) == "images rescale patches encoder block_0 block_1 norm pool pre_logits head"
 
 
 HALF = "mixed_bfloat16" if keras.backend.backend() == "jax" else "mixed_float16"  # see tests/harness.py

@@ -138,6 +138,7 @@ def test_shipped_blood_cells_are_as_good_as_they_say(monkeypatch):
     assert found["map50"] == pytest.approx(reached, abs=1e-3)
 
 
+@slow
 @pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with Set5, is not set")
 def test_shipped_superres_is_as_good_as_it_says(tmp_path, monkeypatch):
     pytest.importorskip("skimage")

@@ -189,6 +189,7 @@ def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path, eagerl
     assert runs.fit(recipe, tmp_path / "run", verbose=0)[1] == history
 
 
+@slow
 def test_images_that_are_split_anew_are_warned_of(pictures, tmp_path, eagerly):
     files, recipe = pictures
     recipe = config.override(recipe, {"data.test": "all[50%:]"})

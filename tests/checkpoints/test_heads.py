@@ -8,6 +8,7 @@ import pytest
 
 from keras_vit import from_checkpoint, load_weights, vit
 from tests.checkpoints.helpers import GOLDEN, SMALL, arrays_of, io_of, logits, weights, write
+from tests.marks import few
 
 pytestmark = pytest.mark.backend
 
@@ -59,6 +60,7 @@ OTHER = {
 }
 
 
+@few(3)
 @pytest.mark.parametrize("case, head", [*zip(HEADS, OTHER), ("timm_vit", "two layers")])
 def test_other_heads_are_named(case, head, tmp_path):
     path = written(tmp_path, case, OTHER[head])

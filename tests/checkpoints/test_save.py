@@ -39,7 +39,7 @@ WRITTEN_OTHERWISE = {
 SUFFIX = {"google": ".npz", "timm": ".safetensors", "huggingface": ".safetensors"}
 
 
-@few(8)
+@few(4)
 @pytest.mark.parametrize("case", [case for case in CASES if case != "hf_ijepa"])  # no format has such a model
 def test_load_save_load_is_bit_identical(case, tmp_path):
     form = FORMATS[case.split("_")[0]]

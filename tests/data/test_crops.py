@@ -10,6 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data  # noqa: E402
 from keras_vit.data import crops, cuts, decoding  # noqa: E402
+from tests.marks import few  # noqa: E402
 
 RNG = np.random.default_rng(0)
 WAVES = np.sin(np.add.outer(np.arange(90) / 9, np.arange(120) / 14))[..., None] * [60, 40, 90] + [120, 90, 130]
@@ -73,6 +74,7 @@ def test_without_antialias_pixels_are_passed_over():
     assert np.abs(smooth - 255 / 4).max() < 10 and rough.min() == 0 and rough.max() > 120
 
 
+@few(2)
 @pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
 @pytest.mark.parametrize("subsampling", [0, 2])
 def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling):

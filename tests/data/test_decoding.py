@@ -5,6 +5,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit.data.decoding import decode, error_reason, opened  # noqa: E402
 from tests import picturefiles  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 
 def test_pixels_are_what_was_saved():
@@ -16,6 +17,7 @@ def test_pixels_are_what_was_saved():
     assert all(found.values()) and np.array_equal(grey[..., 0], picturefiles.GREY), found
 
 
+@slow
 def test_decoding_in_a_graph_has_a_known_number_of_channels():
     for channels in (1, 3):
         items = tf.data.Dataset.from_tensor_slices([picturefiles.EXACT[n] for n in ("grey.png", "moving_alpha.webp")])

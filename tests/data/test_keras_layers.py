@@ -55,6 +55,7 @@ def draws_by_position_alone(make):
     np.testing.assert_array_equal(batches(*make(), epoch=1, step=3), whole[9:])  # others of their kind, resumed
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize(
     "names", [["RandAugment"], ["AugMix"], [n for n in KERAS if n not in ("RandAugment", "AugMix")]]

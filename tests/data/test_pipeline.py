@@ -75,7 +75,7 @@ def same(first, second):
             np.testing.assert_array_equal(a, b)
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("epoch, step", [(0, 1), (1, 0), (2, 2)])
 def test_a_run_can_start_anywhere_and_sees_what_it_would_have_seen(epoch, step, mixed):
     dataset = pipeline.training_batches(SOURCE, MIXED, SIZE, first_epoch=epoch, first_step=step)
@@ -94,6 +94,7 @@ def test_processes_share_a_batch():
         batches(share=(0, 2))
 
 
+@slow
 def test_pieces_make_the_same_batches(monkeypatch):
     recipe = change(data=Data(batch_size=6), augment=EVERYTHING)
     whole, seen = batches(recipe), list(pipeline.evaluation_batches(SOURCE, recipe, (3, 5, 1)).as_numpy_iterator())
@@ -222,6 +223,7 @@ def test_masks_come_with_their_images_in_every_epoch():
     np.testing.assert_array_equal(images["images"], masks)
 
 
+@slow
 def test_masked_batches_can_start_anywhere_and_be_shared():
     def flat(found):
         return [(x["images"], x["noise"], masks) for x, masks in found]

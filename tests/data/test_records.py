@@ -70,6 +70,7 @@ def test_an_epoch_sees_each_record_at_most_once_in_full_batches(stream):
     assert len(training(stream)) == 9 and training(stream) == training(stream)
 
 
+@few(1)
 @pytest.mark.parametrize("buffer", [1, 10])
 def test_the_order_is_a_function_of_seed_and_epoch(stream, buffer, monkeypatch):
     monkeypatch.setattr(records, "FILES", 3)
@@ -95,6 +96,7 @@ def test_records_are_well_mixed(stream):
     assert np.abs(np.corrcoef(places)[np.triu_indices(60, 1)]).max() < 0.6
 
 
+@slow
 def test_augmentation_is_by_position_and_shares_make_up_the_batch(stream, monkeypatch):
     everything = Augment(crop="inception", flip=True, jitter=0.2, rotation=20.0)
     recipe = Recipe(**{**vars(RECIPE), "augment": everything})

@@ -8,6 +8,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data  # noqa: E402
 from keras_vit.data import crops, targets  # noqa: E402
 from tests.data.test_masks import png  # noqa: E402
+from tests.marks import few  # noqa: E402
 
 RNG = np.random.default_rng(0)
 ROWS, COLUMNS = np.mgrid[:61, :80]
@@ -25,6 +26,7 @@ def agree(images, masks, share=0.8):
     np.testing.assert_array_equal(masks[plain], images[plain] > 127)
 
 
+@few(4)
 @pytest.mark.parametrize("kind", ["pixels", "files"])
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize(

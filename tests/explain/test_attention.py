@@ -5,8 +5,10 @@ import pytest
 from keras_vit import attention_maps, attention_rollout
 from keras_vit.explain import attention_distance, attention_from
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
+from tests.marks import few
 
 
+@few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_shapes_and_row_sums(kind):
     model = shared(kind)

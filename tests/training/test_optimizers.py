@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
-from tests.marks import few, first_everywhere, how, once
+from tests.marks import few, first_everywhere, how, once, slow
 
 pytestmark = pytest.mark.backend
 
@@ -96,6 +96,7 @@ def test_layer_decay_moves_each_weight_by_its_share(optimizer, kind):
         np.testing.assert_allclose(moved[1][path], plain * factors[path], rtol=2e-3, atol=1e-6, err_msg=path)
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize("optimizer", first_everywhere("muon", "adamw", "sgd"))
 def test_four_batches_of_eight_are_one_of_thirty_two(optimizer):
