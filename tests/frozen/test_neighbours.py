@@ -39,6 +39,7 @@ def test_classes_are_those_of_the_neighbours_folders(index):
 
 def test_a_class_is_the_first_folder_as_in_training(index, tmp_path):
     """As `fit` on the folder: the images of all its subfolders, and none of those outside a class folder."""
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     from keras_vit.config import Data
     from keras_vit.data import sources
 
