@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_vit import HYBRIDS, VARIANTS, ResNetStem, counting, variants, vit
-from tests.marks import slow
+from tests.marks import slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -203,6 +203,7 @@ def test_distilled_averages_two_heads():
     np.testing.assert_allclose(np.asarray(model(IMAGES)), expected, atol=1e-5)
 
 
+@slow_on_jax
 def test_each_head_of_a_distilled_model_can_have_its_own_target():
     model = vit("mu/4", image_size=(12, 8), num_classes=5, distilled=True)
     both = keras.Model(model.input, [model.get_layer(name).output for name in ("head", "head_distilled")])

@@ -58,6 +58,7 @@ def test_tokens_look_where_the_encoder_does():
     np.testing.assert_allclose(maps.reshape(3, 6, 24), wanted, atol=1e-6)
 
 
+@slow_on_jax
 def test_points_have_no_queries():
     with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes. Received: 'vit_mu_8'"):
         attention_of_boxes(dataclasses.replace(TASK, head="points", head_width=8).model(**SMALL), IMAGES)

@@ -9,7 +9,7 @@ from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
 from keras_vit.training.remat import rematerialised
 from tests.explain.models import IMAGES, KINDS, shared
-from tests.marks import few
+from tests.marks import few, slow_on_jax
 
 
 def one_block():
@@ -35,6 +35,7 @@ def test_relevance_by_hand():
     np.testing.assert_allclose(attention_relevance(model, IMAGES, [4, 0, 2]), expected, atol=1e-5)
 
 
+@slow_on_jax
 @pytest.mark.backend
 @pytest.mark.parametrize("activation", [None, "sigmoid"])
 def test_one_output_is_of_two_classes(activation):

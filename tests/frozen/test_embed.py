@@ -16,7 +16,7 @@ import keras_vit
 from keras_vit.frozen import embed
 from keras_vit.frozen.index import check_whole
 from keras_vit.warned import LeftOut
-from tests.marks import slow
+from tests.marks import slow, slow_on_jax
 
 pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.warned.LeftOut")]
 
@@ -42,6 +42,7 @@ def test_the_file_opens_in_numpy_without_the_package(folder, model, tmp_path, ca
     assert [*out.parent.iterdir()] == [out]
 
 
+@slow_on_jax
 def test_a_head_is_left_out_and_a_name_is_kept(folder, tmp_path):
     model = keras_vit.from_pretrained("mnist")
     named = keras_vit.load_index(keras_vit.embed_folder(folder, "mnist", tmp_path / "named.npz"))

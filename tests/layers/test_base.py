@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import MLP, MaskDecoder, TokenPool, TransformerBlock
 from keras_vit.layers.base import Layer
-from tests.marks import few, first_everywhere, once
+from tests.marks import few, first_everywhere, once, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -85,6 +85,7 @@ def test_a_frozen_layer_says_nothing_of_its_parts():
     assert "parts" not in layer.get_config() and not trained(copied(layer))
 
 
+@slow_on_jax
 @few(1)
 @pytest.mark.parametrize("mode", first_everywhere("int8", "int4", "float8"))
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")

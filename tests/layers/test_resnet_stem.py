@@ -32,6 +32,7 @@ def test_parameter_counts_are_the_published_ones(stages, parameters):
     assert shapes_only(count) == parameters
 
 
+@slow_on_jax
 def test_a_new_bottleneck_is_its_shortcut():
     stem = ResNetStem((1, 1), width=32)
     stem(IMAGES)

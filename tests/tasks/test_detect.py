@@ -83,6 +83,7 @@ def test_the_tokens_of_boxes_are_registers():
         dataclasses.replace(TASK, head="tokens").model(**SMALL, registers=2)
 
 
+@slow_on_jax
 @few(1)
 @pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), pytest.param(HYBRID, marks=once)])
 def test_learns_on_any_encoder(more, tmp_path):

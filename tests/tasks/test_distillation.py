@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.tasks.classify import ClassLoss
 from keras_vit.tasks.distillation import Distiller
-from tests.marks import how, slow
+from tests.marks import how, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -116,6 +116,7 @@ def test_probabilities_are_no_logits():
         Distiller(model(1), teacher)
 
 
+@slow_on_jax
 def test_a_checkpoint_holds_student_and_teacher(tmp_path):
     learner = Distiller(model(0), model(1), "soft", weight=np.float32(0.25), temperature=2.0)
     learner.compile("adam", "mse", jit_compile=False)

@@ -55,6 +55,7 @@ def test_only_visible_patches_are_seen(more):
     np.testing.assert_array_equal(numpy(made({**X, "noise": surplus})), before)
 
 
+@slow_on_jax
 def test_targets_and_loss_by_hand():
     model = encoder(mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
     plain, normalised = learner(model, normalise=False), learner(model)

@@ -35,6 +35,7 @@ def test_starts_as_cubic_convolution_and_learns(tmp_path):
     np.testing.assert_allclose(np.asarray(started(IMAGES)), np.asarray(model(IMAGES)), atol=1e-3)
 
 
+@slow_on_jax
 @pytest.mark.parametrize(
     "task, channels, stem, shape",
     [

@@ -8,7 +8,7 @@ from keras_vit import add_lora, freeze, from_checkpoint, load_weights, vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.tasks.segment import Segment
-from tests.marks import EAGERLY, few, once, slow
+from tests.marks import EAGERLY, few, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -79,6 +79,7 @@ def test_dpt_takes_four_even_blocks_or_the_stem_and_three():
     assert found.filters == 8 and found.input[0].shape == (None, 16, 24, 8)
 
 
+@slow_on_jax
 def test_encoder_can_be_frozen_adapted_and_shown():
     model = Segment(classes=CLASSES, head="dpt").model(**SMALL)
     freeze(model, "all")

@@ -36,6 +36,7 @@ def test_matrices_of_blocks_move_in_all_directions_alike_and_the_rest_as_with_ad
             np.testing.assert_allclose(step, adam[path], atol=1e-6, err_msg=path)
 
 
+@slow_on_jax
 def test_convolutions_move_in_all_directions_alike_but_those_that_read_images():
     more = {"stem": ((8, 1), (12, 2), (24, 1)), "patch_size": 1}
     muon, adam = moved("muon", **more), moved("adamw", **more)
