@@ -2,6 +2,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
+import time
 
 import numpy as np
 import pytest
@@ -96,3 +97,27 @@ def test_other_errors_are_left_alone(source):
     assert raised.value is error
     with pytest.raises(KeyError), inspection.named(source):
         raise KeyError
+
+
+def test_long_checks_show_how_far_they_are(clock, capsys):
+    def check(item):
+        clock[0] += 11.0  # seconds
+        return item
+
+    assert inspection.each(check, range(8)) == list(range(8))
+    assert "checking images: " in capsys.readouterr().err
+    inspection.each(str, range(8))
+    assert not capsys.readouterr().err
+
+
+def test_an_error_ends_a_check_before_the_rest_is_done():
+    begun = []
+
+    def check(item):
+        begun.append(item)
+        time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        inspection.each(check, range(200))
+    assert len(begun) < 200
