@@ -87,7 +87,7 @@ def fit(
         ValueError, FileNotFoundError: For data that is missing or does not fit; for a directory that contains another
             recipe's run or a run on other data, or in which another process is training; for a callback that would
             contradict the run.
-        TypeError: For a callback that is none of Keras's.
+        TypeError: For anything but a Keras callback.
         RuntimeError: When the loss becomes NaN or infinite.
         OSError: When the training state cannot be written; the one before it is kept.
         KeyboardInterrupt: After Ctrl-C or SIGTERM, once the training state is saved; the same call resumes.

@@ -150,7 +150,7 @@ def columns(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_objects_to_collect():
-    """Keeps what the libraries made at their import out of each garbage collection, of which Keras asks for many."""
+    """Keeps the objects of imported libraries out of garbage collection, which Keras often asks for."""
     gc.freeze()
 
 

@@ -1,4 +1,4 @@
-"""Callbacks of one's own in a run."""
+"""Callbacks in a run: one's own, and TensorBoard's."""
 
 import keras
 import pytest
@@ -33,4 +33,11 @@ def test_callbacks_of_ones_own_stop_a_run(tmp_path, capsys):
 def test_callbacks_that_contradict_a_run_are_refused(error, callback, said, tmp_path):
     with pytest.raises(error, match=said):
         runs.fit(small(), tmp_path / "run", callbacks=[callback])
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_is_missed_before_anything_is_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install tensorboard"):
+        runs.fit(small(), tmp_path / "run", tensorboard=True)
     assert not (tmp_path / "run").exists()

@@ -33,7 +33,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_writer_keeps_beside_its_file_goes(tmp_path):
+def test_other_files_of_a_writer_are_removed(tmp_path):
     path = tmp_path / "model.tflite"
     with files.replacing(path) as temporary:
         temporary.write_text("new")

@@ -98,8 +98,7 @@ def parameters(variant, options):
 
 @slow
 def test_parameter_counts_are_the_published_ones():
-    counted = [(variant, options, parameters(variant, options)) for variant, options, _ in PARAMETERS]
-    assert counted == PARAMETERS
+    assert [(variant, options, parameters(variant, options)) for variant, options, _ in PARAMETERS] == PARAMETERS
 
 
 def test_blocks_are_equal():

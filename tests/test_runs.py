@@ -280,13 +280,6 @@ def test_a_teacher_is_asked_for_and_learned_from(tmp_path, eagerly):
     assert again["loss"] == history["loss"]
 
 
-def test_tensorboard_is_missed_before_anything_is_done(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install tensorboard"):
-        runs.fit(small(), tmp_path / "run", tensorboard=True)
-    assert not (tmp_path / "run").exists()
-
-
 def test_datasets_feed_fit(eagerly):
     train, validation = keras_vit.datasets(small())
     model = keras_vit.from_recipe(small())

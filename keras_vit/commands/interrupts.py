@@ -18,7 +18,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending():
-    """A block, such as of imports, in which Ctrl-C or SIGTERM ends the process at once with one line."""
+    """A block, such as imports, in which Ctrl-C or SIGTERM ends the process at once and prints one line."""
 
     def end(number, frame):
         os.write(2, b"\nInterrupted.\n")
@@ -73,7 +73,7 @@ def interruptible():
 
 @contextlib.contextmanager
 def _handled(end):
-    """A block in which a function handles Ctrl-C and SIGTERM; yields the numbers of those that it does."""
+    """A block in which a function handles Ctrl-C and SIGTERM, unless ignored; yields the signals that it handles."""
     alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
     both = (signal.SIGINT, signal.SIGTERM) if alone else ()
     before = {n: signal.signal(n, end) for n in both if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
