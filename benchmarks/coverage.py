@@ -76,7 +76,7 @@ def measured(name):
     import keras
     import safetensors.torch
 
-    from keras_vit.checkpoints.timm_config import known
+    from keras_vit.checkpoints.formats.timm_config import known
 
     stated = re.search(r"(?:patch|_[sp])(\d+)", name.replace("_s16_p8", "_s16"))
     step = int(stated[1]) if stated else next((s for word, s in STEPS.items() if word in name), 16)

@@ -25,8 +25,8 @@ from checkout import commit
 
 import keras_vit
 from keras_vit.export import runtimes
-from keras_vit.keras_private import tflite_operators
-from keras_vit.results import some_images
+from keras_vit.runs.results import some_images
+from keras_vit.utils.keras_private import tflite_operators
 
 HUB = {"Ti/16": (12, 3, 192), "S/16": (12, 6, 384), "B/16": (12, 12, 768)}
 FORMATS = (None, "float16", "dynamic", "int8")

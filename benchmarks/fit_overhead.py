@@ -16,10 +16,10 @@ import numpy as np
 from checkout import commit
 
 import keras_vit
-from keras_vit import machine
 from keras_vit.config import Augment, Data, Recipe
 from keras_vit.data import pipeline, sources
 from keras_vit.training.compiling import compile_model
+from keras_vit.utils import machine
 
 
 def photographs():

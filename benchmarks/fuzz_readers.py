@@ -14,7 +14,7 @@ import time
 import numpy as np
 from checkout import commit
 
-from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.files.read import open_checkpoint
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "tests" / "golden" / "checkpoints"
 FILES = ("google_vit/checkpoint.npz", "google_vit_gap_linen/checkpoint.npz", "timm_vit/checkpoint.safetensors",

@@ -15,8 +15,8 @@ from checkout import commit
 import keras_vit
 from keras_vit.data import pipeline
 from keras_vit.plots import plot_history
-from keras_vit.runs import sources_of
 from keras_vit.training import history, rundir
+from keras_vit.training.fit import sources_of
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "pretraining.json"
 

@@ -24,7 +24,7 @@ def case(variant, batch, remat):
     import numpy as np
 
     import keras_vit
-    from keras_vit.training.remat import rematerialised
+    from keras_vit.models.remat import rematerialised
 
     keras.utils.set_random_seed(0)
     with rematerialised() if remat else contextlib.nullcontext():

@@ -22,8 +22,8 @@ def kept(name, depth, remat, dtype):
     import keras
 
     import keras_vit
-    from keras_vit.keras_private import shapes_only
-    from keras_vit.training.remat import rematerialised
+    from keras_vit.models.remat import rematerialised
+    from keras_vit.utils.keras_private import shapes_only
 
     def build():
         with rematerialised() if remat else contextlib.nullcontext():

@@ -22,10 +22,11 @@ import keras
 from checkout import commit
 
 import keras_vit
-from keras_vit import config, machine
+from keras_vit import config
 from keras_vit.__main__ import MEMORY
-from keras_vit.runs import sources_of
+from keras_vit.training.fit import sources_of
 from keras_vit.training.loop import Run, run_epochs
+from keras_vit.utils import machine
 
 
 class Clock(keras.callbacks.Callback):

@@ -19,9 +19,9 @@ import tensorflow as tf
 from checkout import commit
 
 import keras_vit
-from keras_vit import results
 from keras_vit.data import pipeline
-from keras_vit.trained import find
+from keras_vit.runs import results
+from keras_vit.runs.trained import find
 
 ROUNDS = 5
 SPEED = {  # images at a time, then r

@@ -35,10 +35,11 @@ import filelock  # noqa: E402
 import keras  # noqa: E402
 import pytest  # noqa: E402
 
+# Files that take longest, by the end of their paths.
 LONGEST = (
-    "tests/test_merging.py", "tasks/test_detect.py", "tests/test_jax.py", "tests/test_runs.py", "tests/test_results.py",
-    "tasks/test_harness.py", "training/test_loop.py", "training/test_devices.py", "export/test_gpu.py",
-    "tests/test_notebooks.py", "tests/test_kills.py", "training/test_optimizers.py",
+    "models/test_merging.py", "detect/test_detect.py", "tests/test_jax.py", "training/test_fit.py",
+    "runs/test_results.py", "tasks/test_harness.py", "training/test_loop.py", "training/test_devices.py",
+    "export/test_gpu.py", "tests/test_notebooks.py", "tests/test_kills.py", "training/test_optimizers.py",
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def pytest_collection_modifyitems(items):
 
     seen = collections.Counter()
     for item in items:
-        if item.path.parent.name == "data":  # tf.data compiles these functions
+        if "data" in item.path.relative_to(pathlib.Path(__file__).parent).parts:  # tf.data compiles these functions
             item.add_marker("compiled")
         for mark in item.iter_markers("few"):
             seen[item.path, item.originalname] += 1
@@ -74,7 +75,7 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A finished run of the smallest recipe, which all processes of a session share."""
-    from keras_vit import runs
+    from keras_vit.training.fit import fit
     from tests.small import small
 
     base = tmp_path_factory.getbasetemp()
@@ -82,7 +83,7 @@ def trained(tmp_path_factory):
     with filelock.FileLock(base / "small.lock"):
         if not (base / "small" / "model.keras").exists():
             keras.utils.set_random_seed(0)
-            runs.fit(small(), base / "small", verbose=0)
+            fit(small(), base / "small", verbose=0)
     return base / "small"
 
 
@@ -129,7 +130,7 @@ def vulkan(monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that a test moves."""
-    from keras_vit import progress
+    from keras_vit.utils import progress
 
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
@@ -139,7 +140,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def columns(monkeypatch):
     """A function that sets the width of the terminal, which is 80 at first."""
-    from keras_vit import progress
+    from keras_vit.utils import progress
 
     def set_(count):
         monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((count, 24)))

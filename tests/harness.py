@@ -5,7 +5,7 @@ import json
 import keras
 import numpy as np
 
-from keras_vit import keras_private
+from keras_vit.utils import keras_private
 from tests.marks import EAGERLY
 
 POLICIES = ["float32", "mixed_bfloat16"]

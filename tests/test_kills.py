@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import results
+from keras_vit.runs import results
 from keras_vit.training import state
 from tests.marks import slow
 
@@ -20,7 +20,8 @@ RUN = """
 import os, signal, sys, threading
 import keras, numpy as np
 import keras_vit
-from keras_vit import config, files
+from keras_vit import config
+from keras_vit.utils import files
 from keras_vit.training import devices, rundir, state
 
 folder, how, when, task = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]

@@ -50,7 +50,7 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
     script = start + (
         "import keras_vit\n"
         "assert 'keras' not in sys.modules and 'Recipe' not in vars(keras_vit)\n"
-        "from keras_vit.checks import near\n"
+        "from keras_vit.utils.checks import near\n"
         "assert 'keras' not in sys.modules\n"
         "from keras_vit import Recipe, explain\n"
         "from keras_vit import cookbook\n"
@@ -77,7 +77,7 @@ def test_a_model_compiled_with_our_optimizer_is_loaded_elsewhere(tmp_path):
 def test_modules_that_moved_are_found_by_their_old_names():
     with pytest.warns(DeprecationWarning, match=r"keras_vit\.positions is now keras_vit\.resampling"):
         from keras_vit import positions
-    assert positions is keras_vit.resampling
+    assert positions is keras_vit.utils.resampling
     for old in keras_vit._MOVED:
         with pytest.warns(DeprecationWarning, match=f"keras_vit.{old} is now"):
             assert getattr(keras_vit, old).__name__ == f"keras_vit.{keras_vit._MOVED[old]}"

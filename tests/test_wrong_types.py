@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from keras_vit.pretrained import DEFAULTS
 from tests.test_house import PUBLIC
 
 pytest.importorskip("tensorflow")

@@ -30,7 +30,7 @@ def _model(piece):
     import keras
 
     import keras_vit
-    from keras_vit.training.remat import rematerialised
+    from keras_vit.models.remat import rematerialised
 
     if "flash" in piece:
         (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
@@ -45,7 +45,7 @@ def _model(piece):
 
 def _macs(piece):
     """Returns the multiply-adds of an image for a peer, without the memory of our model."""
-    from keras_vit.keras_private import shapes_only
+    from keras_vit.utils.keras_private import shapes_only
 
     return shapes_only(lambda: _model(piece)[1])
 

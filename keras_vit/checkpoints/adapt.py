@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_vit import resampling
+from keras_vit.utils import resampling
 
 
 def channels(kernel, wanted):
@@ -96,7 +96,7 @@ def table(array, prefix, cover, source, target, method):
         cover: Number of prefix tokens that the table covers, from the first.
         source: `(rows, columns)` of the table.
         target: `(rows, columns)` of the model.
-        method: As in `keras_vit.resampling.resize_matrix`.
+        method: As in `keras_vit.utils.resampling.resize_matrix`.
 
     Returns:
         Arrays `(1, prefix, width)`, zero for tokens outside the table, and `(1, target rows * columns, width)`.

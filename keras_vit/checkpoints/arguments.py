@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
-from keras_vit.layers.rotary import rotary_argument
+from keras_vit.layers.attention.rotary import rotary_argument
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 

@@ -2,13 +2,13 @@
 
 import keras
 
-from keras_vit import checks
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
-from keras_vit.models import vit
-from keras_vit.variants import SIZES, VARIANTS
+from keras_vit.models.variants import SIZES, VARIANTS
+from keras_vit.models.vit import vit
+from keras_vit.utils import checks
 
 
 def build(arguments):

@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-from keras_vit.checkpoints import (
+from keras_vit.checkpoints.files import own
+from keras_vit.checkpoints.formats import (
     google,
     huggingface,
     huggingface_aimv2,
@@ -14,15 +15,14 @@ from keras_vit.checkpoints import (
     huggingface_naflex,
     huggingface_yolos,
     openai,
-    own,
     timm,
     timm_naflex,
     torchvision,
 )
 from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
-from keras_vit.labels import fitting
 from keras_vit.layers import ConvStem, ResNetStem
-from keras_vit.models import DEFAULTS
+from keras_vit.models.outputs import fitting
+from keras_vit.models.vit import DEFAULTS
 
 FORMATS = (
     google.FORMAT,

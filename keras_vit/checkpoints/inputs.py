@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.tables import grid, square_of
-from keras_vit.resampling import resize_distances, resize_patches
+from keras_vit.utils.resampling import resize_distances, resize_patches
 
 REGISTERS = "encoder/register_tokens"
 TOKENS = ("encoder/class_token", "encoder/distillation_token", REGISTERS)

@@ -8,20 +8,21 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit import checks, variants
-from keras_vit.backbone import check_plain, variables_of
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
 from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
-from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.own import SAVED
+from keras_vit.checkpoints.files.pytorch import check_pytorch
+from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.match import Options, plan
-from keras_vit.checkpoints.own import SAVED
-from keras_vit.checkpoints.pytorch import check_pytorch
-from keras_vit.checkpoints.read import open_checkpoint
-from keras_vit.keras_private import shapes_only
 from keras_vit.layers import Rescale
-from keras_vit.models import DEFAULTS
+from keras_vit.models import variants
+from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.vit import DEFAULTS
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import shapes_only
 
 OF_WEIGHTS = ("labels", "temperature", "name", "licence")  # metadata that belongs to the weights, not to the model
 OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?|last_layer2?|last_norm2?)\.")  # DINO's and iBOT's heads
@@ -57,8 +58,8 @@ def load_weights(
             names), `"keras"` (this package's own), or `"auto"` to detect it by the tensors' names.
         head: `"require"`, or `"new"` to keep the model's head and ignore the source's; also to keep its registers, if
             the source has another number of them.
-        resample: How to resample positions; see `keras_vit.resampling.resize_matrix`. `None` for the method of the
-            source's own code.
+        resample: How to resample positions; see `keras_vit.utils.resampling.resize_matrix`. `None` for the method of
+            the source's own code.
         patches: `"require"` the source's patch size, or `"resize"` its kernels to the model's (FlexiViT's
             pseudo-inverse) by the method of the source's own code. The name of a method resizes by that one.
         grid: `(rows, columns)` of the source's patches, if they are not square and not in its `config.json`.

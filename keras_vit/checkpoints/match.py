@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from keras_vit import checks
-from keras_vit.backbone import HEADS, variables_of
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import LIBRARIES
 from keras_vit.checkpoints.inputs import (
@@ -19,7 +17,9 @@ from keras_vit.checkpoints.inputs import (
     stem_kernel_path,
 )
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
-from keras_vit.resampling import METHODS
+from keras_vit.models.backbone import HEADS, variables_of
+from keras_vit.utils import checks
+from keras_vit.utils.resampling import METHODS
 
 # In `.keras` files, Google's, timm's and Hugging Face's.
 ATTENTION_POOL = r"pool/.*|MAPHead_0/.*|attn_pool\..*|head\.(probe|(attention|layernorm|mlp)\..*)"

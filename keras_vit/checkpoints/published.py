@@ -5,8 +5,8 @@ import functools
 import pathlib
 from typing import NamedTuple
 
-from keras_vit import checks
-from keras_vit.files import folder
+from keras_vit.utils import checks
+from keras_vit.utils.files import folder
 
 
 class Published(NamedTuple):

@@ -12,19 +12,19 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from keras_vit import checks
-from keras_vit.backbone import check_plain, variables_of
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
+from keras_vit.checkpoints.files.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.checkpoints.match import Options, heads_of, matching, plan
-from keras_vit.checkpoints.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.tables import grid, listing, same
-from keras_vit.evaluation_rule import DEFAULT, difference
-from keras_vit.files import UNFINISHED, check_free, replace_files, sweep
-from keras_vit.labels import fitting
 from keras_vit.layers import MergingBlock, ResNetStem
-from keras_vit.models import DEFAULTS
+from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.evaluation_rule import DEFAULT, difference
+from keras_vit.models.outputs import fitting
+from keras_vit.models.vit import DEFAULTS
+from keras_vit.utils import checks
+from keras_vit.utils.files import UNFINISHED, check_free, replace_files, sweep
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.variants import MAX_BLOCKS, VARIANTS
+from keras_vit.models.variants import MAX_BLOCKS, VARIANTS
+from keras_vit.utils import checks
 
 CLIP = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}

@@ -85,7 +85,8 @@ def print_votes(
         k: How many neighbours vote.
         top: How many classes to name.
     """
-    from keras_vit import checks, frozen
+    from keras_vit import frozen
+    from keras_vit.utils import checks
 
     checks.positive(top=top)
     files = _files(images)
@@ -137,8 +138,9 @@ def draw_components(
     """
     import numpy as np
 
-    from keras_vit import frozen, plots, preprocessing
-    from keras_vit.files import replacing
+    from keras_vit import frozen, plots
+    from keras_vit.models import preprocessing
+    from keras_vit.utils.files import replacing
 
     if to.is_dir():
         raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
@@ -172,8 +174,8 @@ def find_anomalies(
         overwrite: Replace that file.
     """
     from keras_vit import frozen
-    from keras_vit.files import check_free
-    from keras_vit.folders import in_folder
+    from keras_vit.utils.files import check_free
+    from keras_vit.utils.folders import in_folder
 
     files, normal = _files(images), in_folder(good)
     if save and save.suffix != ".keras":
@@ -203,8 +205,8 @@ def _draw_maps(detector, files, maps, folder):
     import numpy as np
 
     from keras_vit import plots
-    from keras_vit.files import replacing
-    from keras_vit.images import read_pixels
+    from keras_vit.utils.files import replacing
+    from keras_vit.utils.images import read_pixels
 
     folder.mkdir(parents=True, exist_ok=True)
     for i, (file, heat) in enumerate(zip(files, maps)):
@@ -237,12 +239,12 @@ def _needed(model):
 
 
 def _files(images):
-    from keras_vit.predictions import image_files
+    from keras_vit.runs.predictions import image_files
 
     return image_files(images)
 
 
 def _shown(path):
-    from keras_vit.folders import shown
+    from keras_vit.utils.folders import shown
 
     return shown(path)

@@ -14,9 +14,9 @@ To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a fo
 
 def print_recipes() -> None:
     """List recipes and variants."""
-    from keras_vit.files import folder
-    from keras_vit.metrics import written
-    from keras_vit.variants import NAMES, parse
+    from keras_vit.models.variants import NAMES, parse
+    from keras_vit.utils.files import folder
+    from keras_vit.utils.metrics import written
 
     table = csv.DictReader((pathlib.Path(__file__).parent / "sizes.csv").read_text().splitlines())
     sizes = {row["name"]: row for row in table}  # counted: tests compare
@@ -52,7 +52,8 @@ def stated(text):
 def print_recipe(recipe: Name, changes: Changes = ()) -> None:
     """Print a recipe with all its settings, and its model."""
     import keras_vit
-    from keras_vit import config, cookbook
+    from keras_vit import config
+    from keras_vit.config import cookbook
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     model = cookbook.plan(loaded)
@@ -67,7 +68,8 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
 
 def copy_recipe(recipe: Name, to: To) -> None:
     """Copy a recipe's file, to edit it and fit your own."""
-    from keras_vit import cookbook, files
+    from keras_vit.config import cookbook
+    from keras_vit.utils import files
 
     source = cookbook.recipe_path(recipe)
     target = to / source.name if to.is_dir() else to

@@ -15,8 +15,8 @@ def measure(run: Run, *, split: Text = None) -> None:
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
-    from keras_vit import results, trained
-    from keras_vit.metrics import written
+    from keras_vit.runs import results, trained
+    from keras_vit.utils.metrics import written
 
     model = trained.find(run)
     say(f"Measuring {model.file}, and what was exported of it")
@@ -42,9 +42,9 @@ def apply(
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """
-    from keras_vit import predictions, trained
-    from keras_vit.folders import shown
-    from keras_vit.task import words
+    from keras_vit.runs import predictions, trained
+    from keras_vit.tasks.base import words
+    from keras_vit.utils.folders import shown
 
     model = trained.find(run)
     files, bad = predictions.image_files(images), 0
@@ -68,8 +68,8 @@ def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> N
         to: File to write, which ends in .keras; calibrated.keras in the run's directory by default.
         overwrite: Replace what is there.
     """
-    from keras_vit import calibration, trained
-    from keras_vit.files import check_free, replacing
+    from keras_vit.runs import calibration, trained
+    from keras_vit.utils.files import check_free, replacing
 
     model = trained.find(run)
     path = to or model.home / "calibrated.keras"
@@ -101,7 +101,7 @@ def write_exports(
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
-    from keras_vit import results, trained
+    from keras_vit.runs import results, trained
 
     model = trained.find(run)
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *['ONNX'] * onnx])}")
@@ -116,7 +116,7 @@ def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
         images: Image files, and folders of them, of which the first 32 are drawn; test images by default.
         to: Folder to write to; the run's directory by default.
     """
-    from keras_vit import predictions, results, trained
+    from keras_vit.runs import predictions, results, trained
 
     model = trained.find(run)
     files = predictions.image_files(images) if images else []
@@ -133,7 +133,8 @@ def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
         to: File to write, which ends in .html; report.html in the run's directory by default.
         most: Images of the test split to measure on.
     """
-    from keras_vit import reporting, trained
+    from keras_vit import reporting
+    from keras_vit.runs import trained
 
     model = trained.find(run)
     say(f"Measuring {model.file}")

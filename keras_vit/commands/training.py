@@ -28,7 +28,7 @@ def train(
     """
     import keras_vit
     from keras_vit import config
-    from keras_vit.metrics import written
+    from keras_vit.utils.metrics import written
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     workdir = workdir or pathlib.Path("runs", loaded.name)
@@ -44,7 +44,8 @@ def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = 
     Args:
         workdir: Directory of the run; runs/NAME by default.
     """
-    from keras_vit import config, cookbook
+    from keras_vit import config
+    from keras_vit.config import cookbook
 
     workdir = workdir or pathlib.Path("runs", cookbook.load_recipe(recipe, config.parse(changes)).name)
     train(recipe, changes, workdir=workdir)

@@ -110,7 +110,7 @@ def sentence(box):
 
 
 def _near(word, words):
-    from keras_vit.checks import near  # imports NumPy, which help does not wait for
+    from keras_vit.utils.checks import near  # imports NumPy, which help does not wait for
 
     return near(word, words)
 
@@ -121,7 +121,7 @@ def _as_change(option, value):
 
     with quiet():  # imports Keras
         from keras_vit import config
-        from keras_vit.pretrained import DEFAULTS
+        from keras_vit.checkpoints.pretrained import DEFAULTS
 
     recipe = config.Recipe(name="any", model=dict.fromkeys(DEFAULTS))
     last = option.lstrip("-").replace("-", "_")

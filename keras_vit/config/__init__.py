@@ -17,9 +17,9 @@ from keras_vit.config.parts import Weights as Weights
 from keras_vit.config.plain import from_dict as from_dict
 from keras_vit.config.plain import to_dict as to_dict
 from keras_vit.config.plain import without as without
-from keras_vit.task import Task as Task
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment
+from keras_vit.tasks.base import Task as Task

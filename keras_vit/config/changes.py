@@ -4,9 +4,9 @@ import ast
 import dataclasses
 import warnings
 
-from keras_vit import checks
+from keras_vit.checkpoints.pretrained import location
 from keras_vit.config.moved import MOVED
-from keras_vit.pretrained import location
+from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")

@@ -2,8 +2,9 @@
 
 import json
 
-from keras_vit import checks, variants
-from keras_vit.pretrained import DEFAULTS
+from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit.models import variants
+from keras_vit.utils import checks
 
 
 def check_recipe(recipe):

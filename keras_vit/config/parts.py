@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keras_vit import checks
-from keras_vit.checked import Checked, number
-from keras_vit.task import Task
 from keras_vit.tasks import Classify
+from keras_vit.tasks.base import Task
+from keras_vit.utils import checks
+from keras_vit.utils.checked import Checked, number
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class Data(Checked):
     batch_size: int = number(128, low=1)
     limit: int | None = number(None, low=1)  # images of each split, at most
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
-    # Before a centre crop: see `keras_vit.data.cuts`.
+    # Before a centre crop: see `keras_vit.data.augment.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
     crop_offset: Literal["round", "floor"] = "round"  # of half an odd rest: timm's rounding, or transformers'
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
@@ -36,7 +36,7 @@ class Data(Checked):
 class Augment(Checked):
     """Random augmentation of training images, in the order below. 0 turns an option off."""
 
-    crop: Literal["inception", "resized", "window", "padded"] | None = None  # see `keras_vit.data.cuts`
+    crop: Literal["inception", "resized", "window", "padded"] | None = None  # see `keras_vit.data.augment.cuts`
     crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
     crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
     crop_shrink: float = number(1.0, low=1)  # largest factor by which a "window" crop is shrunk
@@ -47,7 +47,7 @@ class Augment(Checked):
     translation: float = number(0.0, below=1)  # largest shift, as a share of the side
     flip: bool = False  # left to right, with probability 1/2
     jitter: float = number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation
-    randaugment: int = number(0)  # operations per image; see `keras_vit.data.randaugment`
+    randaugment: int = number(0)  # operations per image; see `keras_vit.data.augment.randaugment`
     magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale
     erase: float = number(0.0, below=1)  # probability of one black rectangle of 2 to 20 % of the area
     layers: tuple[Any, ...] = ()  # Keras preprocessing layers, called one after the other on a batch

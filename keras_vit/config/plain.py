@@ -6,7 +6,7 @@ import keras
 
 from keras_vit.config.moved import migrated
 from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
-from keras_vit.task import TASKS, UnknownTaskError
+from keras_vit.tasks.base import TASKS, UnknownTaskError
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 

@@ -1,7 +1,7 @@
 """Which picture masks and boxes belong to, if EXIF data turn it: as it is stored, or as it is seen."""
 
-from keras_vit.data.masks import grey_png
-from keras_vit.images import TURNS, encoded, mask_pixels, turned
+from keras_vit.data.augment.masks import grey_png
+from keras_vit.utils.images import TURNS, encoded, mask_pixels, turned
 
 UNDECIDED = (
     "the image has EXIF orientation {}, and nothing says whether {} to the pixels as they are stored or as they are "

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_vit import images
-from keras_vit.data import decoding
-from keras_vit.progress import counted
+from keras_vit.data.readers import decoding
+from keras_vit.utils import images
+from keras_vit.utils.progress import counted
 
 DIGEST = 16
 

@@ -11,9 +11,10 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from keras_vit import checks
-from keras_vit.data import inspection, masks
-from keras_vit.images import image_size
+from keras_vit.data import inspection
+from keras_vit.data.augment import masks
+from keras_vit.utils import checks
+from keras_vit.utils.images import image_size
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

@@ -7,8 +7,8 @@ sections 4.5.4 and 4.6; PNG, third edition, section 11.3.3.7; RFC 9649, section 
 import numpy as np
 import tensorflow as tf
 
-from keras_vit import images
-from keras_vit.images import ORIENTATION, TURNS
+from keras_vit.utils import images
+from keras_vit.utils.images import ORIENTATION, TURNS
 
 NAME = b"Exif\0\0"
 SHORT, LONG = 3, 4  # types of numbers

@@ -9,13 +9,14 @@ import os
 
 import tensorflow as tf
 
-from keras_vit.data import crops, inspection
-from keras_vit.data.augment import augment
-from keras_vit.data.cuts import CUTS
+from keras_vit.data import inspection
+from keras_vit.data.augment import crops
+from keras_vit.data.augment.augment import augment
+from keras_vit.data.augment.cuts import CUTS
+from keras_vit.data.augment.keras_layers import layers_function
 from keras_vit.data.draws import draws
-from keras_vit.data.image_files import read_files as read_files
-from keras_vit.data.keras_layers import layers_function
 from keras_vit.data.orientation import orientations
+from keras_vit.data.readers.image_files import read_files as read_files
 from keras_vit.data.targets import KINDS
 
 CHUNK = 2**21  # pixel values that are processed at once

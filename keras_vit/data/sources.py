@@ -4,10 +4,10 @@ import os
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.data import folder, tfds
-from keras_vit.data.arrays import from_arrays as from_arrays
 from keras_vit.data.memory import Source, lacks
+from keras_vit.data.readers import folder, tfds
+from keras_vit.data.readers.arrays import from_arrays as from_arrays
+from keras_vit.utils import checks
 
 
 def load(data, split, targets=("labels",), extras=()):

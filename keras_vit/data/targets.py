@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_vit.data import boxes
-from keras_vit.data.masks import decode
+from keras_vit.data.augment import boxes
+from keras_vit.data.augment.masks import decode
 
 OUTSIDE = 255
 

@@ -28,7 +28,9 @@ class Guard:
     """
 
     def __init__(self, app, host, folder):
-        self.app, self.folder, self.arriving = app, folder, 0
+        self.app = app
+        self.folder = folder
+        self.arriving = 0
         self.own = set(_files(folder))
         self.names = {"localhost", host.lower()}
         self.local = _is_loopback(host)

@@ -7,15 +7,16 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import images, trained
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.explain.relevance import has_classes
-from keras_vit.metrics import written
+from keras_vit.models.preprocessing import preprocess
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
-from keras_vit.preprocessing import preprocess
-from keras_vit.task import Task, are_shares, words
+from keras_vit.runs import trained
+from keras_vit.tasks.base import Task, are_shares, words
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.utils import images
+from keras_vit.utils.metrics import written
 
 MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB
 VIEW = 336  # pixels of the longer side of an image

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_vit import checks
+from keras_vit.utils import checks
 
 
 class Calibration(NamedTuple):

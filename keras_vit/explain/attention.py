@@ -3,8 +3,9 @@
 import keras
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.explain import anatomy
+from keras_vit.explain import inside
+from keras_vit.models import anatomy
+from keras_vit.utils import checks
 
 FUSIONS = {"mean": np.mean, "max": np.max, "min": np.min}
 
@@ -24,7 +25,7 @@ def attention_maps(model: keras.Model, images) -> np.ndarray:
         ValueError: If the model has no `TransformerBlock`, or the images do not fit it.
     """
     anatomy.blocks(model)
-    return anatomy.in_parts(anatomy.scores, model, images, axis=1)
+    return inside.in_parts(inside.scores, model, images, axis=1)
 
 
 def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard: float = 0.0) -> np.ndarray:
@@ -53,7 +54,7 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
 
     def rollout(model, images):
         flow = residual = None
-        for scores in anatomy.scores(model, images):
+        for scores in inside.scores(model, images):
             fused = FUSIONS[fusion](scores, axis=1)  # (batch, tokens, tokens)
             if discard:
                 least = np.quantile(fused.reshape(len(fused), -1), discard, axis=1, method="lower")
@@ -62,9 +63,9 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
                 flow = residual = np.eye(fused.shape[-1], dtype="float32")
             both = fused / np.maximum(fused.sum(-1, keepdims=True), 1e-12) + residual
             flow = both / both.sum(-1, keepdims=True) @ flow
-        return np.einsum("bt,bts->bs", anatomy.reading(model, images), flow)[:, prefix:]
+        return np.einsum("bt,bts->bs", inside.reading(model, images), flow)[:, prefix:]
 
-    return anatomy.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model))
+    return inside.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model))
 
 
 def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = None) -> np.ndarray:
@@ -88,12 +89,12 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
         raise ValueError(f"`patch` must be (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
 
     def attended(model, images):
-        maps = anatomy.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
+        maps = inside.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
         if patch is not None:
             return maps[:, :, :, prefix + patch[0] * columns + patch[1]]
-        return np.einsum("lbhts,bt->lbhs", maps, anatomy.reading(model, images))
+        return np.einsum("lbhts,bt->lbhs", maps, inside.reading(model, images))
 
-    maps = anatomy.in_parts(attended, model, images, axis=1)
+    maps = inside.in_parts(attended, model, images, axis=1)
     return maps.reshape(*maps.shape[:3], rows, columns)
 
 
@@ -121,8 +122,8 @@ def attention_distance(model: keras.Model, images) -> np.ndarray:
     apart = np.linalg.norm(places[:, None] - places, axis=-1)  # (patches, patches)
 
     def distances(model, images):
-        maps = anatomy.scores(model, images)[..., prefix:, prefix:]
+        maps = inside.scores(model, images)[..., prefix:, prefix:]
         total = np.maximum(maps.sum(-1), 1e-12)
         return np.moveaxis((np.einsum("lbhts,ts->lbht", maps, apart) / total).mean(-1), 1, 0)
 
-    return anatomy.in_parts(distances, model, images).mean(0).astype("float32")
+    return inside.in_parts(distances, model, images).mean(0).astype("float32")

@@ -4,8 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.explain import anatomy
+from keras_vit.explain import inside
 from keras_vit.layers import QueryDecoder, SetBoxes
+from keras_vit.models import anatomy
 
 
 def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
@@ -35,8 +36,8 @@ def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
 
     def attended(model, images):
         if decoder is None:
-            return anatomy.scores(model, images)[-1][:, :, prefix - most : prefix, prefix:].mean(1)
-        [tokens] = anatomy.run(model, [decoder.input], images)
+            return inside.scores(model, images)[-1][:, :, prefix - most : prefix, prefix:].mean(1)
+        [tokens] = inside.run(model, [decoder.input], images)
         return ops.convert_to_numpy(decoder(tokens, return_attention_scores=True)[1]).mean(1)
 
-    return anatomy.in_parts(attended, model, images).reshape(-1, most, *grid)
+    return inside.in_parts(attended, model, images).reshape(-1, most, *grid)

@@ -3,12 +3,12 @@
 import keras
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.backbone import input_of, leading_to, outputs_of
-from keras_vit.explain import anatomy
-from keras_vit.feeding import predict
-from keras_vit.keras_private import sublayers
+from keras_vit.explain import inside
 from keras_vit.layers import TransformerBlock
+from keras_vit.models.backbone import input_of, leading_to, outputs_of
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import predict
+from keras_vit.utils.keras_private import sublayers
 
 METHODS = ("pca", "tsne", "umap")
 
@@ -37,7 +37,7 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
     inputs = input_of(model, [vectors])
     has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
     known = {"value_range": checks.range_of(model)}
-    images = anatomy.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:], **known)
+    images = inside.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:], **known)
     return np.asarray(predict(keras.Model(inputs, vectors), images, batch_size), "float32")
 
 

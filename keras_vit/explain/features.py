@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_vit.backbone import backbone, input_of
-from keras_vit.explain import anatomy
+from keras_vit.explain import inside
 from keras_vit.layers.functional import Model
+from keras_vit.models import anatomy
+from keras_vit.models.backbone import backbone, input_of
 
 
 def features(
@@ -53,12 +54,12 @@ def features(
     prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
     outputs = {}
     for block in (blocks[i] for i in indices):
-        x = anatomy.after(block) if last is None else last(anatomy.after(block))
+        x = inside.after(block) if last is None else last(inside.after(block))
         if reshape:
             x = keras.layers.Cropping1D((prefix, 0), name=f"{block.name}_patches", dtype=x.dtype)(x)
             x = keras.layers.Reshape((rows, columns, x.shape[-1]), name=f"{block.name}_map", dtype=x.dtype)(x)
         outputs[block.name] = x
     result = Model(anatomy.seen(model), outputs, name=f"{model.name}_features")
-    for graph, tensor in reversed(anatomy.entrances(model)):
+    for graph, tensor in reversed(inside.entrances(model)):
         result = Model(input_of(graph, [tensor]), result(tensor), name=result.name)
     return result

@@ -6,11 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import checks
-from keras_vit.backbone import calls, input_of, leading_to, outputs_of
-from keras_vit.explain import anatomy
-from keras_vit.labels import count_classes, logits_of
+from keras_vit.explain import inside
 from keras_vit.layers import TokenPool
+from keras_vit.models import anatomy
+from keras_vit.models.backbone import calls, input_of, leading_to, outputs_of
+from keras_vit.models.outputs import count_classes, logits_of
+from keras_vit.utils import checks
 
 
 def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
@@ -35,12 +36,12 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
     """
     check_relevance(model)
     if classes is None:
-        outputs = anatomy.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images)
+        outputs = inside.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images)
         classes = logits_of(model, outputs).argmax(-1)
-    images = anatomy.checked(model, images)
+    images = inside.checked(model, images)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, count_classes(model), len(images), "classes")
-    return anatomy.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
+    return inside.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
         -1, *anatomy.grid(model)
     )
 
@@ -64,7 +65,7 @@ def check_relevance(model):
         if around or len(call.outputs) != 1:
             raise ValueError(
                 f"The logits must be computed only from the ViT's output. Received: {graph.name!r}, with a path around "
-                "the ViT. If the ViT has a head, pass the ViT itself: keras_vit.backbone.backbone(model)."
+                "the ViT. If the ViT has a head, pass the ViT itself: keras_vit.models.backbone.backbone(model)."
             )
 
 
@@ -78,12 +79,12 @@ def has_classes(model):
 
 
 def _logits(model, images):
-    return ops.convert_to_numpy(anatomy.run(model, model.outputs, images)[0])
+    return ops.convert_to_numpy(inside.run(model, model.outputs, images)[0])
 
 
 def _relevance(vit, images, classes, model):
     blocks = anatomy.blocks(vit)
-    states = anatomy.run(vit, [block.input for block in blocks], images)
+    states = inside.run(vit, [block.input for block in blocks], images)
     # What leads from each block's output to the next block, and from the last one to the logits.
     around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # the innermost first
     starts = [keras.tree.flatten(block.input)[0] for block in blocks]
@@ -100,7 +101,7 @@ def _relevance(vit, images, classes, model):
             x, scores_offset = values
             y = block(x, *sources, scores_offset=scores_offset, training=False)
             for start, end in path:
-                y = anatomy.between(start, end, y)
+                y = inside.between(start, end, y)
             return ops.sum(ops.cast(y, "float32") * upstream)
 
         *_, scores = block(x, *sources, return_attention_scores=True, training=False)
@@ -108,12 +109,12 @@ def _relevance(vit, images, classes, model):
         upstream, slope = gradients(pulled_back, [x, np.zeros_like(scores)])
         upstream = np.asarray(upstream, "float32")
         positive = np.maximum(slope * scores, 0).mean(1, keepdims=True)
-        weighted.append(anatomy.of_patches(positive, *sources)[:, 0])  # (batch, tokens, tokens)
+        weighted.append(inside.of_patches(positive, *sources)[:, 0])  # (batch, tokens, tokens)
     flow = own_place = np.eye(weighted[0].shape[-1], dtype="float32")
     for each in reversed(weighted):
         flow = flow + each @ flow
     # The residual path alone gives every pooled patch the same relevance: left out.
-    return np.einsum("bt,bts->bs", anatomy.reading(vit, images), flow - own_place)[:, anatomy.num_prefix(vit) :]
+    return np.einsum("bt,bts->bs", inside.reading(vit, images), flow - own_place)[:, anatomy.num_prefix(vit) :]
 
 
 def gradients(function, values):

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.explain import anatomy
+from keras_vit.explain import inside
+from keras_vit.models import anatomy
 
 
 def token_similarity(model: keras.Model, images) -> np.ndarray:
@@ -34,7 +35,7 @@ def token_similarity(model: keras.Model, images) -> np.ndarray:
         # |sum of n unit vectors|^2 is the sum of all n^2 cosines, n of which are of a vector with itself.
         return ((ends.sum(2) ** 2).sum(-1) - count) / (count * (count - 1))
 
-    return anatomy.in_parts(similarity, model, images, axis=1)
+    return inside.in_parts(similarity, model, images, axis=1)
 
 
 def token_norms(model: keras.Model, images) -> np.ndarray:
@@ -53,11 +54,11 @@ def token_norms(model: keras.Model, images) -> np.ndarray:
     Raises:
         ValueError: As `attention_maps`.
     """
-    return anatomy.in_parts(lambda *inputs: np.linalg.norm(_states(*inputs), axis=-1), model, images, axis=1)
+    return inside.in_parts(lambda *inputs: np.linalg.norm(_states(*inputs), axis=-1), model, images, axis=1)
 
 
 def _states(model, images):
     """Returns the tokens before and after each block: float32 array, `(layers + 1, batch, tokens, width)`."""
     blocks = anatomy.blocks(model)
-    states = anatomy.run(model, [blocks[0].input, *map(anatomy.after, blocks)], images)
+    states = inside.run(model, [blocks[0].input, *map(inside.after, blocks)], images)
     return np.stack([ops.convert_to_numpy(ops.cast(tokens, "float32")) for tokens in states])

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import checks
-from keras_vit.explain import anatomy
-from keras_vit.keras_private import sublayers
 from keras_vit.layers import PatchEncoder, Patches
+from keras_vit.models import anatomy
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
 
 
 def patch_filters(model: keras.Model, count: int = 28) -> np.ndarray:

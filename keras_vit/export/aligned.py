@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from keras_vit.labels import returns_boxes, returns_images
+from keras_vit.models.outputs import returns_boxes, returns_images
 
 FAINT, CLEAR = 0.1, 0.2  # scores between which boxes begin to count: which of the faint ones are returned is chance
 APART = 500  # boxes, one of which may differ

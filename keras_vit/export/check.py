@@ -9,12 +9,12 @@ import warnings
 import keras
 import numpy as np
 
-from keras_vit import checks, files
 from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
-from keras_vit.labels import returns_images
-from keras_vit.metrics import written
+from keras_vit.models.outputs import returns_images
+from keras_vit.utils import checks, files
+from keras_vit.utils.metrics import written
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits

@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.keras_private import tflite_operators
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import tflite_operators
 
 
 @dataclasses.dataclass(frozen=True)

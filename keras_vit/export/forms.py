@@ -13,9 +13,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.backbone import fill, merged_values, without_lora
-from keras_vit.keras_private import sublayers
 from keras_vit.layers import MLP, MergingBlock, MultiHeadSelfAttention, TransformerBlock
+from keras_vit.models.backbone import fill, merged_values, without_lora
+from keras_vit.utils.keras_private import sublayers
 
 
 class ExportNorm(keras.layers.LayerNormalization):

@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_vit.export import runtimes
 from keras_vit.export.aligned import agreement, aligned, largest
-from keras_vit.keras_private import tflite_operators
+from keras_vit.utils.keras_private import tflite_operators
 
 IMAGES = 4
 MACS = 5e9  # multiply-adds of one check: 15 seconds on SwiftShader, a driver that computes on the CPU, with two cores

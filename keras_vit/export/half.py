@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 
-from keras_vit.counting import count_macs
 from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.export.check import model_outputs
 from keras_vit.export.forms import export_copy, float32
+from keras_vit.models.counting import count_macs
 
 IMAGES, MACS = 4, 50e9  # images, and multiply-adds of one: TensorFlow computes float16 slowly on a CPU
 LARGEST = 0.05  # difference, as a share of the range of the outputs, from which on there is a warning

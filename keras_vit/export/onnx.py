@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit import checks, files
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export.forms import export_copy
+from keras_vit.utils import checks, files
 
 
 def export_onnx(

@@ -5,7 +5,10 @@ class Operator:
     """An operator of a file: its name, options, and the shapes, types and constness of its inputs and outputs."""
 
     def __init__(self, name, options, inputs, outputs):
-        self.name, self.options, self.inputs, self.outputs = name, options, inputs, outputs
+        self.name = name
+        self.options = options
+        self.inputs = inputs
+        self.outputs = outputs
 
 
 def operators(path):

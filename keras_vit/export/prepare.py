@@ -9,11 +9,11 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit import checks, files
-from keras_vit.backbone import check_plain
-from keras_vit.labels import num_classes, returns_boxes, returns_images, returns_probabilities
-from keras_vit.layers.point_boxes import EDGES
-from keras_vit.preprocessing import evaluation_rule, stated_labels
+from keras_vit.layers.heads.point_boxes import EDGES
+from keras_vit.models.backbone import check_plain
+from keras_vit.models.outputs import num_classes, returns_boxes, returns_images, returns_probabilities
+from keras_vit.models.preprocessing import evaluation_rule, stated_labels
+from keras_vit.utils import checks, files
 
 CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB

@@ -22,8 +22,8 @@ import warnings
 
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.export.prepare import need
+from keras_vit.utils import checks
 
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")

@@ -38,11 +38,14 @@ class _Graph:
     def __init__(self, model, graph, delegate):
         from ai_edge_litert import schema_py_generated as schema
 
-        self.schema, self.model, self.graph = schema, model, graph
+        self.schema = schema
+        self.model = model
+        self.graph = graph
         self.types = {code: name for name, code in vars(schema.TensorType).items()}
         self.operators, graph.operators = graph.operators, []
         self.makers = {int(index): op for op in self.operators for index in op.outputs}
-        self.changed, self.delegate = False, delegate
+        self.changed = False
+        self.delegate = delegate
 
     def align(self):
         """Rewrites the operators; returns whether anything changed."""

@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from keras_vit.keras_private import tflite_operators
+from keras_vit.utils.keras_private import tflite_operators
 
 THREADS = (1, 2)
 _MEMORY = """

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 
-from keras_vit import checks, files
 from keras_vit.export import check, prepare, runtimes
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
-from keras_vit.preprocessing import data_resize, evaluation_rule
+from keras_vit.models.preprocessing import data_resize, evaluation_rule
+from keras_vit.utils import checks, files
 
 
 def export_saved_model(
@@ -108,7 +108,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     serve = tf.function(serve, jit_compile=True) if xla else serve
 
     def serve_bytes(encoded):
-        from keras_vit.data.crops import evaluation_image
+        from keras_vit.data.augment.crops import evaluation_image
         from keras_vit.data.orientation import orientations_in_graph
 
         data = SimpleNamespace(

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit import checks, files
 from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
-from keras_vit.keras_private import sublayers
 from keras_vit.layers import MergingBlock
+from keras_vit.utils import checks, files
+from keras_vit.utils.keras_private import sublayers
 
 
 def export_tflite(

@@ -4,7 +4,7 @@ from keras_vit.frozen.anomaly import AnomalyDetector
 from keras_vit.frozen.embed import embed_folder
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index, count, load_index
-from keras_vit.frozen.neighbours import knn, nearest
+from keras_vit.frozen.neighbors import knn, nearest
 from keras_vit.frozen.pca import pca_image
 from keras_vit.frozen.probe import probe
 

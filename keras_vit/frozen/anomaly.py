@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.backbone import fill, merged_values
 from keras_vit.export.prepare import destination
-from keras_vit.files import regular
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.memory import PatchMemory, coreset, unit
-from keras_vit.keras_private import sublayers
+from keras_vit.frozen.patch_memory import PatchMemory, coreset, unit
 from keras_vit.layers import Rescale
-from keras_vit.preprocessing import evaluation_rule, listed
+from keras_vit.models.backbone import fill, merged_values
+from keras_vit.models.preprocessing import evaluation_rule, listed
+from keras_vit.utils import checks
+from keras_vit.utils.files import regular
+from keras_vit.utils.keras_private import sublayers
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
 TOP = 0.01  # share of an image's patches whose distances are averaged

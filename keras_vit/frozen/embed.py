@@ -11,13 +11,13 @@ import filelock
 import keras
 import numpy as np
 
-from keras_vit import checks, warned
-from keras_vit.files import read as read_file
-from keras_vit.files import regular, replacing
-from keras_vit.folders import in_folder, shown
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
-from keras_vit.progress import counted
+from keras_vit.utils import checks, warned
+from keras_vit.utils.files import read as read_file
+from keras_vit.utils.files import regular, replacing
+from keras_vit.utils.folders import in_folder, shown
+from keras_vit.utils.progress import counted
 
 PART_IMAGES, PART_BYTES = 1024, 2**26  # of one part, at most: what is computed again after a kill
 ABOUT, LOCK = "about.json", ".lock"

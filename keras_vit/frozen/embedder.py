@@ -12,16 +12,16 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.backbone import backbone, input_of
+from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
-from keras_vit.feeding import run
-from keras_vit.folders import shown
-from keras_vit.keras_private import sublayers
-from keras_vit.preprocessing import evaluation_rule, listed, preprocess
-from keras_vit.pretrained import from_pretrained
-from keras_vit.warned import left_out
+from keras_vit.models.backbone import backbone, input_of
+from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import run
+from keras_vit.utils.folders import shown
+from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.warned import left_out
 
 BAD = ("raise", "skip")  # what can be done about images that cannot be read
 AHEAD = 2  # batches that are read while the model runs
@@ -53,7 +53,8 @@ class Embedder:
         checks.switch(tokens=tokens)
         self.model = _built(model)
         self.name = "" if model is self.model else _name(model)
-        self.batch_size, self.tokens = batch_size, tokens
+        self.batch_size = batch_size
+        self.tokens = tokens
         if tokens:
             norm = [layer for layer in backbone(self.model).layers if layer.name == "norm"]
             built = features(self.model, [-1], norm=bool(norm) and len(norm[0].output.shape) == 3)
@@ -66,7 +67,8 @@ class Embedder:
                     f"{tuple(vectors.shape)}; pass tokens=True, or build it with pooling='gap'"
                 )
             inputs = input_of(self.model, [vectors])
-        self.network, self.shape = keras.Model(inputs, vectors), tuple(vectors.shape[1:])
+        self.network = keras.Model(inputs, vectors)
+        self.shape = tuple(vectors.shape[1:])
 
     def fingerprint(self):
         """Returns a text that differs for other weights, layers, image sizes, preprocessing or kinds of vectors."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.files import regular, replacing
+from keras_vit.utils import checks
+from keras_vit.utils.files import regular, replacing
 
 NAMES = ("vectors", "paths", "left_out", "about")  # arrays of the file
 STAMPS = "stamps"  # another one: size and time of change of each image's file, int64, (images, 2)

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.frozen.embedder import Embedder
+from keras_vit.utils import checks
 
 FEWEST = 4  # patches of a foreground, for three components
 EDGES = (1, 99)  # percentiles that become 0 and 1

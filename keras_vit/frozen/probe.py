@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.backbone import fill, input_of
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
-from keras_vit.frozen.neighbours import classes_of, embedder_of
-from keras_vit.keras_private import sublayers
+from keras_vit.frozen.neighbors import classes_of, embedder_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
+from keras_vit.models.backbone import fill, input_of
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
 
 STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularisation, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most

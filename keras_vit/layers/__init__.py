@@ -1,31 +1,31 @@
 """The layers of a Vision Transformer, each usable alone in any Keras model."""
 
-from keras_vit.layers.add_to_image import AddToImage
-from keras_vit.layers.attention import MultiHeadSelfAttention
-from keras_vit.layers.conv_stem import ConvStem
-from keras_vit.layers.cross_attention import CrossAttention
-from keras_vit.layers.decoder_block import DecoderBlock
-from keras_vit.layers.dpt_head import DPTHead
-from keras_vit.layers.layer_scale import LayerScale
-from keras_vit.layers.mask_decoder import MaskDecoder
-from keras_vit.layers.merging_block import MergingBlock, Unmerge
-from keras_vit.layers.mlp import MLP
-from keras_vit.layers.patch_dropout import PatchDropout
-from keras_vit.layers.patch_encoder import PatchEncoder
-from keras_vit.layers.patches import Patches
-from keras_vit.layers.pixel_head import PixelHead
-from keras_vit.layers.point_boxes import PointBoxes
-from keras_vit.layers.positions import Positions
-from keras_vit.layers.query_decoder import QueryDecoder
-from keras_vit.layers.relative import RelativePositions
-from keras_vit.layers.rescale import Rescale
-from keras_vit.layers.resnet_stem import ResNetStem
-from keras_vit.layers.rotary import RotaryPositions
-from keras_vit.layers.set_boxes import SetBoxes, SetHead
-from keras_vit.layers.standardized_conv import StandardizedConv2D
-from keras_vit.layers.stochastic_depth import StochasticDepth
-from keras_vit.layers.token_pool import TokenPool
-from keras_vit.layers.transformer_block import TransformerBlock
+from keras_vit.layers.attention.attention import MultiHeadSelfAttention
+from keras_vit.layers.attention.cross_attention import CrossAttention
+from keras_vit.layers.attention.relative import RelativePositions
+from keras_vit.layers.attention.rotary import RotaryPositions
+from keras_vit.layers.blocks.decoder_block import DecoderBlock
+from keras_vit.layers.blocks.layer_scale import LayerScale
+from keras_vit.layers.blocks.merging_block import MergingBlock, Unmerge
+from keras_vit.layers.blocks.mlp import MLP
+from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
+from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.layers.heads.add_to_image import AddToImage
+from keras_vit.layers.heads.dpt_head import DPTHead
+from keras_vit.layers.heads.mask_decoder import MaskDecoder
+from keras_vit.layers.heads.pixel_head import PixelHead
+from keras_vit.layers.heads.point_boxes import PointBoxes
+from keras_vit.layers.heads.query_decoder import QueryDecoder
+from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
+from keras_vit.layers.heads.token_pool import TokenPool
+from keras_vit.layers.inputs.conv_stem import ConvStem
+from keras_vit.layers.inputs.patch_dropout import PatchDropout
+from keras_vit.layers.inputs.patch_encoder import PatchEncoder
+from keras_vit.layers.inputs.patches import Patches
+from keras_vit.layers.inputs.positions import Positions
+from keras_vit.layers.inputs.rescale import Rescale
+from keras_vit.layers.inputs.resnet_stem import ResNetStem
+from keras_vit.layers.inputs.standardized_conv import StandardizedConv2D
 
 __all__ = [
     "MLP",

@@ -5,8 +5,8 @@ import inspect
 
 import keras
 
-from keras_vit import checks
-from keras_vit.keras_private import sublayers, switched
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers, switched
 
 LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
 STATES = ("quantization", "lora", "trainable", "frozen")  # what `parts` says of a layer

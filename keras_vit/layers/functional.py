@@ -2,8 +2,8 @@
 
 import keras
 
-from keras_vit.keras_private import sublayers
-from keras_vit.layers.transformer_block import TransformerBlock
+from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.utils.keras_private import sublayers
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")

@@ -4,7 +4,7 @@ import warnings
 
 import keras
 
-from keras_vit.keras_private import outermost
+from keras_vit.utils.keras_private import outermost
 
 
 def warn_unscaled(layer):

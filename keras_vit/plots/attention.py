@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.explain import attention_relevance, attention_rollout, worst
 from keras_vit.explain.relevance import check_relevance
-from keras_vit.feeding import predict
-from keras_vit.labels import count_classes, logits_of, probabilities_of
+from keras_vit.models.outputs import count_classes, logits_of, probabilities_of
+from keras_vit.models.preprocessing import stated_labels
 from keras_vit.plots import canvas
-from keras_vit.preprocessing import stated_labels
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import predict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

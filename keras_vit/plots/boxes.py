@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.images import coloured
 from keras_vit.plots import canvas
 from keras_vit.plots.masks import colours
+from keras_vit.utils.images import coloured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.task import distinct
+from keras_vit.models.outputs import distinct
+from keras_vit.utils import checks
 
 # Okabe and Ito's palette, which colour-blind people can tell apart, without its black and yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

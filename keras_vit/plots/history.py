@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_vit.plots import canvas
-from keras_vit.warned import warn
+from keras_vit.utils.warned import warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

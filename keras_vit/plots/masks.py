@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit import checks
-from keras_vit.images import coloured
-from keras_vit.metrics import iou
 from keras_vit.plots import canvas
 from keras_vit.plots.predictions import draw_shares
+from keras_vit.utils import checks
+from keras_vit.utils.images import coloured
+from keras_vit.utils.metrics import iou
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit import checks
 from keras_vit.explain import Calibration
 from keras_vit.explain.answers import confusion
-from keras_vit.metrics import SENSITIVITY, partial_auc
 from keras_vit.plots import canvas
+from keras_vit.utils import checks
+from keras_vit.utils.metrics import SENSITIVITY, partial_auc
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit import checks, explain, results, trained
-from keras_vit.explain import anatomy
+from keras_vit import explain
+from keras_vit.models import anatomy
 from keras_vit.plots import canvas
+from keras_vit.runs import results, trained
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.utils import checks
 
 SHOWN = 8  # images in the gallery, and in each of best and worst
 PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and pixel values of all of them, at most

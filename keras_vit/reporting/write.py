@@ -6,11 +6,13 @@ import pathlib
 
 import numpy as np
 
-from keras_vit import checks, config, counting, explain, files, machine, metrics, plots
+from keras_vit import config, explain, plots
 from keras_vit.explain.relevance import has_classes
+from keras_vit.models import counting
 from keras_vit.plots import canvas
-from keras_vit.reporting import embed
+from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
+from keras_vit.utils import checks, files, machine, metrics
 
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones

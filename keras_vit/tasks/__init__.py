@@ -1,7 +1,7 @@
 """What models are trained for, one file a task."""
 
-from keras_vit.tasks.classify import Classify as Classify
-from keras_vit.tasks.detect import Detect as Detect
-from keras_vit.tasks.pretrain import Pretrain as Pretrain
-from keras_vit.tasks.restore import Restore as Restore
-from keras_vit.tasks.segment import Segment as Segment
+from keras_vit.tasks.classify.classify import Classify as Classify
+from keras_vit.tasks.detect.detect import Detect as Detect
+from keras_vit.tasks.pretrain.pretrain import Pretrain as Pretrain
+from keras_vit.tasks.restore.restore import Restore as Restore
+from keras_vit.tasks.segment.segment import Segment as Segment

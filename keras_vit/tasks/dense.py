@@ -5,17 +5,17 @@ import re
 
 import keras
 
-from keras_vit import checks
-from keras_vit.checkpoints import huggingface_yolos
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import class_names, describe
-from keras_vit.checkpoints.fetch import fetch
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import huggingface_yolos
 from keras_vit.checkpoints.match import matching
-from keras_vit.checkpoints.read import open_checkpoint
-from keras_vit.explain import anatomy
+from keras_vit.checkpoints.pretrained import location, vit
 from keras_vit.layers import DPTHead
 from keras_vit.layers.functional import Model
-from keras_vit.pretrained import location, vit
+from keras_vit.models import anatomy
+from keras_vit.utils import checks
 
 GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
 SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses

@@ -20,7 +20,11 @@ class Measured(keras.callbacks.Callback):
 
     def __init__(self, run, make, names, every=1, most=None):
         super().__init__()
-        self.run, self.make, self.names, self.every, self.most = run, make, names, every, most
+        self.run = run
+        self.make = make
+        self.names = names
+        self.every = every
+        self.most = most
 
     def on_epoch_end(self, epoch, logs=None):
         columns = {name: f"val_{name}" for name in self.names}

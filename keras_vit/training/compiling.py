@@ -2,7 +2,8 @@
 
 import warnings
 
-from keras_vit.training import finetuning, optimizers, remat
+from keras_vit.models import remat
+from keras_vit.training import finetuning, optimizers
 
 
 def compile_run(run):

@@ -13,8 +13,8 @@ import sys
 import keras
 import numpy as np
 
-from keras_vit.backbone import fill
-from keras_vit.keras_private import sublayers
+from keras_vit.models.backbone import fill
+from keras_vit.utils.keras_private import sublayers
 
 AXES = ("batch", "model")  # of the mesh of devices
 TOGETHER = 10  # steps after which processes agree on what to do, which takes about a millisecond

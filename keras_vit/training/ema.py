@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from keras_vit.keras_private import ema_weights
+from keras_vit.utils.keras_private import ema_weights
 
 
 class EvaluateWithEMA(keras.callbacks.Callback):

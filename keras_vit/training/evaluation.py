@@ -1,9 +1,9 @@
 """A model's scores on a source, batch by batch."""
 
 from keras_vit.data import pipeline
-from keras_vit.data.whole import whole_arrays
-from keras_vit.progress import counted
-from keras_vit.tiles import tiled
+from keras_vit.data.readers.whole import whole_arrays
+from keras_vit.utils.progress import counted
+from keras_vit.utils.tiles import tiled
 
 
 def tally_of(function, task, recipe, source, size, keep=False):

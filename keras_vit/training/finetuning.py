@@ -2,12 +2,12 @@
 
 import keras
 
-from keras_vit import checks
-from keras_vit.backbone import backbone, calls, fill, has_lora, leading_to, merged_values, without_lora
-from keras_vit.keras_private import calls_of, sublayers
 from keras_vit.layers import PatchEncoder, TransformerBlock
 from keras_vit.layers.base import Layer
+from keras_vit.models.backbone import backbone, calls, fill, has_lora, leading_to, merged_values, without_lora
 from keras_vit.training import devices, state
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import calls_of, sublayers
 
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 

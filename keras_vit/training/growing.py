@@ -5,9 +5,9 @@ import dataclasses
 
 import keras
 
-from keras_vit import checks
-from keras_vit.explain import anatomy
 from keras_vit.layers import Positions
+from keras_vit.models import anatomy
+from keras_vit.utils import checks
 
 
 def of_epoch(recipe, epoch, shape):

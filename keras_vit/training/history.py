@@ -4,8 +4,8 @@ import csv
 import math
 import pathlib
 
-from keras_vit import files
 from keras_vit.training.rundir import HISTORY
+from keras_vit.utils import files
 
 
 def read(folder):

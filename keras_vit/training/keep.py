@@ -25,7 +25,9 @@ class KeepState(keras.callbacks.Callback):
 
     def __init__(self, run, learner, save_steps=None):
         super().__init__()
-        self.run, self.save_steps, self.metrics = run, save_steps, {}
+        self.run = run
+        self.save_steps = save_steps
+        self.metrics = {}
         groups = {"model": run.model.variables, "learner": run.own_variables()}  # a teacher's do not change
         self.variables = state.named(**groups, optimizer=learner.optimizer.variables)
 
@@ -127,7 +129,8 @@ class KeepBest(keras.callbacks.Callback):
 
     def __init__(self, run, learner):
         super().__init__()
-        self.run, self.learner = run, learner
+        self.run = run
+        self.learner = learner
 
     def on_epoch_end(self, epoch, logs=None):
         column, better = self.run.task.best

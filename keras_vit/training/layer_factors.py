@@ -4,7 +4,7 @@ import re
 
 from keras import ops
 
-from keras_vit.keras_private import OptimizerHooks
+from keras_vit.utils.keras_private import OptimizerHooks
 
 
 class LayerDecay(OptimizerHooks):

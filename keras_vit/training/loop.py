@@ -6,7 +6,6 @@ import pathlib
 
 import keras
 
-from keras_vit import feeding
 from keras_vit.config import Recipe
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
@@ -16,6 +15,7 @@ from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.keep import KeepBest, KeepState
 from keras_vit.training.pace import Pace
+from keras_vit.utils import feeding
 
 
 @dataclasses.dataclass

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_vit.keras_private import MuonHooks
 from keras_vit.training.layer_factors import HEAD, LayerDecay, blocks_of
+from keras_vit.utils.keras_private import MuonHooks
 
 PIXELS = 4  # channels, at most, of a convolution that reads images
 

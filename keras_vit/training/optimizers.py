@@ -1,14 +1,14 @@
-"""Optimizers and learning-rate schedules of recipes."""
+"""AdamW, SGD and Muon with layer-wise learning-rate decay, and the schedules of recipes, for a loop of your own too."""
 
 import math
 
 import keras
 from keras import ops
 
-from keras_vit import checks
 from keras_vit.training.layer_factors import LayerDecay
 from keras_vit.training.layer_factors import layer_factors as layer_factors
-from keras_vit.training.muon import Muon
+from keras_vit.training.muon import Muon as Muon
+from keras_vit.utils import checks
 
 
 def make(optim, variables, steps):
@@ -68,8 +68,13 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
         checks.one_of("kind", kind, tuple(DECAYS))
-        self.kind, self.peak, self.steps, self.warmup = kind, peak, steps, warmup
-        self.timescale, self.cooldown, self.every = timescale, cooldown, every
+        self.kind = kind
+        self.peak = peak
+        self.steps = steps
+        self.warmup = warmup
+        self.timescale = timescale
+        self.cooldown = cooldown
+        self.every = every
 
     def __call__(self, step):
         step = ops.cast(step // self.every, "float32")

@@ -16,13 +16,18 @@ class Pace(keras.callbacks.Callback):
 
     def __init__(self, run):
         super().__init__()
-        self.images, self.steps, self.epochs = run.recipe.data.batch_size, run.steps, run.recipe.optim.epochs
+        self.images = run.recipe.data.batch_size
+        self.steps = run.steps
+        self.epochs = run.recipe.optim.epochs
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.begun, self.trained, self.count = time.monotonic(), None, 0
+        self.begun = time.monotonic()
+        self.trained = None
+        self.count = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        self.trained, self.count = time.monotonic(), self.count + 1
+        self.trained = time.monotonic()
+        self.count += 1
 
     def on_epoch_end(self, epoch, logs=None):
         whole = (time.monotonic() - self.begun) * self.steps / self.count  # a resumed epoch has fewer steps

@@ -6,8 +6,8 @@ import time
 
 import keras
 
-from keras_vit.metrics import written
-from keras_vit.progress import Line, duration
+from keras_vit.utils.metrics import written
+from keras_vit.utils.progress import Line, duration
 
 FEW = 20  # epochs that get a line each, where the output is no terminal
 
@@ -44,8 +44,11 @@ class RunProgress(keras.callbacks.Callback):
 
     def __init__(self, run, line):
         super().__init__()
-        self.run, self.line = run, line
-        self.epochs, self.steps, self.images = run.recipe.optim.epochs, run.steps, run.recipe.data.batch_size
+        self.run = run
+        self.line = line
+        self.epochs = run.recipe.optim.epochs
+        self.steps = run.steps
+        self.images = run.recipe.data.batch_size
         self.begun = self.validation = None
         self.column = run.task.best[0]
 
@@ -58,7 +61,9 @@ class RunProgress(keras.callbacks.Callback):
         self.done += 1
         now = time.monotonic()
         if self.begun is None:  # after the first step, which compiles
-            self.begun, self.before, self.measuring = now, self.done, 0.0
+            self.begun = now
+            self.before = self.done
+            self.measuring = 0.0
         self.logs = logs or {}
         self.line.show(self._text(now), plain=60.0)
 

@@ -11,12 +11,13 @@ import zlib
 import filelock
 import keras
 
-from keras_vit import config, files, machine
-from keras_vit.keras_private import sublayers
-from keras_vit.labels import check_labels, num_classes, read_labels, write_labels
+from keras_vit import config
 from keras_vit.layers import Rescale
-from keras_vit.task import UnknownTaskError
+from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
+from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
+from keras_vit.utils import files, machine
+from keras_vit.utils.keras_private import sublayers
 
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"

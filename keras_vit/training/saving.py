@@ -3,10 +3,10 @@
 import zipfile
 import zlib
 
-from keras_vit import files
-from keras_vit.task import Task
+from keras_vit.tasks.base import Task
 from keras_vit.training import finetuning, rundir
 from keras_vit.training.ema import averaged
+from keras_vit.utils import files
 
 
 def save_trained(learner, model, path, writes=True):

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from keras_vit import files
+from keras_vit.utils import files
 
 KEPT = 2
 VISIBLE_SECONDS = 60  # in which a new file is seen by all machines that share a directory

@@ -47,7 +47,9 @@ class StopOnSignal(keras.callbacks.Callback):
 
     def __init__(self, run, keep, asked):
         super().__init__()
-        self.run, self.keep, self.asked = run, keep, asked
+        self.run = run
+        self.keep = keep
+        self.asked = asked
 
     def on_train_batch_end(self, batch, logs=None):
         alone = self.run.place.processes == 1

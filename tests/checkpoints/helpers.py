@@ -13,7 +13,7 @@ import numpy as np
 import safetensors.numpy
 
 from keras_vit import from_checkpoint, vit
-from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.files.read import open_checkpoint
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"

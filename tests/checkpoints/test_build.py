@@ -1,7 +1,7 @@
 import pytest
 
 from keras_vit import from_checkpoint, save_checkpoint, vit
-from keras_vit.keras_private import sublayers
+from keras_vit.utils.keras_private import sublayers
 from tests.checkpoints.helpers import arrays_of, file_of, write
 
 pytestmark = pytest.mark.backend

@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import from_checkpoint, save_checkpoint
 from keras_vit.checkpoints.describe import class_names, describe
-from keras_vit.checkpoints.read import open_checkpoint
+from keras_vit.checkpoints.files.read import open_checkpoint
 from tests.checkpoints.helpers import file_of, filled
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* format does not record")

@@ -32,7 +32,7 @@ def test_any_image_size(case, size):
     np.testing.assert_array_equal(resized[:prefix], table[:prefix])
     method = {"google": "zoom", "timm": "bicubic-antialias", "hf": "bicubic"}[case.split("_")[0]]
     grid = size[0] // 8, size[1] // 8
-    expected = keras_vit.resampling.resize_grid(table[prefix:], (3, 3), grid, method)
+    expected = keras_vit.utils.resampling.resize_grid(table[prefix:], (3, 3), grid, method)
     np.testing.assert_allclose(resized[prefix:], expected, atol=1e-6)
 
 
@@ -78,7 +78,7 @@ def test_another_patch_size():
     assert_same_weights(weights(load_weights(other, path, patches="resize")), weights(model))
     by_name = from_checkpoint(path, patch_size=4, image_size=24, patches="jax-linear")
     kernel = weights(original(GOOGLE))["encoder/projection/kernel"].reshape(8, 8, 3, 24)
-    expected = keras_vit.resampling.resize_patches(kernel, (4, 4), "jax-linear").reshape(48, 24)
+    expected = keras_vit.utils.resampling.resize_patches(kernel, (4, 4), "jax-linear").reshape(48, 24)
     np.testing.assert_allclose(weights(by_name)["encoder/projection/kernel"], expected, atol=1e-6)
     with pytest.raises(ValueError, match="patches='any'"):
         load_weights(other, path, patches="any")

@@ -1,10 +1,10 @@
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints import google, timm
 from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import google, timm
 from keras_vit.checkpoints.match import Options, matching, plan
-from keras_vit.checkpoints.read import open_checkpoint
 from tests.checkpoints.helpers import file_of
 
 pytestmark = pytest.mark.backend

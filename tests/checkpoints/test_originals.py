@@ -149,7 +149,7 @@ def from_checkpoint_of_timm(timm, variant, folder):
 def test_kernels_are_resized_as_timm_does(timm):
     from timm.layers.patch_embed import resample_patch_embed
 
-    from keras_vit.resampling import resize_patches
+    from keras_vit.utils.resampling import resize_patches
 
     kernel = np.random.default_rng(0).normal(size=(16, 16, 3, 8)).astype("float32")
     for size in ((8, 8), (24, 20)):

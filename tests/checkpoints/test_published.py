@@ -5,7 +5,7 @@ import pytest
 
 import keras_vit
 from keras_vit.checkpoints.published import Published, list_checkpoints, published
-from keras_vit.keras_private import shapes_only
+from keras_vit.utils.keras_private import shapes_only
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend

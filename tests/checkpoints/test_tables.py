@@ -5,7 +5,7 @@ import pytest
 
 from keras_vit.checkpoints import tables
 from keras_vit.checkpoints.describe import FORMATS
-from keras_vit.resampling import METHODS
+from keras_vit.utils.resampling import METHODS
 
 pytestmark = pytest.mark.backend
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.warned import LeftOut
+from keras_vit.utils.warned import LeftOut
 from tests.commands.helpers import run as command
 from tests.marks import slow
 

@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import cookbook, variants
 from keras_vit.commands import recipes
 from keras_vit.commands.recipes import stated
+from keras_vit.config import cookbook
+from keras_vit.models import variants
 from tests.commands.helpers import run
 from tests.marks import few, slow
 

@@ -11,7 +11,7 @@ from keras_vit.config import Data
 from keras_vit.data import sources
 from keras_vit.data.frames import is_stored
 from keras_vit.data.inspection import Inspected
-from keras_vit.images import mask_pixels
+from keras_vit.utils.images import mask_pixels
 from tests import exiffiles
 
 STORED = np.zeros((12, 20), "uint8")  # one object in the picture as it is stored:

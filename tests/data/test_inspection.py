@@ -10,8 +10,9 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import decoding, inspection, sources  # noqa: E402
+from keras_vit.data import inspection, sources  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
+from keras_vit.data.readers import decoding  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 DATA = picturefiles.EXACT["grey.png"]

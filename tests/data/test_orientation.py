@@ -3,9 +3,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit import images  # noqa: E402
-from keras_vit.data.decoding import decode, opened  # noqa: E402
 from keras_vit.data.orientation import orientations, orientations_in_graph  # noqa: E402
+from keras_vit.data.readers.decoding import decode, opened  # noqa: E402
+from keras_vit.utils import images  # noqa: E402
 from tests import exiffiles, picturefiles  # noqa: E402
 
 FILES = {**exiffiles.every(), **exiffiles.ODD}

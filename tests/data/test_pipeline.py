@@ -15,8 +15,8 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data, Optim, Recipe, override  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
-from keras_vit.task import Task  # noqa: E402
 from keras_vit.tasks import Classify  # noqa: E402
+from keras_vit.tasks.base import Task  # noqa: E402
 from tests import picturefiles  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
 

@@ -6,8 +6,9 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Data  # noqa: E402
-from keras_vit.data import crops, targets  # noqa: E402
-from tests.data.test_masks import png  # noqa: E402
+from keras_vit.data import targets  # noqa: E402
+from keras_vit.data.augment import crops  # noqa: E402
+from tests.data.augment.test_masks import png  # noqa: E402
 from tests.marks import few  # noqa: E402
 
 RNG = np.random.default_rng(0)

@@ -51,7 +51,7 @@ def test_what_is_no_image_is_refused_in_one_sentence(name, tmp_path):
 
 
 def test_too_large_an_image_is_not_decoded(tmp_path, monkeypatch):
-    from keras_vit.data import crops
+    from keras_vit.data.augment import crops
 
     read = []
     monkeypatch.setattr(crops, "evaluation_image", lambda *given: read.append(given))

@@ -7,7 +7,7 @@ import pytest
 from keras_vit import attention_relevance, from_recipe, vit
 from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
-from keras_vit.training.remat import rematerialised
+from keras_vit.models.remat import rematerialised
 from tests.explain.models import IMAGES, KINDS, shared
 from tests.marks import few, slow_on_jax
 

@@ -6,8 +6,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import add_lora, vit
 from keras_vit.export import forms
-from keras_vit.keras_private import sublayers
 from keras_vit.layers import MultiHeadSelfAttention, TransformerBlock
+from keras_vit.utils.keras_private import sublayers
 from tests.export.small import shaken, tiny
 from tests.marks import few
 

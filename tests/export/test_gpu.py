@@ -9,9 +9,9 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import ResNetStem, export_tflite, from_recipe, vit
 from keras_vit.config import Data
-from keras_vit.counting import count_macs
 from keras_vit.data import sources
 from keras_vit.export import gpu, runtimes
+from keras_vit.models.counting import count_macs
 from tests.export.small import IMAGES, shaken, tiny
 from tests.marks import slow
 

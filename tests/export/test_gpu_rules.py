@@ -6,7 +6,7 @@ import keras_vit  # noqa: E402
 from keras_vit.export import gpu_rules  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
-from tests.test_merging import random_vit  # noqa: E402
+from tests.models.test_merging import random_vit  # noqa: E402
 
 CASES = {
     "GATHER with indices of 2 axes, int32": lambda x: tf.gather(

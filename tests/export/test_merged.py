@@ -5,7 +5,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from tests.marks import slow
-from tests.test_merging import IMAGES, random_vit
+from tests.models.test_merging import IMAGES, random_vit
 
 
 @slow

@@ -8,7 +8,7 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_vit import from_recipe, vit  # noqa: E402
 from keras_vit.export import prepare  # noqa: E402
-from keras_vit.keras_private import shapes_only  # noqa: E402
+from keras_vit.utils.keras_private import shapes_only  # noqa: E402
 
 
 def half_write(path, error):

@@ -5,7 +5,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.export import prepare, runtimes
-from keras_vit.keras_private import tflite_operators
+from keras_vit.utils.keras_private import tflite_operators
 from tests.marks import slow
 
 

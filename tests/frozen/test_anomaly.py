@@ -5,7 +5,7 @@ import pytest
 import keras_vit
 from keras_vit import AnomalyDetector
 from keras_vit.frozen.anomaly import image_scores
-from keras_vit.warned import LeftOut
+from keras_vit.utils.warned import LeftOut
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)

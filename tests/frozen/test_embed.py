@@ -15,10 +15,10 @@ import pytest
 import keras_vit
 from keras_vit.frozen import embed
 from keras_vit.frozen.index import check_whole
-from keras_vit.warned import LeftOut
+from keras_vit.utils.warned import LeftOut
 from tests.marks import slow, slow_on_jax
 
-pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.warned.LeftOut")]
+pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.utils.warned.LeftOut")]
 
 
 def test_vectors_are_the_model_s_own(folder, model, index):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.warned import LeftOut
+from keras_vit.utils.warned import LeftOut
 
 pytestmark = pytest.mark.backend
 

@@ -3,7 +3,7 @@ import pytest
 
 from keras_vit import plots
 from keras_vit.explain import calibration, per_class
-from keras_vit.metrics import partial_auc
+from keras_vit.utils.metrics import partial_auc
 
 RNG = np.random.default_rng(0)
 

@@ -8,8 +8,10 @@ import keras
 import numpy as np
 
 import keras_vit
-from keras_vit import config, export, predictions, report, results, runs
+from keras_vit import config, export, report
+from keras_vit.runs import predictions, results
 from keras_vit.training import devices, state
+from keras_vit.training.fit import fit, sources_of
 
 TIMES = ("images_per_second", "minutes_left")
 
@@ -60,18 +62,18 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
 
 def _resumes(recipe, folder, monkeypatch):
     """A run that is killed in its second epoch ends where one ends that is left alone, bit for bit."""
-    runs.fit(recipe, folder / "whole", verbose=0)
+    fit(recipe, folder / "whole", verbose=0)
     steps = len(state_of(folder / "whole")[1]["history"]) and _steps(recipe)
     with monkeypatch.context() as patched:
-        patched.setattr(runs, "_tensorboard", lambda _: Kill(steps + 1))
+        patched.setattr("keras_vit.training.fit._tensorboard", lambda _: Kill(steps + 1))
         try:
-            runs.fit(recipe, folder / "killed", verbose=0, save_steps=1, tensorboard=True)
+            fit(recipe, folder / "killed", verbose=0, save_steps=1, tensorboard=True)
         except SystemError:
             pass
         else:
             raise AssertionError("the run was not killed")
     assert not (folder / "killed" / "model.keras").exists()
-    runs.fit(recipe, folder / "killed", verbose=0)
+    fit(recipe, folder / "killed", verbose=0)
     ours, theirs = (state_of(folder / name) for name in ("killed", "whole"))
     assert ours[0].keys() == theirs[0].keys()
     for name, array in theirs[0].items():
@@ -87,7 +89,7 @@ def state_of(folder):
 
 
 def _steps(recipe):
-    train, _ = runs.sources_of(recipe)
+    train, _ = sources_of(recipe)
     return len(train) // recipe.data.batch_size
 
 

@@ -10,8 +10,8 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import predictions
 from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Restore, Segment
+from keras_vit.runs import predictions
 from tests.marks import slow
 from tests.tasks.harness import run_task_test
 

@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit import config
+from keras_vit.models import remat
 from keras_vit.tasks import Classify
-from keras_vit.training import remat
 from keras_vit.training.compiling import compile_model, compile_run
 from keras_vit.training.loop import Run
 from tests.training.small import RECIPE, SOURCE, tiny

@@ -17,7 +17,8 @@ pytest.importorskip("tensorflow")
 import tensorflow as tf
 
 import keras_vit
-from keras_vit import config, results
+from keras_vit import config
+from keras_vit.runs import results
 from keras_vit.training import devices, history, state
 from keras_vit.training.devices import Place
 from tests import processes

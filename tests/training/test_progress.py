@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_vit import config
-from keras_vit.progress import Line
 from keras_vit.training import progress
+from keras_vit.utils.progress import Line
 from tests.terminal import Stream
 
 

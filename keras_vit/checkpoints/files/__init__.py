@@ -1,0 +1,1 @@
+"""Opens files of weights: names, shapes and arrays."""

@@ -1,0 +1,160 @@
+"""Finds a checkpoint by its path, or downloads it from a URL or the Hugging Face hub."""
+
+import contextlib
+import errno
+import hashlib
+import http.client
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import urllib.parse
+
+import keras
+
+from keras_vit.checkpoints.files.wrapped import OPEN_CLIP
+from keras_vit.utils import files
+
+_PART = ".part-"  # prefix of a folder with an unfinished download
+_SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", OPEN_CLIP]
+# The first kind that exists, with the index of shards.
+_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5", "open_clip_model.safetensors"]
+
+
+def fetch(source, *, sha256=None, cache_dir=None):
+    """Downloads a checkpoint if needed, and returns its path. A download is kept, and not repeated.
+
+    Args:
+        source: The path of a file or folder, an `https://` or `http://` URL of a file, or a repository of the Hugging
+            Face hub as `hf://owner/name` or `hf://owner/name@revision`.
+        sha256: SHA-256 of the file, or its first 8 or more hex digits. A cached file with another hash is downloaded
+            again.
+        cache_dir: Folder for downloads. By default the hub's own cache for a repository, and `keras_vit` in
+            the home of Keras (`$KERAS_HOME`, else `~/.keras`) for a URL.
+
+    Returns:
+        The path of the file. For a repository, the path of a folder with its settings and its weights, in safetensors
+        if it has them.
+
+    Raises:
+        ValueError: For a source of another kind, an invalid `sha256`, or a file with another hash.
+        OSError: FileNotFoundError if there is no such file, repository or revision; ConnectionError if the server
+            cannot be reached, responds with an error or breaks off; PermissionError for a gated repository; OSError for
+            a full disk. No partial file is left in the cache.
+        ImportError: For a repository, without the package huggingface_hub.
+    """
+    if sha256 is not None and not (isinstance(sha256, str) and re.fullmatch("[0-9a-fA-F]{8,64}", sha256)):
+        raise ValueError(f"`sha256` must be 64 hex digits, or the first 8 or more. Received: sha256={sha256!r}")
+    scheme, mark, _ = str(source).partition("://")
+    scheme = scheme.lower() if mark else "path"
+    if not isinstance(source, (str, os.PathLike)) or not source or scheme not in ("path", "https", "http", "hf"):
+        raise ValueError(f"`source` must be a path, https://, http:// or hf:// address. Received: source={source!r}")
+    if scheme in ("https", "http"):
+        home = os.environ.get("KERAS_HOME") or os.path.join("~", ".keras")  # as `get_file` documents it
+        return _from_url(source, sha256, _expand(cache_dir or os.path.join(home, "keras_vit")))
+    if scheme == "path" and not _expand(source).exists():
+        hub = f" Did you mean 'hf://{source}'?" if re.fullmatch(r"[\w-]+/[\w.-]+", str(source)) else ""
+        raise FileNotFoundError(f"There is no file or folder {str(source)!r}.{hub}")
+    if sha256 and (scheme == "hf" or _expand(source).is_dir()):
+        raise ValueError(f"`sha256` must be None: {str(source)!r} is not one file. Received: sha256={sha256!r}")
+    if scheme == "hf":
+        return _from_hub(source, cache_dir and _expand(cache_dir))
+    return _verified(_expand(source), sha256, source)
+
+
+def _expand(path):
+    return pathlib.Path(os.path.expanduser(path))
+
+
+def _verified(path, sha256, name):
+    """Returns the path of a file; raises ValueError if its hash differs."""
+    if sha256:
+        with open(path, "rb") as file:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        if not actual.startswith(sha256.lower()):
+            raise ValueError(f"{str(name)!r} is damaged or another file. SHA-256: expected {sha256}, found {actual}")
+    return path
+
+
+def _from_url(url, sha256, cache):
+    """Downloads the file of a URL. `get_file` alone would take a killed process's partial file for a whole one."""
+    kept = cache / hashlib.sha256(url.encode()).hexdigest()[:12] / _file_name(url)
+    if kept.is_file():
+        with contextlib.suppress(ValueError):
+            return _verified(kept, sha256, kept)
+    cache.mkdir(parents=True, exist_ok=True)  # else `get_file` uses a shared temporary folder
+    files.sweep(cache, _PART)
+    with tempfile.TemporaryDirectory(prefix=_PART, dir=cache, ignore_cleanup_errors=True) as folder:
+        try:
+            part = keras.utils.get_file(kept.name, url, cache_dir=folder, cache_subdir="")
+            with open(part, "rb+") as file:
+                os.fsync(file)
+        except Exception as error:  # `get_file` raises no narrower class
+            raise _clear_error(error, url, cache) from None
+        _verified(part, sha256, url)
+        kept.parent.mkdir(exist_ok=True)
+        os.replace(part, kept)
+    return kept
+
+
+def _file_name(url):
+    """Returns the name to keep the file of a URL under: valid on every disk, and not a path."""
+    parts = re.split("[?#]", url)[0].split("/")[3:] or [""]
+    name = urllib.parse.unquote(parts[-1])
+    if not name.strip("./") or not re.fullmatch("[!-~]+", url):
+        raise ValueError(f"A URL must end with the name of a file, in ASCII without spaces. Received: {url!r}")
+    return re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-128:]
+
+
+def _clear_error(error, source, folder):
+    """Returns the error to raise instead of a download library's."""
+    if type(error) is Exception and error.__context__:  # `get_file` wraps the exceptions of urllib
+        error = error.__context__
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        free = shutil.disk_usage(folder).free
+        return OSError(f"No room in {str(folder)!r} for {source!r}: {os.strerror(error.errno)}, {free:,} bytes free")
+    reason, code = _line(getattr(error, "reason", error)), getattr(error, "code", None)
+    if isinstance(error, (http.client.InvalidURL, ValueError)):
+        return ValueError(f"Cannot download {source!r}: {reason}")
+    if code:  # an HTTP error
+        error.close()
+        reason = f"the server responded {code}, {reason}"
+    kind = FileNotFoundError if code == 404 else ConnectionError
+    return kind(f"Cannot download {source!r}: {reason}. To use a local file, pass its path.")
+
+
+def _line(error):
+    return (str(error).strip() or type(error).__name__).partition("\n")[0]
+
+
+def _from_hub(source, cache):
+    """Downloads a repository. The hub's own library verifies it, and finds it in its cache when offline."""
+    match = re.fullmatch(r"hf://(\w[\w.-]*/\w[\w.-]*)(?:@([^\s@]+))?", source, flags=re.IGNORECASE | re.ASCII)
+    if not match:
+        raise ValueError(f"A repository must be hf://owner/name or hf://owner/name@revision. Received: {source!r}")
+    try:
+        from huggingface_hub import constants, errors, snapshot_download
+    except ImportError:
+        raise ImportError(f"{source!r} needs huggingface_hub. Install it: pip install huggingface_hub") from None
+    repo, revision = match.groups()
+    cache = cache or pathlib.Path(constants.HF_HUB_CACHE)
+    try:
+        for weights in _WEIGHTS:
+            patterns = [*_SETTINGS, weights]
+            folder = pathlib.Path(snapshot_download(repo, revision=revision, cache_dir=cache, allow_patterns=patterns))
+            if any(folder.glob(weights)):
+                return folder
+    except errors.GatedRepoError:
+        raise PermissionError(f"{source!r} is gated. Request access on its page, then run: hf auth login") from None
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+        raise FileNotFoundError(f"There is no {source!r}, or it is private. Then run: hf auth login") from None
+    except errors.LocalEntryNotFoundError as error:
+        reason = _line(error.__cause__ or error)
+        raise ConnectionError(f"{source!r} cannot be reached and is not complete in the cache: {reason}") from None
+    except Exception as error:
+        raise _clear_error(error, source, cache) from None
+    raise FileNotFoundError(
+        f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into "
+        "its base model first; KerasHub's models are not read."
+    )

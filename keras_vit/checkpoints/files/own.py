@@ -1,0 +1,69 @@
+"""Keras's own `.keras` files of this package's models: our weight names, with the architecture in the file."""
+
+import contextlib
+import warnings
+
+import keras
+import numpy as np
+
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.inputs import PROJECTION
+from keras_vit.checkpoints.tables import SAME, Format, Row
+from keras_vit.layers import MergingBlock
+from keras_vit.models.backbone import HEADS, backbone, variables_of
+from keras_vit.models.outputs import labels_beside
+
+ROWS = (Row("{path}", "{path}", SAME),)
+SAVED = "the saved model"
+
+
+@contextlib.contextmanager
+def open_keras(path):
+    """Opens a `.keras` file with a model from `keras_vit.vit`; see `read.open_checkpoint`."""
+    whole = keras.models.load_model(path, compile=False)  # its loss and optimizer do not matter here
+    model = backbone(whole)
+    if model is not whole:
+        others = [layer.name for layer in whole.layers if layer is not model]
+        warnings.warn(
+            f"Only the ViT {model.name!r} of {str(path)!r} is loaded. Left out: {', '.join(others)}.", stacklevel=2
+        )
+    arguments, variables = arguments_of(model), variables_of(model)
+    shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+    if any(isinstance(layer, MergingBlock) for layer in model.layers):
+        warnings.warn(
+            f"{str(path)!r} merges tokens, which this leaves out: call `merge_tokens` again, or load the file with "
+            "keras.models.load_model.",
+            stacklevel=2,
+        )
+    rows, columns = arguments["patch_size"]
+    values, width = shapes[PROJECTION]
+    shapes[PROJECTION] = (rows, columns, values // (rows * columns), width)
+
+    def read(name):
+        return np.asarray(keras.ops.convert_to_numpy(variables[name]), "float32").reshape(shapes[name])
+
+    metadata = getattr(model.get_layer("rescale"), "metadata", {})
+    labels = metadata.get("labels") or list(labels_beside(path) or ())
+    notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
+    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "licence", "temperature")}
+
+
+def architecture(shapes, checkpoint):
+    notes = checkpoint.notes
+    stated = ("num_heads", "gelu", "epsilon", "mean", "evaluation")
+    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(stated, SAVED)
+
+
+FORMAT = Format(
+    name="keras",
+    rows=ROWS,
+    detect=lambda names: PROJECTION in names,
+    canonical=lambda shapes: {name: name for name in shapes},
+    architecture=architecture,
+    express=None,
+    placeholders=lambda arguments: {},
+    ignored=r"(?!)",
+    head_names=rf"({'|'.join(HEADS)}|pre_logits)/.*",
+    resample="bicubic-antialias",
+    resample_patches="bicubic-antialias",
+)

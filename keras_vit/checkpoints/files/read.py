@@ -1,0 +1,211 @@
+"""Opens a checkpoint: names and shapes first, arrays one by one."""
+
+import contextlib
+import functools
+import json
+import pathlib
+import zipfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import safetensors
+
+from keras_vit.checkpoints.files import pytorch
+from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
+from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
+from keras_vit.checkpoints.files.wrapped import OPEN_CLIP, of_open_clip, unwrap
+from keras_vit.utils.files import regular
+
+FLOATS = {"F64", "F32", "F16", "BF16"}
+SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
+RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
+CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
+MAX_JSON = 2**26  # bytes of a configuration
+KERAS_HUB = (
+    "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
+    "as 'hf://google/vit-base-patch16-224'"
+)
+
+
+class Checkpoint(NamedTuple):
+    """An open checkpoint: one file of weights, or several shards.
+
+    `shapes` maps names to shapes. `read(name)` returns one array, float32. `config` and `processor` are the contents of
+    `config.json` and `preprocessor_config.json` next to the file, `{}` without them; `processor` is that of
+    `processor_config.json` if it has a part for images. `notes` is what `save_checkpoint` wrote into the file. Of a
+    Vision Transformer inside something else, only its part is here; `passed_over` counts the other tensors, and
+    `remarks` are sentences for the user.
+    """
+
+    path: pathlib.Path
+    shapes: dict
+    read: Callable
+    config: dict
+    processor: dict
+    notes: dict
+    passed_over: int = 0
+    remarks: tuple = ()
+
+    def shape(self, place):
+        """Returns the shape of a tensor, or of one block of a stacked one: `(name, index)` or `(name, index, axis)`."""
+        name, *block = place if isinstance(place, tuple) else (place,)
+        shape, axis = self.shapes[name], (block[1:] or [0])[0]
+        return shape[:axis] + shape[axis + 1 :] if block else shape
+
+    def array(self, place):
+        """Reads a tensor, or one block of a stacked one; see `shape`."""
+        name, *block = place if isinstance(place, tuple) else (place,)
+        return np.take(self.read(name), block[0], *block[1:] or [0]) if block else self.read(name)
+
+
+@contextlib.contextmanager
+def open_checkpoint(path):
+    """Opens a checkpoint for reading.
+
+    Only names and shapes are read at first. Nothing is unpickled, and sizes are checked against the file's own.
+
+    Args:
+        path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
+            with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
+
+    Yields:
+        A `Checkpoint`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged, or of another kind.
+    """
+    path = pathlib.Path(path)
+    files = _files(path)
+    folder = path if path.is_dir() else path.parent
+    with contextlib.ExitStack() as stack:
+        shapes, readers, notes, remarks = {}, {}, {}, []
+        for file in files:
+            with _one_error(file):
+                file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](regular(file)))
+                remarks += file_notes.pop("remarks", ())
+            twice = sorted(set(file_shapes) & set(shapes))
+            if twice:
+                raise ValueError(f"{str(path)!r} contains {twice[0]!r} twice.")
+            shapes |= file_shapes
+            notes |= file_notes
+            readers |= dict.fromkeys(file_shapes, (file, reader))
+
+        @functools.lru_cache(maxsize=3)  # what is stacked is read block by block: queries, keys and values in turn
+        def read(name):
+            file, reader = readers[name]
+            with _one_error(file):
+                array = reader(name)
+                if array.shape != shapes[name]:
+                    raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
+                return array
+
+        alone = files[0].suffix in (".npz", ".keras")
+        config, processor, nested = ({} if alone else _json(folder / name) for name in CONFIGS)
+        processor = nested if "image_processor" in nested else processor  # as transformers prefers
+        with _one_error(path):
+            names, prefix, others, found = unwrap(shapes)
+        if prefix and not config and not alone:
+            written = _json(folder / OPEN_CLIP)
+            with _one_error(folder / OPEN_CLIP):
+                config = of_open_clip(written)
+        inner = {name: shapes[place] for name, place in names.items()}
+        remarks = tuple(f"{str(path)!r}: {remark}" for remark in (*remarks, *found))
+        yield Checkpoint(path, inner, lambda name: read(names[name]), config, processor, notes, others, remarks)
+
+
+def _files(path):
+    """Returns the files of a checkpoint: one, or its shards."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no checkpoint {str(path)!r}.")
+    if not path.is_dir():
+        if not path.is_file():
+            raise ValueError(f"A checkpoint must be a regular file or a directory. Received: {str(path)!r}")
+        if path.suffix not in _OPENERS:
+            raise ValueError(f"A checkpoint's name must end in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
+        return [path]
+    if "keras_hub_version" in _json(path / "metadata.json"):
+        raise ValueError(f"{str(path)!r} cannot be read: {KERAS_HUB}.")
+    if (path / RUN).is_file():
+        if not (path / TRAINED).is_file():
+            raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Pass its best.keras.")
+        return [path / TRAINED]
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        if (path / whole).is_file():
+            return [path / whole]
+        index = _json(path / f"{whole}.index.json").get("weight_map")
+        if not index:
+            continue
+        names = sorted(set(index.values())) if isinstance(index, dict) else [index]
+        if not all(isinstance(name, str) and (path / name).is_file() and "/" not in name for name in names):
+            raise ValueError(f"{str(path)!r} lacks some of its shards: {names[:10]}")
+        return [path / name for name in names]
+    for suffix in SUFFIXES:
+        files = sorted(file for file in path.iterdir() if file.suffix == suffix and file.is_file())
+        files = [file for file in files if file.stem in ("model", "pytorch_model", "tf_model")] or files
+        if len(files) == 1:
+            return files
+        if files:
+            raise ValueError(f"{str(path)!r} contains several checkpoints. Pass one: {[f.name for f in files]}")
+    raise ValueError(f"{str(path)!r} contains no file that ends in one of {', '.join(SUFFIXES)}.")
+
+
+@contextlib.contextmanager
+def _open_safetensors(path):
+    with safetensors.safe_open(path, framework="np") as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        shapes = {name: tuple(slice.get_shape()) for name, slice in slices.items()}
+        types = {name: slice.get_dtype() for name, slice in slices.items()}
+        note = (file.metadata() or {}).get("keras_vit")
+
+    def read(name):
+        if types[name] not in FLOATS:
+            raise ValueError(f"weights must be floats, and {name} contains {types[name]}")
+        with safetensors.safe_open(path, framework="np") as file:  # mapped anew, so that read pages do not add up
+            return as_float32(name, file.get_tensor(name))
+
+    notes = json.loads(note) if note else {}
+    if not isinstance(notes, dict) or not isinstance(notes.get("arguments", {}), dict):
+        raise ValueError("the notes of `save_checkpoint` must be a dictionary")
+    yield shapes, read, notes
+
+
+def _open_keras(path):
+    from keras_vit.checkpoints.files import own
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is not a Keras file")
+    with zipfile.ZipFile(path) as archive:
+        check_inflation(path, sum(member.file_size for member in archive.infolist()))
+        if "config.json" in archive.namelist() and b"keras_hub" in archive.read("config.json"):
+            raise ValueError(KERAS_HUB)
+    return own.open_keras(path)
+
+
+_OPENERS = {".safetensors": _open_safetensors, ".npz": open_npz, ".keras": _open_keras, ".h5": open_h5}
+_OPENERS |= dict.fromkeys(pytorch.SUFFIXES, pytorch.open_pytorch)
+
+
+def _json(path):
+    """Reads a configuration; `{}` if there is none."""
+    if not path.is_file():
+        return {}
+    with _one_error(path):
+        if path.stat().st_size > MAX_JSON:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it is not a dictionary")
+        return content
+
+
+@contextlib.contextmanager
+def _one_error(path):
+    """Turns any exception that a damaged file causes into one clear ValueError."""
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {(str(error) or repr(error)).splitlines()[0]}") from None

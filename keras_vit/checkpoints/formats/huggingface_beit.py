@@ -1,0 +1,86 @@
+"""Names in Hugging Face transformers' files of BEiT: an encoder with relative positions, with or without classifier."""
+
+import re
+
+from keras_vit.checkpoints.formats import transformers_config
+from keras_vit.checkpoints.formats.huggingface import ALIASES, BLOCK, DEFAULTS, EMBEDDINGS, QKV, STATED
+from keras_vit.checkpoints.formats.huggingface import ROWS as OF_VIT
+from keras_vit.checkpoints.tables import (
+    SAME,
+    Format,
+    Row,
+    blocks,
+    classes_of,
+    joined,
+    need,
+    renamed,
+    square_of,
+    torch_norm,
+)
+
+TABLE = f"{BLOCK}.attention.attention.relative_position_bias.relative_position_bias_table"
+ROWS = (
+    *(row for row in OF_VIT if row.ours[:5] != "norm/"),
+    Row("block_{i}/attention/qv_bias", tuple(f"{part}.bias" for part in QKV[::2]), joined(SAME, 2)),
+    Row("block_{i}/attention/distances/table", TABLE, SAME),
+    Row("block_{i}/scale1/gamma", f"{BLOCK}.lambda_1", SAME),
+    Row("block_{i}/scale2/gamma", f"{BLOCK}.lambda_2", SAME),
+    *torch_norm("norm", "{norm}"),
+)
+
+
+def detect(names):
+    return any(name.endswith("encoder.layer.0.lambda_1") for name in names)
+
+
+def canonical(shapes):
+    return renamed(shapes, ((r"^beit\.", ""), *ALIASES))
+
+
+def architecture(shapes, checkpoint):
+    width, channels, *patch_size = need(shapes, EMBEDDINGS[0].theirs, 4)
+    stated, origins = transformers_config.read_model(checkpoint.config, width, {None: DEFAULTS[None], "beit": STATED})
+    statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "BEiT")
+    distances, heads = need(shapes, TABLE.format(i=0), 2)
+    grid = square_of(distances - 3)
+    of_mean = "pooler.layernorm.weight" in shapes
+    arguments = {
+        "patch_size": tuple(patch_size),
+        "channels": channels,
+        "width": width,
+        "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
+        "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.intermediate.dense.weight", 2)[0],
+        "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes,
+        "key_bias": False,
+        "layer_scale": 0.1,
+        "class_token": True,
+        "position": "relative",
+        "pooling": "gap" if of_mean else "token",
+        "final_norm": "after" if of_mean else "before",
+        "num_classes": classes_of(shapes, "classifier"),
+        **({"image_size": tuple(side * step for side, step in zip(grid, patch_size))} if grid else {}),
+        **stated,
+        **statistics,
+        "num_heads": heads,
+    }
+    return arguments, evaluation, origins | prepared | {"num_heads": "the relative positions"}
+
+
+FORMAT = Format(
+    name="huggingface-beit",
+    rows=ROWS,
+    detect=detect,
+    canonical=canonical,
+    architecture=architecture,
+    express=None,
+    placeholders=lambda arguments: {
+        "head": "classifier",
+        "norm": "pooler.layernorm" if arguments["final_norm"] == "after" else "layernorm",
+    },
+    ignored=r"embeddings\.mask_token|lm_head\..*|.*\.relative_position_index",
+    head_names=r"classifier\..*",
+    resample="bicubic",
+    resample_patches="bilinear",
+    resample_distances="bilinear",
+    suits=lambda arguments: False,
+)

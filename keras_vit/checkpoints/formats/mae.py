@@ -1,0 +1,106 @@
+"""The decoder of published masked autoencoders: the authors' files, and Hugging Face's `ViTMAEForPreTraining`."""
+
+import re
+
+import numpy as np
+
+from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.pytorch import check_pytorch
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import huggingface, timm
+from keras_vit.checkpoints.match import matching
+from keras_vit.checkpoints.tables import SAME, Row, blocks, listing, need, torch_dense, torch_norm
+
+PUBLISHED_HEADS, PUBLISHED_RATIO = 16, 0.75  # of every published decoder; only config.json shows them
+
+
+def _rows(encoder, prefix, block):
+    """Returns a decoder's table: an encoder's rows of blocks, and the layers before and after them."""
+    start = encoder.BLOCK.partition("{")[0]
+    of_blocks = [row for row in encoder.ROWS if isinstance(row.ours, str) and row.ours.startswith("block_{i}/")]
+    theirs = [
+        tuple(name.replace(start, block) for name in row.theirs)
+        if isinstance(row.theirs, tuple)
+        else row.theirs.replace(start, block)
+        for row in of_blocks
+    ]
+    return (
+        *torch_dense("decoder/embed", f"{prefix}decoder_embed"),
+        Row("decoder/mask_token", f"{prefix}mask_token", SAME),
+        Row("decoder/position", f"{prefix}decoder_pos_embed", SAME),
+        *(row._replace(ours=f"decoder/{row.ours}", theirs=names) for row, names in zip(of_blocks, theirs)),
+        *torch_norm("decoder/norm", f"{prefix}decoder_norm"),
+        *torch_dense("decoder/predict", f"{prefix}decoder_pred"),  # pixels of a patch in our order
+    )
+
+
+# Of each format: the names before `decoder_embed` and before a block's number, the second layer of an MLP, the table.
+DECODERS = {
+    "timm": ("", "decoder_blocks.", "mlp.fc2", _rows(timm, "", "decoder_blocks.")),
+    "huggingface": (
+        "decoder.",
+        "decoder.decoder_layers.",
+        "output.dense",
+        _rows(huggingface, "decoder.", "decoder.decoder_layers."),
+    ),
+}
+
+
+def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
+    """Reads the decoder of a published masked autoencoder.
+
+    He et al. 2021 (arXiv:2111.06377). Width, depth and MLP are read from the tensors.
+
+    Args:
+        source: As in `keras_vit.from_checkpoint`.
+        num_heads: Attention heads; `None` for those of `config.json`, else the published 16.
+        format: As in `keras_vit.from_checkpoint`.
+        sha256: As in `keras_vit.from_checkpoint`.
+
+    Returns:
+        A dictionary of arguments of `MaskedAutoencoder`, with `normalise` only if `config.json` says it; and a
+        dictionary from weight paths, such as `"decoder/embed/kernel"`, to the arrays that the file has.
+
+    Raises:
+        ValueError: If there is no decoder, or it has tensors of another kind.
+    """
+    check_pytorch(source)
+    with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        form, names = recognise(checkpoint, format)
+        prefix, block, last, table = DECODERS.get(form.name, ("", "", "", ()))
+        if not table or f"{prefix}decoder_embed.weight" not in names:
+            raise ValueError(
+                f"{str(source)!r} must contain the decoder of a masked autoencoder, such as the authors' "
+                "mae_pretrain_vit_base_full.pth or transformers' ViTMAEForPreTraining. Received: no decoder; "
+                "keras_vit.from_checkpoint reads the encoder, and MaskedAutoencoder(model) adds a new decoder."
+            )
+        shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+        config = checkpoint.config
+        stated = {
+            "width": need(shapes, f"{prefix}decoder_embed.weight", 2)[0],
+            "depth": blocks(shapes, re.compile(rf"{re.escape(block)}(\d+)\.")),
+            "num_heads": num_heads or config.get("decoder_num_attention_heads", PUBLISHED_HEADS),
+            "mlp_dim": need(shapes, f"{block}0.{last}.weight", 2)[1],
+            "mask_ratio": config.get("mask_ratio", PUBLISHED_RATIO),
+        }
+        stated |= {"normalise": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
+        return stated, _read(checkpoint, form._replace(rows=table), names, stated["depth"])
+
+
+def _read(checkpoint, form, names, depth):
+    """Reads the weights of a table. Raises ValueError for a tensor of the decoder that is not in the table."""
+    paths = [row.ours.replace("{i}", str(i)) for row in form.rows for i in range(depth if "{i}" in row.ours else 1)]
+    weights, used = {}, set()
+    for path in dict.fromkeys(paths):
+        found = list(matching(form, path, {}))
+        row = next((row for row in found if all(name in names for name in row.theirs)), None)
+        if row is not None:
+            weights[path] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)[0]
+            used |= set(row.theirs)
+            if not np.isfinite(weights[path]).all():
+                raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {listing(row.theirs)}")
+    surplus = [name for name in names if re.match("decoder|mask_token", name) and name not in used]
+    if surplus:
+        raise ValueError(f"{str(checkpoint.path)!r} has tensors that are not in a decoder: {listing(surplus)}.")
+    return weights

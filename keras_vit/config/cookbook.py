@@ -1,0 +1,164 @@
+"""Recipes by name: list them, load one, build its model."""
+
+import hashlib
+import os
+import re
+import runpy
+import traceback
+
+import keras
+
+from keras_vit import config
+from keras_vit.checkpoints import load_weights
+from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit.models import remat
+from keras_vit.models.outputs import labels_beside
+from keras_vit.utils import checks
+from keras_vit.utils.files import folder
+from keras_vit.utils.keras_private import shapes_only
+
+# Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
+_HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")
+_ADAPTED = ("image_size", "channels", "num_classes", "patch_size")
+
+
+def list_recipes() -> list[str]:
+    """Returns the names of the recipes that come with the package."""
+    return sorted(path.stem for path in folder("recipes").glob("*.py"))
+
+
+def recipe_path(name):
+    """Returns the file of a recipe: one that comes with the package, or a path to your own.
+
+    Raises:
+        ValueError: For an unknown name, with similar ones, or a path to something else.
+        FileNotFoundError: For a path that does not exist.
+    """
+    path = checks.path("recipe", name)
+    if path.suffix == ".py" and path.is_file():
+        return path
+    if str(name) not in list_recipes():
+        if path.exists():
+            raise ValueError(f"A recipe must be a name or a Python file. Received: {str(name)!r}")
+        if path.suffix == ".py" or path.name != str(name):
+            raise FileNotFoundError(f"There is no file {str(name)!r}.")
+        raise ValueError(f"There is no recipe {str(name)!r}. {checks.near(name, list_recipes())}")
+    return folder("recipes") / f"{name}.py"
+
+
+def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.Recipe:
+    """Loads a recipe.
+
+    Args:
+        name: Name of a recipe (see `list_recipes`), or path of a Python file that defines `recipe`. The file is run:
+            load only files that you trust.
+        changes: Dictionary from dotted names to values, such as `{"optim.epochs": 3}`.
+
+    Returns:
+        A `keras_vit.config.Recipe`.
+
+    Raises:
+        ValueError: For an unknown recipe or option, a value outside its range, or a file that does not run.
+        FileNotFoundError: For a path that does not exist.
+        TypeError: For a value of the wrong type.
+    """
+    path = recipe_path(name)
+    try:
+        recipe = runpy.run_path(str(path)).get("recipe")
+    except Exception as error:
+        where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
+        said = f"{type(error).__name__}: {error}{config.hint(error)}"
+        raise ValueError(f"{str(path)!r}{place}: {said}") from error
+    if not isinstance(recipe, config.Recipe):
+        raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
+    return config.check_recipe(config.override(recipe, changes or {}))
+
+
+def arguments_of_model(recipe):
+    """Returns all arguments of `vit` that a recipe's model is built with, defaults included."""
+    return {**DEFAULTS, **recipe.model}
+
+
+def plan(recipe):
+    """Returns the model of a recipe as shapes only, without memory for its weights.
+
+    It has no head where the data say how many classes there are.
+    """
+    arguments = {"num_classes": 0, **config.check_recipe(recipe).model}
+    if arguments.get("variant") is None and "patch_size" not in arguments:
+        return recipe.task.model(**arguments)  # the sizes are those of its weights
+    arguments.pop("weights", None)
+    return shapes_only(lambda: recipe.task.model(**arguments))
+
+
+def from_recipe(
+    name: config.Recipe | os.PathLike | str, changes: dict | None = None, *, pretrained: bool = False
+) -> keras.Model:
+    """Builds the model of a recipe. Sets the random seed of Python, NumPy and the backend to the recipe's.
+
+    Args:
+        name: As in `load_recipe`, or a `Recipe`.
+        changes: As in `load_recipe`.
+        pretrained: Whether to load the trained weights that ship with the package. They are adapted to another
+            `image_size`, `channels`, `patch_size` or `num_classes` (a new head); see `load_weights`.
+
+    Returns:
+        A Keras model; see `keras_vit.vit`.
+
+    Raises:
+        ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
+    """
+    recipe = config.override(name, changes or {}) if isinstance(name, config.Recipe) else load_recipe(name, changes)
+    arguments = dict(config.check_recipe(recipe).model)
+    arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
+    arguments.setdefault("channels", 3)  # even if `weights` were trained with another number
+    path = weights_path(recipe, _ADAPTED) if pretrained else None
+    if path:
+        arguments.pop("weights", None)
+    keras.utils.set_random_seed(recipe.seed)
+    with remat.scope(recipe.optim):
+        model = recipe.task.model(**arguments)
+    rescale = model.get_layer("rescale")
+    if path:
+        count = len(recipe.task.classes) or recipe.model.get("num_classes")
+        new_head = bool(count) and count != len(labels_beside(path) or ())
+        load_weights(model, path, head="new" if new_head else "require", patches="resize")
+        rescale.metadata["source"] = path.name
+    rescale.metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
+    return model
+
+
+def _evaluation(data, side):
+    """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
+    kind = {int: "crop", tuple: "squash", type(None): "direct"}.get(type(data.resize), data.resize)
+    share = side / (min(data.resize) if kind == "squash" else data.resize) if kind in ("crop", "squash") else None
+    return {
+        "resize": kind,
+        "crop_pct": share,
+        "crop_offset": data.crop_offset,
+        "interpolation": data.method,
+        "antialias": data.antialias,
+    }
+
+
+def weights_path(recipe, adapted=()):
+    """Returns the file of a recipe's shipped weights, checked: its hash, and that they are of the recipe's model.
+
+    Args:
+        recipe: A `Recipe`.
+        adapted: Arguments of the model that may differ from the trained one's.
+    """
+    if recipe.weights is None:
+        raise ValueError(
+            f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
+        )
+    path = folder("saved_models") / recipe.weights.file
+    trained, changeable = load_recipe(path.stem).model, (*_HARMLESS, *adapted)
+    other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in changeable]
+    if other:
+        raise ValueError(f"The trained weights {path.name!r} do not fit this model. Different: {', '.join(other)}.")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != recipe.weights.sha256:
+        raise ValueError(f"{str(path)!r} is damaged: its SHA-256 must be {recipe.weights.sha256}. Received: {found}")
+    return path

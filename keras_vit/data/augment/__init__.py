@@ -1,0 +1,1 @@
+"""How images are changed while they are trained on, and their targets with them."""

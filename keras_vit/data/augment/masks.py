@@ -1,0 +1,108 @@
+"""Files of segmentation masks: PNGs of class indices, one for each pixel.
+
+TensorFlow decodes a palette to colours, and stretches fewer than eight bits. Such files are written again as plain grey
+PNGs when they are inspected, so that every mask behind this module is decoded alike.
+"""
+
+import functools
+import hashlib
+import io
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit.data.inspection import DIGEST, each, status_of
+from keras_vit.data.readers.decoding import error_reason
+from keras_vit.utils import images
+
+
+class Mask(NamedTuple):
+    """The result of inspecting a mask file."""
+
+    fault: str | None  # why it cannot be used
+    wrong_kind: bool = False  # whether it can be read, but is no mask of class indices
+    digest: bytes = b""  # hash of its bytes
+    size: tuple[int, int] = (0, 0)  # width, height
+    counts: np.ndarray | None = None  # pixels of each value, (256,)
+    rewritten: bytes | None = None  # a grey PNG of its indices, unless the file is one
+
+
+def decode(item):
+    """Returns uint8 `(height, width, 1)` from a grey PNG, a scalar string; or pixels, as they are."""
+    if item.dtype != tf.string:
+        return item
+    mask = tf.io.decode_png(item, channels=1)
+    mask.set_shape((None, None, 1))
+    return mask
+
+
+def counts(values):
+    """Returns how many pixels have each value 0 to 255."""
+    flat = np.asarray(values, "uint8").reshape(-1)
+    parts = (np.bincount(flat[some], minlength=256) for some in images.strips(len(flat), 1))
+    return sum(parts, np.zeros(256, "int64")).astype("uint32")
+
+
+def inspect(path):
+    """Decodes a mask file, unless that was done before and its size and modification time are the same."""
+    path = str(path)
+    fault, version = status_of(path)
+    return Mask(fault) if fault else _inspect_version(path, *version)
+
+
+def inspect_all(paths):
+    """Returns the `Mask` of each file, in order."""
+    return each(inspect, paths)
+
+
+def counts_of(items):
+    """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
+
+    def count(item):
+        return inspect(item).counts if isinstance(item, str) else counts(images.mask_pixels(item))
+
+    return np.array(each(count, items), "uint32").reshape(-1, 256)
+
+
+def named_values(counted, paths=None):
+    """Returns a dictionary from each value that occurs to the name of the first mask that has it.
+
+    Args:
+        counted: Result of `counts_of`.
+        paths: Of the masks; without, they are named by their numbers.
+    """
+    values = np.flatnonzero(counted.any(axis=0)).tolist()
+    first = {value: int(np.argmax(counted[:, value] > 0)) for value in values}
+    return {value: f"mask {i}" if paths is None else str(paths[i]) for value, i in first.items()}
+
+
+@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
+def _inspect_version(path, _size, _modified):
+    try:
+        data = images.encoded(path)
+        with images.in_turn(data), images.opened(data) as image:
+            if image.format != "PNG" or image.mode not in ("1", "L", "P"):
+                return Mask(f"{image.format} of mode {image.mode!r}", wrong_kind=True)
+            bits, orientation = data[24], images.orientation(data)  # bits: in a PNG's header
+            plain = image.mode == "L" and bits == 8 and orientation == 1
+            # A plain file is decoded as in training: Pillow reads one that lacks its last bytes.
+            values = decode(tf.constant(data)).numpy()[..., 0] if plain else np.array(image, "uint8")
+            if image.mode == "L" and not plain:
+                values //= 255 // (2**bits - 1)  # Pillow stretches them as TensorFlow does
+            values = images.turned(values, orientation)
+    except tf.errors.OpError as error:
+        return Mask(error_reason(error))
+    except Exception as error:  # any error of the decoder is a fault of this file
+        return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
+    digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
+    return Mask(None, False, digest, values.shape[::-1], counts(values), None if plain else grey_png(values))
+
+
+def grey_png(values):
+    """Returns a PNG of a mask's values, `(height, width)`."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(values).save(file, "PNG")
+    return file.getvalue()

@@ -1,0 +1,1 @@
+"""Where images and targets come from: one file for each kind of source."""

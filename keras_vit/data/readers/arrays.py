@@ -1,0 +1,80 @@
+"""Images and targets that the caller has as arrays."""
+
+import numpy as np
+
+from keras_vit.data.augment.boxes import EMPTY
+from keras_vit.data.memory import Source
+from keras_vit.models.outputs import ignored
+from keras_vit.utils import checks
+
+
+def from_arrays(arrays, targets, shape, class_names=()):
+    """Returns the source of the caller's own arrays.
+
+    Args:
+        arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
+            channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
+            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`.
+        targets: Their names, of `targets.KINDS`.
+        shape: `(height, width, channels)` that the model takes.
+        class_names: Names of the classes of labels.
+
+    Raises:
+        ValueError: If there are more or fewer arrays, or one has another shape, type or range.
+    """
+    if not targets and not isinstance(arrays, (tuple, list)):
+        arrays = (arrays,)
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
+        known = ", ".join(["images", *(name.replace("_", " ") for name in targets)])
+        wanted = {0: "images", 1: f"a pair ({known})"}.get(len(targets), f"({known})")
+        kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
+        raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
+    images = checks.pixels(arrays[0], shape)
+    images = images.astype("uint8", copy=False) if images.dtype.kind in "ui" else images
+    made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
+    return Source(images, made, tuple(class_names))
+
+
+def _labels(values, images, class_names):
+    return checks.class_indices(values, len(class_names), len(images)).astype("int32")
+
+
+def _masks(values, images, _):
+    values = np.asarray(values)
+    values = values[..., None] if values.ndim == 3 else values
+    if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
+        raise ValueError(
+            f"Segmentation masks must be integers of the shape {images.shape[:3]}, as the images. "
+            f"Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    if values.size and not 0 <= values.min() <= values.max() <= 255:
+        raise ValueError(
+            f"Segmentation masks must be class indices from 0 to 255. Received: {values.min()} to {values.max()}"
+        )
+    return values.astype("uint8")
+
+
+def _boxes(values, images, class_names):
+    values = np.asarray(values)
+    fits = values.ndim == 3 and values.shape[::2] == (len(images), 5) and values.shape[1] and values.dtype.kind in "fiu"
+    if not fits:
+        raise ValueError(
+            f"Boxes must be numbers of the shape ({len(images)}, most, 5): top, left, bottom, right as shares of the "
+            f"image, and the class, -1 where empty. Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    values = values.astype("float32")
+    top, left, bottom, right, classes = np.moveaxis(values, -1, 0)
+    kinds = np.where(classes < -1, ignored(classes), classes)  # those of regions to ignore too
+    known = np.arange(len(class_names) or max(kinds.max(), 0) + 1)
+    in_order = (top >= 0) & (top < bottom) & (bottom <= 1) & (left >= 0) & (left < right) & (right <= 1)
+    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(kinds, known)))
+    if len(wrong):
+        image, row = wrong[0]
+        raise ValueError(
+            f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(known) - 1}. "
+            f"Received: {values[image, row].tolist()} of image {image}"
+        )
+    return np.where(classes[..., None] == -1, np.float32(EMPTY), values)
+
+
+OF_ARRAY = {"labels": _labels, "segmentation_masks": _masks, "bounding_boxes": _boxes}

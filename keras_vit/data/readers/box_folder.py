@@ -1,0 +1,123 @@
+"""Folders of images with boxes: which belong to which image, and what is wrong with them."""
+
+import numpy as np
+
+from keras_vit.data.augment.boxes import EMPTY
+from keras_vit.data.readers import box_files
+from keras_vit.data.readers.mask_folder import more
+from keras_vit.models.outputs import ignored
+from keras_vit.utils.folders import files_in, in_folder, shown
+from keras_vit.utils.warned import left_out, named
+
+COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
+
+
+def has_boxes(folder):
+    """Returns whether a folder contains boxes: COCO's JSON, or the folders `images` and `annotations`."""
+    return _coco_file(folder) is not None or all((folder / name).is_dir() for name in ("images", "annotations"))
+
+
+def read(folder, root):
+    """Reads the objects of each image of a folder.
+
+    Args:
+        folder: Contains `annotations.json` (COCO) and the images that it names, directly or in `images`; or `images`,
+            and for `images/NAME.jpg` the file `annotations/NAME.xml` (Pascal VOC).
+        root: The folder of all splits, from which classes of XML files are taken.
+
+    Returns:
+        The names of the classes, the paths of the images, and the `box_files.Objects` of each.
+
+    Raises:
+        ValueError: If there is no such file, or images and boxes do not belong together.
+    """
+    file = _coco_file(folder)
+    if file is not None:
+        return _coco(folder, file)
+    images = in_folder(folder / "images")
+    written = {}  # .xml or .XML
+    for path in _xml_files(folder):
+        if written.setdefault(path.with_suffix(""), path) != path:
+            raise ValueError(f"An image must have one file of boxes. Received: {path.name!r} in two writings of .xml")
+    names = [folder / "annotations" / path.relative_to(folder / "images").with_suffix("") for path in images]
+    files = [written.get(name, name.with_suffix(".xml")) for name in names]
+    lone = sorted(set(written.values()) - set(files))
+    if lone:
+        raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{more(lone)}")
+    if len(set(files)) < len(files):
+        twice = next(path for i, path in enumerate(images) if files[i] in files[:i])
+        raise ValueError(f"Each image must have a name of its own, since boxes have the same. Received: {str(twice)!r}")
+    objects = {path: box_files.voc(path) for path in [*files, *_other_xml(root, folder)]}
+    everywhere = {name for found in objects.values() for name in found.names}
+    return tuple(sorted(everywhere)), [str(path) for path in images], [objects[path] for path in files]
+
+
+def array(objects, sizes, paths, class_names, skip=False):
+    """Returns the boxes of all images, `(images, most, 5)`, as in `boxes`.
+
+    Args:
+        objects: The `box_files.Objects` of each image.
+        sizes: `(width, height)` of each image.
+        paths: Of the images, for errors.
+        class_names: Names of the classes.
+        skip: Whether boxes without area, outside the image, or in an image of another size are left out, and printed,
+            instead of an error.
+
+    Raises:
+        ValueError: For such boxes, boxes in an image of another size, or an unknown class.
+    """
+    bad, rows, indices = [], [], {name: index for index, name in enumerate(class_names)}
+    for found, size, path in zip(objects, sizes, paths):
+        rows.append([])
+        if found.size not in (None, tuple(size)):
+            of = f"{found.size[0]} x {found.size[1]} pixels, and the image has {size[0]} x {size[1]}"
+            bad.append(f"{shown(path)}: its boxes are in {of}")
+            continue
+        for name, edges, ignore in zip(found.names, found.edges, found.ignored):
+            if name not in indices:
+                raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
+            fault = box_files.fault_of(edges, size)
+            if fault:
+                bad.append(f"{shown(path)}, {name}: {fault}")
+                continue
+            shares = (min(max(edge / side, 0.0), 1.0) for edge, side in zip(edges, (size[1], size[0]) * 2))
+            rows[-1].append([*shares, ignored(indices[name]) if ignore else indices[name]])
+    if bad:
+        if not skip:
+            raise ValueError(
+                f"{len(bad)} boxes are wrong. Repair them, or leave them out with data.bad_images=skip:\n  {named(bad)}"
+            )
+        left_out(f"{len(bad)} boxes, which are wrong", bad)
+    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
+    for place, found in zip(held, rows):
+        if found:
+            place[: len(found)] = found
+    return held
+
+
+def _coco(folder, file):
+    names, files = box_files.coco(file)
+    base = folder / "images" if (folder / "images").is_dir() else folder
+    paths = [base / name for name in files]
+    missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
+    if missing:
+        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
+    unknown = len(set(in_folder(base)) - set(paths))
+    if unknown:
+        left_out(f"{unknown} images that {file.name} does not name")
+    return tuple(dict.fromkeys(names.values())), list(map(str, paths)), list(files.values())
+
+
+def _coco_file(folder):
+    return next((folder / name for name in COCO if (folder / name).is_file()), None)
+
+
+def _other_xml(root, folder):
+    """Returns the XML files of the other splits: all splits have the classes of all."""
+    splits = [] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir() and entry != folder]
+    return [path for split in splits for path in _xml_files(split)]
+
+
+def _xml_files(split):
+    """Returns the files of boxes of a split, sorted; hidden ones are left out, as among the images."""
+    return [path for path in files_in(split / "annotations") if path.suffix.lower() == ".xml"]

@@ -1,0 +1,198 @@
+"""Folders of images: with a folder for each class, with a folder of masks, or images alone."""
+
+import pathlib
+
+import numpy as np
+
+from keras_vit.data import frames, inspection
+from keras_vit.data.memory import Source, lacks
+from keras_vit.data.readers import box_folder, mask_folder
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown
+from keras_vit.utils.images import warn_if_shallow
+from keras_vit.utils.warned import left_out, named
+
+
+def read(path, split, data, targets, extras=()):
+    """Reads a split of a folder.
+
+    Args:
+        path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
+            with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes;
+            without targets anything: all images are read.
+        split: Such as `"all[:80%]"` or `"train"`.
+        data: A `keras_vit.config.Data`; `bad_images` is read.
+        targets: Names of the targets to read with the images.
+        extras: Names of targets to read where the folder has them.
+
+    Returns:
+        A `memory.Source` of the files. Classes are in alphabetical order.
+    """
+    root = pathlib.Path(path).expanduser()
+    if not root.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
+    check_folder(root)
+    base = split.partition("[")[0]
+    folder = root if base == "all" else root / base
+    if not folder.is_dir():
+        inside = "class folders" if "labels" in targets else "images"
+        raise ValueError(
+            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
+            "it, use splits of 'all', such as 'all[:80%]'."
+        )
+    if base == "all":
+        _check_no_splits(folder)
+    paired = mask_folder.is_paired(folder)
+    masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
+    if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
+        raise lacks(str(folder), "labels", ["images", "segmentation masks"])
+    if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
+        whole = _with_boxes(folder, root, data)
+    elif masked:
+        whole = _with_masks(folder, data)
+    elif "labels" in targets:
+        whole = _labelled(folder, _class_names(folder), data)
+    else:
+        whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
+    return whole.part(split, base)
+
+
+def _check_no_splits(folder):
+    """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
+    names = _folders_in(folder)
+    if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
+        known = {split[:2]: split for split in ("train", "validation", "test")}
+        given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
+        raise ValueError(
+            f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
+            f"such as {given}"
+        )
+
+
+def _labelled(folder, class_names, data):
+    files = _image_files(folder, class_names)
+    digests, readable = _readable([path for path, _ in files], data.bad_images)
+    files = [files[i] for i in readable]
+    _check_filled(folder, class_names, {label for _, label in files})
+    paths, labels = zip(*files)
+    labels = {"labels": np.array(labels, "int32")}
+    return Source(np.array(paths), labels, tuple(class_names), files=True, digests=digests)
+
+
+def _images_alone(folder, data, with_labels):
+    """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
+    if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
+        class_names = _class_names(folder)
+        files = _image_files(folder, class_names, report=False)
+        if class_names and len({label for _, label in files}) == len(class_names) > 1:
+            return _labelled(folder, class_names, data)
+    paths = [path for path, _ in _image_files(folder, ["."])]
+    if not paths:
+        raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    digests, readable = _readable(paths, data.bad_images)
+    return Source(np.array(paths)[readable], {}, (), files=True, digests=digests)
+
+
+def _with_masks(folder, data):
+    if not mask_folder.is_paired(folder):
+        raise ValueError(
+            f"{str(folder)!r} must contain the folders 'images' and 'masks'. Received: "
+            f"{', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
+        )
+    pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
+    checked = mask_folder.inspect([mask for _, mask in pairs])
+    seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
+    checked = [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen]
+    digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
+    pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
+    mask_folder.check_sizes(pairs, checked)
+    masks = {"segmentation_masks": mask_folder.items([mask for _, mask in pairs], checked)}
+    return Source(np.array([path for path, _ in pairs]), masks, (), files=True, digests=digests)
+
+
+def _with_boxes(folder, root, data):
+    if not box_folder.has_boxes(folder):
+        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
+        raise ValueError(
+            f"{str(folder)!r} must contain 'annotations.json' (COCO), or the folders 'images' and 'annotations' "
+            f"(Pascal VOC). Received: {found}"
+        )
+    class_names, paths, objects = box_folder.read(folder, root)
+    if not paths:
+        raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
+    objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
+    digests, readable = _readable(paths, data.bad_images, objects)
+    paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
+    sizes = [inspection.inspect(path).size for path in paths]
+    boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
+    return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
+
+
+def _folders_in(folder):
+    """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _class_names(folder):
+    """Returns the names of the class folders, sorted."""
+    names = _folders_in(folder)
+    for name in names:
+        if shown(name).splitlines() != [name]:  # they are written to a file, one a line
+            raise ValueError(
+                f"The name of a class folder must be one line of UTF-8. Received: {name!r} in {str(folder)!r}"
+            )
+    return names
+
+
+def _image_files(folder, class_names, report=True):
+    """Returns pairs of a path and a label, of all files that end like an image; warns of others."""
+    every = [(file, label) for label, name in enumerate(class_names) for file in files_in(folder / name)]
+    files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
+    if report and len(files) < len(every):
+        others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
+        endings = ", ".join(map(shown, others[:10]))
+        left_out(f"{len(every) - len(files)} files without an image extension: {endings}")
+    return files
+
+
+def _readable(paths, on_bad, targets=None):
+    """Decodes every image once. Unreadable ones are an error or a warning; so are those whose masks or boxes are.
+
+    Args:
+        paths: Image files.
+        on_bad: `Data.bad_images`.
+        targets: A `masks.Mask` or the `box_files.Objects` of each image, if it has one.
+
+    Returns:
+        Hashes of the readable files, one row for each, and the positions of these files among `paths`.
+    """
+    checked = inspection.inspect_all(paths)
+    if targets is not None:
+        kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
+        checked = [
+            image._replace(fault=image.fault or (of.fault and f"{kind}: {of.fault}"), digest=image.digest + of.digest)
+            for image, of in zip(checked, targets)
+        ]
+    bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
+    if bad:
+        if on_bad == "raise" or len(bad) == len(paths):
+            raise ValueError(
+                f"{len(bad)} of {len(paths)} images cannot be read. Repair or remove them, or leave them out with "
+                f"data.bad_images=skip:\n  {named(bad)}"
+            )
+        left_out(f"{len(bad)} of {len(paths)} images, which cannot be read", bad)
+    deep = [file.highest for file in checked if file.highest is not None]
+    warn_if_shallow(max(deep, default=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
+    digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
+    return digests, [i for i, file in enumerate(checked) if not file.fault]
+
+
+def _check_filled(folder, class_names, labels):
+    """Raises ValueError unless there are two classes, and every one has images; `labels` are those with images."""
+    if len(labels) < 2:
+        raise ValueError(
+            f"{str(folder)!r} must contain at least two class folders with images ({', '.join(IMAGE_ENDINGS)}). "
+            f"Received: {len(class_names)} folders, {len(labels)} with images"
+        )
+    if len(labels) < len(class_names):
+        empty = [name for label, name in enumerate(class_names) if label not in labels]
+        raise ValueError(f"{str(folder)!r} has class folders without images: {', '.join(empty[:10])}.")

@@ -1,0 +1,35 @@
+"""Images at their own size, one by one, for a task that scores them whole."""
+
+import tensorflow as tf
+
+from keras_vit.data import inspection
+from keras_vit.data.orientation import orientations
+from keras_vit.data.readers.decoding import decode
+
+
+def whole_arrays(source, recipe, size):
+    """Yields every image once, in order, as `pipeline.evaluation_arrays` does, but alone and at its own size.
+
+    Its sides are cut to multiples of those that `Task.data_shape` says of one pixel.
+
+    Args:
+        source: Result of `sources.load`.
+        recipe: A `Recipe`; its `task` is read.
+        size: `(height, width, channels)` of the images that the model takes; the channels are read.
+    """
+    look_up, task = source.reader(), recipe.task.on(source)
+    *steps, channels = task.data_shape((1, 1, size[2]))
+
+    def read(keys):
+        items = look_up(keys)
+        encoded = items["images"].dtype == tf.string
+        image = decode(items["images"][0], channels, orientations(items["images"])[0] if encoded else None)
+        height, width = (tf.shape(image)[i] // steps[i] * steps[i] for i in (0, 1))
+        return {**items, "images": tf.cast(image[None, :height, :width], "float32")}
+
+    def prepare(number, examples):
+        return task.prepare(examples, tf.stack([tf.zeros((), "int64"), number]))
+
+    examples = source.in_order(1).map(read).enumerate().map(prepare).prefetch(2)
+    with inspection.named(source):
+        yield from examples.as_numpy_iterator()

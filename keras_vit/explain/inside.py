@@ -1,0 +1,163 @@
+"""Values inside a model, computed for images: the trained graph returns its outputs only."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.layers import TokenPool, Unmerge
+from keras_vit.models.anatomy import blocks, num_prefix, seen
+from keras_vit.models.backbone import backbone, calls, input_of
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import call_of, place_of, takes_training
+
+SCORES = 2**26  # held at a time: 256 MB
+
+
+def run(model, outputs, images):
+    """Returns the values of some of a model's symbolic tensors, or of lists of them, for images, as a list."""
+    inputs = input_of(model, keras.tree.flatten(outputs))
+    values = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def entrances(model):
+    """Returns the steps from a model's input images to those of its ViT.
+
+    Returns:
+        A list of pairs, outermost model first: a model, and the symbolic tensor with which it calls the next one.
+        Models that pass their input on unchanged are left out.
+    """
+    steps = []
+    for graph, call in calls(model):
+        if len(call.input_tensors) != 1:
+            raise ValueError(f"A nested ViT must have one input. Received: {call.operation.name!r}")
+        if call.input_tensors[0] is not input_of(graph, call.input_tensors):
+            steps.append((graph, call.input_tensors[0]))
+    return steps
+
+
+def checked(model, images):
+    """Returns a batch of images as an array, or raises `ValueError` if it does not fit the model.
+
+    Pixel values are checked only if the ViT receives the images unchanged: the layers before a nested ViT may take any.
+    """
+    steps = entrances(model)
+    if not steps:
+        return checks.pixels(images, seen(model).shape[1:], value_range=checks.range_of(model))
+    return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])
+
+
+def between(start, end, value):
+    """Computes a model's symbolic tensor `end` from a value of `start`, a symbolic tensor or several.
+
+    It builds no `keras.Model` of that part, which would add nodes to the layers.
+    """
+    known = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
+    return _computed(end, {id(tensor): one for tensor, one in known})
+
+
+def _computed(end, known):
+    if id(end) in known:
+        return known[id(end)]
+    node, operation = call_of(end), call_of(end).operation
+    if not node.input_tensors:
+        raise ValueError("The blocks must form a single path. Received: a path around them")
+    inputs = {id(tensor): _computed(tensor, known) for tensor in node.input_tensors}
+    arguments, settings = node.arguments.fill_in(inputs)
+    if takes_training(operation):
+        settings["training"] = False
+    return keras.tree.flatten(operation(*arguments, **settings))[place_of(end)]
+
+
+def scores(model, images):
+    """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`.
+
+    After merging, those of the patches: a patch attends as its token does, and patches of a token share its score.
+    """
+    every = blocks(model)
+    maps = []
+    for block, state in zip(every, run(model, [block.input for block in every], images)):
+        x, *sources = keras.tree.flatten(state)
+        *_, one = block(x, *sources, return_attention_scores=True, training=False)
+        maps.append(of_patches(ops.convert_to_numpy(one), *sources))
+    return np.stack(maps)
+
+
+def of_patches(scores, sources=None):
+    """Returns scores between patches (and prefix tokens) from those between tokens, `(batch, heads, tokens, tokens)`.
+
+    Args:
+        scores: Array.
+        sources: The token that each patch is in, `(batch, prefix + patches, 1)`; `None` without merging.
+    """
+    if sources is None:
+        return scores
+    sources = ops.convert_to_numpy(sources)[:, :, 0]
+    sizes = (sources[:, :, None] == np.arange(scores.shape[-1])).sum(1)  # (batch, tokens)
+    shares = scores / sizes[:, None, None, :]
+    rows = np.take_along_axis(shares, sources[:, None, :, None], 2)
+    return np.take_along_axis(rows, sources[:, None, None, :], 3)
+
+
+def after(block):
+    """Returns the symbolic tokens after a block, one for each patch even if it merges them."""
+    output = block.output
+    return Unmerge(dtype=block.dtype_policy)(*output) if isinstance(output, (list, tuple)) else output
+
+
+def in_parts(function, model, images, *more, axis=0):
+    """Applies a function to a few images at a time and concatenates the results.
+
+    The attention of all images at once would fill the memory.
+
+    Args:
+        function: Function of `(vit, images, *more)` that returns an array. Its arguments are the model's ViT and the
+            input images of that ViT.
+        model: A ViT, or a model with a ViT nested in it.
+        images: Array, `(batch, height, width, channels)`, 0..255; checked here.
+        more: Arrays with an entry for each image.
+        axis: The batch axis of the arrays that the function returns.
+    """
+    images, steps, inner = checked(model, images), entrances(model), backbone(model)
+
+    def enter(images):
+        for graph, tensor in steps:
+            (images,) = run(graph, [tensor], images)
+        return images
+
+    every = blocks(model)
+    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2  # for each image
+    size = min(max(SCORES // scores, 1), 8)
+    parts = [slice(i, i + size) for i in range(0, len(images), size)]
+    return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
+
+
+def reading(model, images):
+    """Returns the weight of each token in the pooling: float32 array, `(batch, tokens)`; each row sums to one.
+
+    One token, the mean of the patches, half of each, or the mean over the heads of attention pooling. The mean of both
+    pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
+    """
+    prefix, tokens, batch = num_prefix(model), blocks(model)[0].input.shape[1], len(images)
+    pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
+    rows = [_weights(model, pool, images, tokens) for pool in pools] or [_even(batch, tokens, prefix)]
+    return np.mean(rows, axis=0).astype("float32")
+
+
+def _even(batch, tokens, prefix):
+    return np.tile((np.arange(tokens) >= prefix) / (tokens - prefix), (batch, 1))
+
+
+def _weights(model, pool, images, tokens):
+    single = {"token": 0, "first": pool.num_prefix, "last": tokens - 1}.get(pool.pooling)
+    if single is not None:
+        return np.tile(np.arange(tokens) == single, (len(images), 1)).astype("float32")
+    if pool.pooling != "map":
+        even = _even(len(images), tokens, pool.num_prefix)
+        return (even + (np.arange(tokens) == 0)) / 2 if pool.pooling == "token+gap" else even
+    (tokens,) = run(model, [pool.input], images)
+    patches = tokens[:, pool.start :]
+    probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))
+    _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)
+    row = ops.convert_to_numpy(ops.cast(attended, "float32")).mean(axis=(1, 2))
+    return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.start, 0)))  # bfloat16 rounds

@@ -1,0 +1,148 @@
+"""Nearest neighbours of images among those of an index: search, and classes by vote."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_vit.explain import embedding
+from keras_vit.frozen.embedder import Embedder
+from keras_vit.frozen.index import flat, opened
+from keras_vit.tasks.pretrain.neighbors import votes
+from keras_vit.utils import checks
+from keras_vit.utils.folders import SPLITS
+
+
+def nearest(
+    index: Any, images: Any, k: int = 5, *, model: keras.Model | str | None = None, bad_images: str = "raise"
+) -> list[list[tuple[str, float]]]:
+    """Finds the images of an index that are most similar to each of the given ones.
+
+    Args:
+        index: An `Index`, or the path of its file.
+        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)`.
+        k: Number of answers for each image.
+        model: The model of the index; the one that its file names if `None`. Not needed for vectors.
+        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its answer
+            is empty.
+
+    Returns:
+        For each image a list of `(path, cosine similarity)`, most similar first.
+
+    Raises:
+        ValueError: For an index of patch tokens or of another model; for vectors of another width, that are not
+            finite or are zero; if `k` is larger than the index; or as `preprocess`.
+        FileNotFoundError: If a file does not exist.
+    """
+    checks.positive(k=k)
+    index = flat(opened(index))
+    if k > len(index.paths):
+        raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
+    vectors, read = queries(index, images, model, bad_images)
+    answers = [[] for _ in read]
+    for place, row, near in zip(np.flatnonzero(read), *embedding.nearest(index.vectors, vectors, k)):
+        answers[place] = [(str(index.file(i)), float(s)) for i, s in zip(row, near)]
+    return answers
+
+
+def knn(
+    index: Any,
+    images: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    k: int = 20,
+    model: keras.Model | str | None = None,
+    bad_images: str = "raise",
+) -> list[dict[str, float]]:
+    """Classifies images by the nearest ones of an index, which vote as in `knn_accuracy`.
+
+    Args:
+        index: As in `nearest`.
+        images: As in `nearest`.
+        labels: Class of each image of the index. `None` for its first folder below the index's folder, as `fit` on that
+            folder has it; images outside a class folder do not vote.
+        k: Number of neighbours that vote; all if there are fewer.
+        model: As in `nearest`.
+        bad_images: As in `nearest`.
+
+    Returns:
+        For each image a dictionary of classes and their shares of the votes, most first.
+
+    Raises:
+        ValueError: As `nearest`; for fewer than two classes, or another number of labels than images; and without
+            `labels` for an index of the splits of a data set, such as `train` and `val`.
+    """
+    checks.positive(k=k)
+    index = flat(opened(index))
+    names, classes, inside = classes_of(index, labels)
+    vectors, read = queries(index, images, model, bad_images)
+    found, similarities = embedding.nearest(index.vectors[inside], vectors, min(k, len(classes)))
+    shares = votes(similarities, classes[found], len(names))
+    shares /= shares.sum(1, keepdims=True)
+    answers = [{} for _ in read]
+    for place, row in zip(np.flatnonzero(read), shares):
+        answers[place] = {names[i]: float(row[i]) for i in np.argsort(-row, kind="stable")}
+    return answers
+
+
+def queries(index, images, model=None, bad_images="raise"):
+    """Returns the vectors of the images that can be read, and which can: booleans.
+
+    Arguments and errors as in `nearest`.
+    """
+    if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
+        if images.shape[1] != index.vectors.shape[1] or not np.isfinite(images).all() or not images.any(1).all():
+            raise ValueError(
+                f"Vectors must be finite, not zero, and have the index's width, {index.vectors.shape[1]}. "
+                f"Received: shape {images.shape}"
+            )
+        return images, np.ones(len(images), bool)
+    vectors = embedder_of(index, model)(images, bad_images)
+    read = np.isfinite(vectors).all(1)
+    return vectors[read], read
+
+
+def embedder_of(index, model=None):
+    """Returns the `Embedder` of an index; of the model that it names if `model` is `None`.
+
+    Raises:
+        ValueError: If it is another model, or the index names none.
+    """
+    model = model if model is not None else index.about["model"]
+    if isinstance(model, str) and not model:
+        raise ValueError("The index was made with a model that has no name: pass it. Received: model=None")
+    embedder = Embedder(model, tokens=index.vectors.ndim == 4)
+    if embedder.fingerprint() != index.about["fingerprint"]:
+        raise ValueError(
+            "`model` must be the index's: the same weights, image size and preprocessing. "
+            f"Received: {embedder.name or embedder.model.name!r} and an index of {index.about['model'] or 'another'}"
+        )
+    return embedder
+
+
+def classes_of(index, labels=None):
+    """Returns the names of the classes, sorted, the class index of each image that has one, and the images' positions.
+
+    Arguments and errors as in `knn`.
+    """
+    inside = np.arange(len(index.paths))
+    if labels is None:
+        folders = [pathlib.PurePath(str(path)).parts[:-1] for path in index.paths]
+        inside = np.array([i for i, parts in enumerate(folders) if parts], int)
+        labels = [folders[i][0] for i in inside]
+        if len(set(labels)) > 1 and {label.lower() for label in labels} <= SPLITS:
+            raise ValueError(
+                f"The folders must be classes, not splits: embed one of them, or pass `labels`. "
+                f"Received: {', '.join(sorted(set(labels)))}"
+            )
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    if not isinstance(labels, (list, tuple)) or len(labels) != len(inside):
+        count = len(labels) if isinstance(labels, (list, tuple)) else repr(labels)
+        raise ValueError(f"`labels` must be a list, one for each of the {len(index.paths)} images. Received: {count}")
+    names, classes = np.unique([str(label) for label in labels], return_inverse=True)
+    if len(names) < 2:
+        only = f"{str(names[0])!r} only" if len(names) else "images outside a folder"
+        raise ValueError(f"At least two classes are needed, one folder each. Received: {only}")
+    return names.tolist(), classes, inside

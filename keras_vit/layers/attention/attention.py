@@ -1,0 +1,208 @@
+"""Multi-head self-attention."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers.attention.attend import attend
+from keras_vit.layers.attention.fused import fused_attention
+from keras_vit.layers.attention.masks import MASKED, joined_mask
+from keras_vit.layers.attention.relative import RelativePositions
+from keras_vit.layers.attention.rotary import OPTIONS, RotaryPositions
+from keras_vit.layers.attention.with_scores import WithScores
+from keras_vit.layers.base import Layer
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.dense import Dense
+from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.utils import checks
+
+NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MultiHeadSelfAttention(WithScores, Layer):
+    """Multi-head self-attention.
+
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
+    is in float32 under any precision policy. The layer computes attention in one of three forms:
+
+    - from the scores, if they are returned, offset or dropped;
+    - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
+      or where heads are narrower than 32;
+    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow has none).
+
+    Args:
+        num_heads: Number of heads; must divide the width.
+        qkv_bias: Whether query, key and value have a bias.
+        key_bias: Whether the key has a bias too, if query and value have one. Without rotary positions it has no
+            effect on the output.
+        proj_bias: Whether the output projection has a bias.
+        qk_norm: Whether query and key are normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
+        rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
+        relative: Arguments of `RelativePositions`, which then adds to the logits of the scores; or `None`.
+        inner_norm: Whether the output of all heads, joined, is normalised before the projection.
+        rms_norm: Whether these normalisations are by the root mean square; else layer normalisations.
+        epsilon: Added to the variance in them.
+        dropout: Rate of the dropout after the output projection.
+        attention_dropout: Rate of the dropout on the attention scores.
+
+    Call arguments:
+        x: Tensor of tokens.
+        attention_mask: Boolean tensor, `(batch, tokens, tokens)` or `(batch, heads or 1, tokens, tokens)`;
+            `True` where the token of the row may attend to the token of the column.
+        use_causal_mask: Whether a token attends only to itself and the tokens before it.
+        return_attention_scores: Whether to return the attention scores (after the softmax) too.
+        training: Whether dropout is on.
+        scores_offset: Tensor added to the attention scores after the softmax,
+            `(batch, heads, tokens, tokens)`. Its gradient equals that of the scores.
+        bias: Tensor added to the logits of the scores, which broadcasts to `(batch, heads, tokens, tokens)`.
+        return_keys: Whether to return the keys too, at the end.
+
+    Attributes:
+        custom_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
+            operator for the softmax.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, tokens, width)`, with `return_attention_scores` also `(batch, heads, tokens, tokens)`, and with
+        `return_keys` also `(batch, tokens, heads, width of a head)`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the width, or a rate is outside [0, 1).
+
+    Example:
+
+    >>> MultiHeadSelfAttention(num_heads=3)(keras.ops.zeros((2, 50, 192))).shape
+    (2, 50, 192)
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        *,
+        qkv_bias: bool = True,
+        key_bias: bool = True,
+        proj_bias: bool = True,
+        qk_norm: bool = False,
+        rotary: dict | None = None,
+        relative: dict | None = None,
+        inner_norm: bool = False,
+        rms_norm: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(num_heads=num_heads)
+        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias)
+        checks.switch(qk_norm=qk_norm, inner_norm=inner_norm, rms_norm=rms_norm)
+        checks.options("rotary", {} if rotary is None else rotary, ("grid", "num_prefix", *OPTIONS))
+        checks.options("relative", {} if relative is None else relative, ("grid", "num_prefix"))
+        checks.above_zero(epsilon=epsilon)
+        self.qkv_bias = qkv_bias
+        self.key_bias = key_bias
+        self.proj_bias = proj_bias
+        self.num_heads = num_heads
+        self.rotary = rotary
+        self.relative = relative
+        self.qk_norm = qk_norm
+        self.inner_norm = inner_norm
+        self.rms_norm = rms_norm
+        self.epsilon = epsilon
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.custom_gradient = True
+
+    def build(self, input_shape):
+        if len(input_shape) != 3:
+            raise ValueError(f"The input must be (batch, tokens, width). Received: input_shape={tuple(input_shape)}")
+        width = input_shape[-1]
+        if width % self.num_heads:
+            raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
+        self.head_dim = width // self.num_heads
+        self.scale = self.head_dim**-0.5
+        # Glorot's limit for each of the three (width, width) parts: sqrt(6 / 2D) = sqrt(3 * 2 / ((D + 3D) / 2)).
+        glorot_of_parts = keras.initializers.VarianceScaling(2.0, mode="fan_avg", distribution="uniform")
+        policy, bias = self.dtype_policy, self.qkv_bias and self.key_bias
+        self.qkv = Dense(3 * width, use_bias=bias, kernel_initializer=glorot_of_parts, name="qkv", dtype=policy)
+        self.qkv.build(input_shape)
+        if self.qkv_bias and not self.key_bias:
+            self.qv_bias = self.add_weight(name="qv_bias", shape=(2 * width,), initializer="zeros")
+        norms = {"rms_norm": self.rms_norm, "epsilon": self.epsilon, "dtype": policy}
+        if self.inner_norm:
+            self.norm = norm("norm", **norms)
+            self.norm.build(input_shape)
+        self.proj = Dense(width, use_bias=self.proj_bias, name="proj", dtype=policy)
+        self.proj.build(input_shape)
+        heads_shape = (*tuple(input_shape)[:2], self.num_heads, self.head_dim)
+        if self.rotary is not None:
+            self.rotate = RotaryPositions(**self.rotary, name="rotate", dtype=policy)
+            self.rotate.build(heads_shape)
+        if self.relative is not None:
+            self.distances = RelativePositions(**self.relative, name="distances", dtype=policy)
+            self.distances.build((None, self.num_heads, *(input_shape[1],) * 2))
+        if self.qk_norm:
+            self.q_norm = norm("q_norm", **norms)
+            self.k_norm = norm("k_norm", **norms)
+            self.q_norm.build(heads_shape)
+            self.k_norm.build(heads_shape)
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
+        self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=policy)
+
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_offset=None,
+        bias=None,
+        return_keys=False,
+    ):
+        tokens, width = ops.shape(x)[1], x.shape[-1]
+        qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
+        if self.qkv_bias and not self.key_bias:
+            of_query, of_value = ops.split(ops.cast(self.qv_bias, qkv.dtype), 2)
+            qkv = qkv + ops.concatenate([of_query, ops.zeros_like(of_query), of_value])
+        query, key, value = (
+            ops.reshape(part, (-1, tokens, self.num_heads, self.head_dim))  # (batch, tokens, heads, head_dim)
+            for part in ops.split(qkv, 3, axis=-1)
+        )
+        if self.qk_norm:
+            query, key = self.q_norm(query), self.k_norm(key)
+        if self.rotary is not None:
+            query, key = self.rotate(query), self.rotate(key)
+        if self.relative is not None:
+            bias = self.distances.bias() if bias is None else self.distances.bias() + bias
+        mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
+        if return_attention_scores or scores_offset is not None or (training and self.attention_dropout > 0):
+            scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
+            dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
+            x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+        elif mask is None and bias is None and self._uses_attend(training):
+            x = attend(query, key, value, self.scale)
+        else:
+            bias = bias if bias is None else ops.cast(bias, query.dtype)
+            x = fused_attention(query * self.scale, key, value, bias, mask, training)
+        x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
+        x = tokenwise(self.norm, x) if self.inner_norm else x
+        x = self.drop(tokenwise(self.proj, x), training=training)
+        more = ([scores] if return_attention_scores else []) + ([key] if return_keys else [])
+        return (x, *more) if more else x
+
+    def _uses_attend(self, training):
+        # Not in float16: a sum over tokens may leave its range.
+        possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
+        return self.custom_gradient and possible and (training or self.head_dim < NARROW)
+
+    def _scores(self, query, key, bias, mask, offset):
+        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
+        logits = logits if bias is None else logits + ops.cast(bias, "float32")
+        if mask is not None:
+            logits = ops.where(mask, logits, MASKED)
+        scores = ops.softmax(logits, axis=-1)
+        return scores if offset is None else scores + ops.cast(offset, "float32")

@@ -1,0 +1,117 @@
+"""Multi-head attention of one sequence to another."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers.attention.fused import fused_attention
+from keras_vit.layers.attention.masks import MASKED, joined_mask
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
+from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class CrossAttention(Layer):
+    """Multi-head attention of tokens to the tokens of a context.
+
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2, encoder-decoder attention. The softmax is in float32 under any
+    precision policy. Positions may be added to what queries and keys are computed from, and not to the values, as in
+    DETR (Carion et al. 2020, arXiv:2005.12872, appendix A.3).
+
+    Args:
+        num_heads: Number of heads; must divide the width.
+        qkv_bias: Whether query, key and value have a bias.
+        dropout: Rate of the dropout after the output projection.
+        attention_dropout: Rate of the dropout on the attention scores.
+
+    Call arguments:
+        x: Tensor of tokens.
+        context: Tensor of the tokens that they attend to. Its width may differ.
+        attention_mask: Boolean tensor, `(batch, tokens, context tokens)` or
+            `(batch, heads or 1, tokens, context tokens)`; `True` where the token of the row may attend to the token of
+            the column.
+        use_causal_mask: Whether token `i` attends to the tokens of the context up to `i` only.
+        positions: Tensor added to `x` for the queries, which broadcasts to its shape.
+        context_positions: Tensor added to `context` for the keys, which broadcasts to its shape.
+        return_attention_scores: Whether to return the attention scores (after the softmax) too.
+        training: Whether dropout is on.
+
+    Input shape:
+        `(batch, tokens, width)` and `(batch, context tokens, any width)`.
+
+    Output shape:
+        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, context tokens)`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the width, or a rate is outside [0, 1).
+
+    Example:
+
+    >>> CrossAttention(num_heads=4)(keras.ops.zeros((2, 10, 64)), keras.ops.zeros((2, 50, 96))).shape
+    (2, 10, 64)
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        *,
+        qkv_bias: bool = True,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(num_heads=num_heads)
+        checks.switch(qkv_bias=qkv_bias)
+        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
+        self.num_heads = num_heads
+        self.qkv_bias = qkv_bias
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+
+    def build(self, x_shape, context_shape):
+        for name, shape in {"x": x_shape, "context": context_shape}.items():
+            if len(shape) != 3:
+                raise ValueError(f"`{name}` must be (batch, tokens, width). Received: shape {tuple(shape)}")
+        width, dtype = x_shape[-1], self.dtype_policy
+        if width % self.num_heads:
+            raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
+        self.head_dim = width // self.num_heads
+        self.scale = self.head_dim**-0.5
+        for name, shape in {"query": x_shape, "key": context_shape, "value": context_shape}.items():
+            dense = Dense(width, use_bias=self.qkv_bias, name=name, dtype=dtype)
+            dense.build(shape)
+            setattr(self, name, dense)
+        self.proj = Dense(width, name="proj", dtype=dtype)
+        self.proj.build(x_shape)
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=dtype)
+        self.attention_drop = keras.layers.Dropout(self.attention_dropout, name="attention_drop", dtype=dtype)
+
+    def call(
+        self,
+        x,
+        context,
+        attention_mask=None,
+        use_causal_mask=False,
+        positions=None,
+        context_positions=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        query = self._heads(self.query, x if positions is None else x + positions)
+        key = self._heads(self.key, context if context_positions is None else context + context_positions)
+        value = self._heads(self.value, context)
+        mask = joined_mask(attention_mask, use_causal_mask, ops.shape(x)[1], ops.shape(context)[1])
+        if return_attention_scores or (training and self.attention_dropout > 0):
+            logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
+            scores = ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
+            dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
+            y = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+        else:
+            y = fused_attention(query * self.scale, key, value, mask=mask, training=training)
+        y = self.drop(tokenwise(self.proj, ops.reshape(y, ops.shape(x))), training=training)
+        return (y, scores) if return_attention_scores else y
+
+    def _heads(self, dense, x):
+        return ops.reshape(tokenwise(dense, x), (-1, ops.shape(x)[1], self.num_heads, self.head_dim))

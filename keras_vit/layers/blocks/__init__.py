@@ -1,0 +1,1 @@
+"""What a block is made of, and the blocks."""

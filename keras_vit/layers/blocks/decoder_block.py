@@ -1,0 +1,139 @@
+"""The decoder block."""
+
+import keras
+
+from keras_vit.layers.attention.cross_attention import CrossAttention
+from keras_vit.layers.base import Layer
+from keras_vit.layers.blocks.mlp import ACTIVATIONS, MLP
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class DecoderBlock(Layer):
+    """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
+
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and
+    writes sequences; without, and with `positions`, it is the decoder of DETR (Carion et al. 2020, arXiv:2005.12872).
+
+    Args:
+        num_heads: Number of heads of both attentions; must divide the width.
+        mlp_dim: Channels between the two dense layers of the MLP.
+        norm_first: Pre-norm, `x + f(norm(x))`, if true; post-norm, `norm(x + f(x))`, if false.
+        gelu: Activation of the MLP: `"relu"`, or a GELU; see `MLP`.
+        epsilon: Added to the variance in the layer normalisations.
+        dropout: Rate of the dropout after each projection and in the MLP.
+        attention_dropout: Rate of the dropout on the attention scores.
+
+    Call arguments:
+        x: Tensor of tokens.
+        context: Tensor of the tokens of an encoder. Its width may differ.
+        attention_mask: For the attention of `x` to itself, as in `CrossAttention`.
+        use_causal_mask: Whether a token attends only to itself and the tokens of `x` before it.
+        context_mask: For the attention to `context`, as in `CrossAttention`.
+        positions: Tensor added to the tokens for queries and keys of `x`, and not for the values.
+        context_positions: Tensor added to `context` for the keys.
+        return_attention_scores: Whether to return the attention scores to `context` too.
+        training: Whether dropout is on.
+
+    Input shape:
+        `(batch, tokens, width)` and `(batch, context tokens, any width)`.
+
+    Output shape:
+        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, context tokens)`.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example:
+
+    >>> DecoderBlock(num_heads=4, mlp_dim=256)(keras.ops.zeros((2, 10, 64)), keras.ops.zeros((2, 50, 96))).shape
+    (2, 10, 64)
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        mlp_dim: int,
+        *,
+        norm_first: bool = False,
+        gelu: str = "relu",
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
+        checks.switch(norm_first=norm_first)
+        checks.one_of("gelu", gelu, ACTIVATIONS)
+        checks.above_zero(epsilon=epsilon)
+        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.norm_first = norm_first
+        self.gelu = gelu
+        self.epsilon = epsilon
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+
+    def build(self, x_shape, context_shape):
+        dtype = self.dtype_policy
+        rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout, "dtype": dtype}
+        self.attention = CrossAttention(self.num_heads, name="attention", **rates)
+        self.attention.build(x_shape, x_shape)
+        self.cross = CrossAttention(self.num_heads, name="cross", **rates)
+        self.cross.build(x_shape, context_shape)
+        self.mlp = MLP(self.mlp_dim, gelu=self.gelu, dropout=self.dropout, name="mlp", dtype=dtype)
+        self.mlp.build(x_shape)
+        for i in (1, 2, 3):
+            layer = norm(f"norm{i}", rms_norm=False, epsilon=self.epsilon, dtype=dtype)
+            layer.build(x_shape)
+            setattr(self, f"norm{i}", layer)
+
+    def call(
+        self,
+        x,
+        context,
+        attention_mask=None,
+        use_causal_mask=False,
+        context_mask=None,
+        positions=None,
+        context_positions=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        x, *_ = self._branch(
+            self.norm1,
+            x,
+            lambda y: self.attention(
+                y,
+                y,
+                attention_mask,
+                use_causal_mask=use_causal_mask,
+                positions=positions,
+                context_positions=positions,
+                training=training,
+            ),
+        )
+        x, *scores = self._branch(
+            self.norm2,
+            x,
+            lambda y: self.cross(
+                y,
+                context,
+                context_mask,
+                positions=positions,
+                context_positions=context_positions,
+                return_attention_scores=return_attention_scores,
+                training=training,
+            ),
+        )
+        x, *_ = self._branch(self.norm3, x, lambda y: self.mlp(y, training=training))
+        return (x, *scores) if scores else x
+
+    def _branch(self, norm, x, function):
+        y = function(tokenwise(norm, x) if self.norm_first else x)
+        y, *more = y if isinstance(y, tuple) else (y,)
+        return (x + y if self.norm_first else tokenwise(norm, x + y), *more)

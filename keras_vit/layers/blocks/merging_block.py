@@ -1,0 +1,141 @@
+"""A block that merges similar tokens, and the layer that gives each patch its token again."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.layers.blocks.token_matching import kinds, match, merge, moved, places, sizes_of, whole
+from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MergingBlock(TransformerBlock):
+    """A `TransformerBlock` that merges its most similar tokens between attention and MLP.
+
+    Token merging, Bolya et al. 2023 (arXiv:2210.09461), section 3. Attention is proportional: the logarithm of the
+    number of patches in a token is added to the logits of all attention to it. Merged tokens are means over patches.
+
+    Args:
+        merged: Number of tokens to merge, at most half of the patches' tokens; 0 for attention in proportion only.
+        num_prefix: Number of tokens before the first patch, which stay as they are.
+        kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`: a merged token has no position.
+
+    Call arguments:
+        x: Tensor of tokens.
+        sources: Integer tensor, `(batch, prefix + patches, 1)`: the token that each token of the first block is in now.
+            `None` if no token was merged before.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
+        training: Whether dropout and stochastic depth are on.
+        scores_offset: As in `MultiHeadSelfAttention`.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, tokens - merged, width)` and the `sources` of these tokens. With `return_attention_scores` also
+        `(batch, heads, tokens, tokens)`.
+
+    Raises:
+        ValueError: For an argument outside its range, or positions in attention.
+
+    Example:
+
+    >>> x, sources = MergingBlock(2, 48, merged=4, num_prefix=1)(keras.ops.zeros((2, 17, 24)))
+    >>> x.shape, sources.shape
+    ((2, 13, 24), (2, 17, 1))
+    """
+
+    def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int = 0, **kwargs):
+        super().__init__(num_heads, mlp_dim, **kwargs)
+        checks.whole(merged=merged, num_prefix=num_prefix)
+        if self.rotary is not None or self.relative is not None:
+            raise ValueError(
+                "Merged tokens have no position, which attention needs here. "
+                f"Received: rotary={self.rotary!r}, relative={self.relative!r}"
+            )
+        self.merged = merged
+        self.num_prefix = num_prefix
+
+    def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
+        tokens = x.shape[1]
+        if sources is None:
+            nothing = ops.zeros((ops.shape(x)[0], tokens, 1), dtype="int32")
+            sources = nothing + np.arange(tokens, dtype="int32")[:, None]
+            sizes, bias = 1.0 + ops.cast(nothing, "float32"), None
+        else:
+            sizes = sizes_of(sources, tokens)  # (batch, tokens, 1)
+            bias = ops.reshape(ops.log(sizes), (-1, 1, 1, tokens))
+        x, *scores, keys = self.branch(
+            1,
+            x,
+            training,
+            bias=bias,
+            return_attention_scores=return_attention_scores,
+            scores_offset=scores_offset,
+            return_keys=True,
+        )
+        count = self.count(tokens)
+        if count:
+            place = match(ops.mean(keys, axis=2), count, self.num_prefix)
+            x = merge(x, sizes, place, count, self.num_prefix)
+            every = places(place, count, tokens, self.num_prefix)
+            sources = ops.cast(moved(every, sources) + 0.5, "int32")
+        (x,) = self.branch(2, x, training)
+        return x, sources, *scores
+
+    def count(self, tokens):
+        """Returns how many tokens are merged of this number of them: at most half of those after the prefix."""
+        return min(self.merged, (tokens - self.num_prefix) // 2)
+
+    def merging_macs(self, tokens, width):
+        """Returns the multiply-adds of merging, less those of the merged tokens in the MLP, which is built for all."""
+        count = self.count(tokens)
+        first, second = (len(part[0]) for part in kinds(np.zeros((1, tokens)), self.num_prefix)[1:])
+        matching, means = first * second * width // self.num_heads, first * (first - count + second) * width
+        kernels = sum(math.prod(weight.shape) for weight in self.mlp.weights if len(weight.shape) == 2)
+        return (count > 0) * (matching + means) - count * kernels
+
+    def compute_output_spec(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
+        batch, tokens, width = x.shape
+        every = tokens if sources is None else sources.shape[1]
+        outputs = (
+            keras.KerasTensor((batch, tokens - self.count(tokens), width), dtype=self.compute_dtype),
+            keras.KerasTensor((batch, every, 1), dtype="int32"),
+        )
+        scores = keras.KerasTensor((batch, self.num_heads, tokens, tokens), dtype="float32")
+        return (*outputs, scores) if return_attention_scores else outputs
+
+    def compute_output_shape(self, input_shape, sources_shape=None):
+        batch, tokens, width = input_shape
+        return (batch, tokens - self.count(tokens), width), (batch, (sources_shape or input_shape)[1], 1)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Unmerge(Layer):
+    """Gives each patch the token that it was merged into, so that what follows sees as many tokens as without merging.
+
+    Call arguments:
+        x: Tensor of tokens, from a `MergingBlock`.
+        sources: Its second output.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, prefix + patches, width)`.
+
+    Example:
+
+    >>> Unmerge()(keras.ops.ones((2, 13, 24)), keras.ops.zeros((2, 17, 1), "int32")).shape
+    (2, 17, 24)
+    """
+
+    def call(self, x, sources):
+        return whole(x, sources)
+
+    def compute_output_shape(self, x_shape, sources_shape):
+        return (*sources_shape[:2], x_shape[-1])

@@ -1,0 +1,191 @@
+"""The encoder block."""
+
+import keras
+
+from keras_vit.layers.attention.attention import MultiHeadSelfAttention
+from keras_vit.layers.attention.with_scores import WithScores
+from keras_vit.layers.blocks.layer_scale import LayerScale
+from keras_vit.layers.blocks.mlp import GELUS, MLP
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.blocks.remat_layer import RematLayer
+from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
+from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class TransformerBlock(WithScores, RematLayer):
+    """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
+
+    Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3); post-norm,
+    `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `x + norm(f(x))`, as in Swin V2
+    (Liu et al. 2022, arXiv:2111.09883, section 3.2).
+
+    Args:
+        num_heads: Number of attention heads; must divide the width.
+        mlp_dim: Channels between the two dense layers of the MLP.
+        norm_first: Pre-norm if true, post-norm if false.
+        branch_norm: Whether the output of each branch is normalised instead, before it is added.
+        qkv_bias: Whether query, key and value have a bias.
+        key_bias: Whether the key has one too; see `MultiHeadSelfAttention`.
+        proj_bias: Whether the attention's projection and the MLP have biases.
+        qk_norm: Whether query and key are normalised in each head.
+        rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
+        relative: Arguments of `RelativePositions` for the scores, or `None`.
+        gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
+        swiglu: Whether the MLP is gated; see `MLP`.
+        sub_norm: Which sublayers have a normalisation before their last matrix too: `"mlp"`, `"both"` (the attention
+            too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
+        rms_norm: Whether all normalisations are by the root mean square (arXiv:1910.07467); else layer normalisations.
+        epsilon: Added to the variance in the normalisations.
+        dropout: Rate of the dropout after the attention's projection and in the MLP.
+        attention_dropout: Rate of the dropout on the attention scores.
+        stochastic_depth: Probability to drop each branch for a sample.
+        layer_scale: Initial value of a `LayerScale` on each branch; no `LayerScale` if `None`.
+
+    Call arguments:
+        x: Tensor of tokens.
+        attention_mask: As in `MultiHeadSelfAttention`.
+        use_causal_mask: As in `MultiHeadSelfAttention`.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
+        training: Whether dropout and stochastic depth are on.
+        scores_offset: As in `MultiHeadSelfAttention`.
+
+    Input shape:
+        `(batch, tokens, width)`.
+
+    Output shape:
+        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example:
+
+    >>> TransformerBlock(num_heads=4, mlp_dim=256)(keras.ops.zeros((2, 50, 64))).shape
+    (2, 50, 64)
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        mlp_dim: int,
+        *,
+        norm_first: bool = True,
+        branch_norm: bool = False,
+        qkv_bias: bool = True,
+        key_bias: bool = True,
+        proj_bias: bool = True,
+        qk_norm: bool = False,
+        rotary: dict | None = None,
+        relative: dict | None = None,
+        gelu: str = "tanh",
+        swiglu: bool = False,
+        sub_norm: str | None = None,
+        rms_norm: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth: float = 0.0,
+        layer_scale: float | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
+        checks.one_of("gelu", gelu, GELUS)
+        checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
+        checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))
+        checks.switch(norm_first=norm_first, branch_norm=branch_norm, qk_norm=qk_norm, rms_norm=rms_norm)
+        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias, swiglu=swiglu)
+        checks.above_zero(epsilon=epsilon)
+        checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.norm_first = norm_first
+        self.branch_norm = branch_norm
+        self.sub_norm = sub_norm
+        self.qk_norm = qk_norm
+        self.rms_norm = rms_norm
+        self.epsilon = epsilon
+        self.layer_scale = layer_scale
+        self.qkv_bias = qkv_bias
+        self.key_bias = key_bias
+        self.proj_bias = proj_bias
+        self.rotary = rotary
+        self.relative = relative
+        self.gelu = gelu
+        self.swiglu = swiglu
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.stochastic_depth = stochastic_depth
+
+    def build(self, input_shape):
+        dtype = self.dtype_policy
+        norms = {"rms_norm": self.rms_norm, "epsilon": self.epsilon, "dtype": dtype}
+        self.norm1 = norm("norm1", **norms)
+        self.attention = MultiHeadSelfAttention(
+            self.num_heads,
+            qkv_bias=self.qkv_bias,
+            key_bias=self.key_bias,
+            proj_bias=self.proj_bias,
+            qk_norm=self.qk_norm,
+            rotary=self.rotary,
+            relative=self.relative,
+            inner_norm=self.sub_norm == "both",
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            name="attention",
+            **norms,
+        )
+        self.norm2 = norm("norm2", **norms)
+        self.mlp = MLP(
+            self.mlp_dim,
+            gelu=self.gelu,
+            swiglu=self.swiglu,
+            use_bias=self.proj_bias,
+            inner_norm=self.sub_norm is not None,
+            dropout=self.dropout,
+            name="mlp",
+            **norms,
+        )
+        self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
+        self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
+        layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
+        if self.layer_scale is not None:
+            self.scale1 = LayerScale(self.layer_scale, name="scale1", dtype=dtype)
+            self.scale2 = LayerScale(self.layer_scale, name="scale2", dtype=dtype)
+            layers += [self.scale1, self.scale2]
+        for layer in layers:
+            layer.build(input_shape)
+
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        scores_offset=None,
+    ):
+        x, *scores = self.branch(
+            1,
+            x,
+            training,
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
+            return_attention_scores=return_attention_scores,
+            scores_offset=scores_offset,
+        )
+        (x,) = self.branch(2, x, training)
+        return (x, *scores) if scores else x
+
+    def branch(self, number, x, training, **settings):
+        """Adds branch 1 (attention) or 2 (MLP) to tokens; returns them, and what else attention returns."""
+        normed = "branch" if self.branch_norm else "input" if self.norm_first else "sum"
+        layer = self.attention if number == 1 else self.mlp
+        norm, path, scale = (getattr(self, f"{part}{number}", None) for part in ("norm", "path", "scale"))
+        y = layer(tokenwise(norm, x) if normed == "input" else x, training=training, **settings)
+        y, *more = y if isinstance(y, tuple) else (y,)
+        y = tokenwise(norm, y) if normed == "branch" else y
+        x = x + path(y if scale is None else scale(y), training=training)
+        return (tokenwise(norm, x) if normed == "sum" else x, *more)

@@ -1,0 +1,81 @@
+"""The image, enlarged, plus what a model adds to it."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.utils import checks
+from keras_vit.utils.resampling import resize_matrix
+
+HALF = 127.5  # a change of 1 of a model whose pixels were rescaled to -1 ... 1
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class AddToImage(Layer):
+    """Adds a model's output, times 127.5, to the image, which is enlarged by Keys' cubic convolution where needed.
+
+    A change of one channel is added to every channel of the image: it changes the brightness alone. A grey image
+    becomes one of as many equal channels as the change has.
+
+    Args:
+        scale: Factor on both sides of the image.
+        keep_brightness: Whether the brightness of the image stays: of a change of red, green and blue, the part that
+            alters it (BT.601) is taken off.
+
+    Call arguments:
+        inputs: A pair: images, pixels from 0 to 255; and changes.
+
+    Input shape:
+        `(batch, height, width, channels)`, of known sizes, and `(batch, scale * height, scale * width, 1 or channels)`;
+        the images may be grey, with one channel.
+
+    Output shape:
+        `(batch, scale * height, scale * width, channels)`, pixels, which may leave the range of 0 to 255.
+
+    Raises:
+        ValueError: For a scale below 1, or changes that do not fit the images.
+
+    Example:
+
+    >>> images, changes = keras.ops.ones((1, 8, 8, 3)), keras.ops.zeros((1, 16, 16, 3))
+    >>> AddToImage(scale=2)([images, changes]).shape
+    (1, 16, 16, 3)
+    """
+
+    def __init__(self, *, scale: int = 1, keep_brightness: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        checks.positive(scale=scale)
+        checks.switch(keep_brightness=keep_brightness)
+        self.scale = scale
+        self.keep_brightness = keep_brightness
+
+    def build(self, input_shape):
+        images, changes = (tuple(shape) for shape in input_shape)
+        sides = images[1:3]
+        wanted = tuple(None if side is None else self.scale * side for side in sides)
+        if None in sides or changes[1:3] != wanted or not (images[3] == 1 or changes[3] in (1, images[3])):
+            raise ValueError(
+                f"The changes must be (batch, {wanted[0]}, {wanted[1]}, 1 or {images[3]}), {self.scale} times as large "
+                f"as the images. Received: images {images}, changes {changes}"
+            )
+        self.matrices = [resize_matrix(s, s * self.scale, "bicubic-antialias").T.astype("float32") for s in sides]
+
+    def call(self, inputs):
+        images, changes = inputs
+        x = ops.cast(images, self.compute_dtype)
+        if self.scale > 1:  # by products with constant matrices: every export format has them
+            rows, columns = (ops.convert_to_tensor(matrix, self.compute_dtype) for matrix in self.matrices)
+            x = ops.matmul(ops.transpose(x, (0, 3, 2, 1)), rows)  # (batch, channels, width, scale * height)
+            x = ops.matmul(ops.transpose(x, (0, 1, 3, 2)), columns)  # (batch, channels, scale * height, scale * width)
+            x = ops.transpose(x, (0, 2, 3, 1))
+        changes = ops.cast(changes, self.compute_dtype)
+        if self.keep_brightness:
+            changes = changes - ops.sum(changes * ops.convert_to_tensor(LUMA, self.compute_dtype), -1, keepdims=True)
+        return x + HALF * changes  # (batch, scale * height, scale * width, channels)
+
+    def compute_output_shape(self, input_shape):
+        (batch, height, width, channels), changes = input_shape
+        return batch, self.scale * height, self.scale * width, max(channels, changes[-1])
+
+
+LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601

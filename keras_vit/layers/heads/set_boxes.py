@@ -1,0 +1,96 @@
+"""Boxes of a set of tokens: DETR's head, and the scores of its last block."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class SetHead(Layer):
+    """Predicts a box and a class, or none, from each token.
+
+    The box is centre, height and width by a sigmoid, after an MLP of three layers. Carion et al. 2020 (DETR,
+    arXiv:2005.12872), section 3.2: classes by one layer; Fang et al. 2021 (YOLOS, arXiv:2106.00666): by three.
+
+    Args:
+        units: Number of classes.
+        class_layers: Dense layers before the logits of the classes, those of the logits included.
+
+    Input shape:
+        `(..., width)`.
+
+    Output shape:
+        `(..., 4 + units + 1)`, float32: top, left, bottom and right as shares of the image, then the logits of each
+        class and of none.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example:
+
+    >>> SetHead(3)(keras.ops.zeros((2, 10, 32))).shape
+    (2, 10, 8)
+    """
+
+    def __init__(self, units: int, class_layers: int = 1, **kwargs):
+        super().__init__(**kwargs)
+        checks.positive(units=units, class_layers=class_layers)
+        self.units = units
+        self.class_layers = class_layers
+
+    def build(self, input_shape):
+        width = input_shape[-1]
+        self.classes = _layers("class", self.class_layers, width, self.units + 1, self.dtype_policy)
+        self.boxes = _layers("box", 3, width, 4, self.dtype_policy)
+        for layer in (*self.classes, *self.boxes):
+            layer.build((*input_shape[:-1], width))
+
+    def call(self, x):
+        logits, boxes = x, x
+        for layer in self.classes:
+            logits = layer(logits)
+        for layer in self.boxes:
+            boxes = layer(boxes)
+        place = ops.sigmoid(ops.cast(boxes, "float32"))  # the centre's column and row, width, height: DETR's order
+        centre, half = place[..., 1::-1], place[..., 3:1:-1] / 2
+        return ops.concatenate([centre - half, centre + half, ops.cast(logits, "float32")], axis=-1)
+
+    def compute_output_shape(self, input_shape):
+        return *input_shape[:-1], 4 + self.units + 1
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(self.compute_output_shape(x.shape), "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class SetBoxes(Layer):
+    """Returns the boxes of the last block, and the scores of their classes.
+
+    Input shape:
+        `(batch, blocks, most, 4 + classes + 1)`, as `SetHead` returns it.
+
+    Output shape:
+        `(batch, most, 4 + classes)`, float32: top, left, bottom and right, inside the image, as shares of its height
+        and width; and a score for each class, 0..1.
+
+    Example:
+
+    >>> SetBoxes()(keras.ops.zeros((2, 6, 10, 8))).shape
+    (2, 10, 7)
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**{"dtype": "float32", **kwargs})
+
+    def call(self, x):
+        last = x[:, -1]
+        return ops.concatenate([ops.clip(last[..., :4], 0, 1), ops.softmax(last[..., 4:])[..., :-1]], axis=-1)
+
+
+def _layers(name, count, width, units, dtype):
+    """Returns dense layers with ReLUs between."""
+    sizes = [(width, "relu")] * (count - 1) + [(units, None)]
+    return [Dense(n, a, name=f"{name}{i}", dtype=dtype) for i, (n, a) in enumerate(sizes)]

@@ -1,0 +1,176 @@
+"""Turns patches into tokens: projection, prefix tokens, positions."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.dense import Dense
+from keras_vit.layers.loss_scale import warn_unscaled
+from keras_vit.utils import checks, resampling
+
+POSITIONS = ("learned", "sincos1d", "sincos2d", None)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PatchEncoder(Layer):
+    """Projects flat patches, prepends class, distillation and register tokens, and adds positions.
+
+    The projection of p x p patches equals a p x p convolution of stride p. The order of the output is
+    class, distillation, registers, patches. Dosovitskiy et al. 2021 (arXiv:2010.11929), equation 1;
+    distillation token: Touvron et al. 2021 (arXiv:2012.12877); registers: Darcet et al. 2024
+    (arXiv:2309.16588).
+
+    Args:
+        width: Number of channels of a token.
+        class_token: Whether to prepend a learned class token.
+        distillation_token: Whether to add DeiT's distillation token after it.
+        registers: Number of register tokens.
+        position: `"learned"` (a table), `"sincos1d"` (Vaswani et al. 2017), `"sincos2d"`
+            (MoCo v3, big_vision) or `None`.
+        class_position: Whether prefix tokens have positions too, as in the ViT paper; `False` as in DeiT-III
+            and big_vision. With `"sincos2d"` only patches have positions.
+        grid: `(rows, columns)` of the patches, for `"sincos2d"`, and to resample positions; `None` for a square.
+        use_bias: Whether the projection has a bias.
+        patch_norm: Whether projected patches are normalised before tokens and positions are added.
+        rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.
+        epsilon: Added to the variance in it.
+        dropout: Dropout rate after positions are added.
+
+    Call arguments:
+        patches: Tensor of flat patches.
+        training: Whether to apply dropout.
+
+    Input shape:
+        `(batch, patches, values)`. If a later call has another number of patches, learned and sine-cosine positions are
+        resampled to a grid of the same proportions, bilinearly as `jax.image.resize` does.
+
+    Output shape:
+        `(batch, prefix + patches, width)`.
+
+    Raises:
+        ValueError: For an argument outside the above, or a grid that does not match the number of patches.
+
+    Example:
+
+    >>> PatchEncoder(64)(keras.ops.zeros((2, 49, 16))).shape
+    (2, 50, 64)
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        class_token: bool = True,
+        distillation_token: bool = False,
+        registers: int = 0,
+        position: str | None = "learned",
+        class_position: bool = True,
+        grid: tuple[int, int] | None = None,
+        use_bias: bool = True,
+        patch_norm: bool = False,
+        rms_norm: bool = False,
+        epsilon: float = 1e-6,
+        dropout: float = 0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(width=width)
+        checks.one_of("position", position, POSITIONS)
+        checks.rate(dropout=dropout)
+        checks.switch(class_token=class_token, distillation_token=distillation_token)
+        checks.switch(class_position=class_position, use_bias=use_bias, patch_norm=patch_norm, rms_norm=rms_norm)
+        checks.above_zero(epsilon=epsilon)
+        checks.whole(registers=registers)
+        self.width = width
+        self.class_token = class_token
+        self.distillation_token = distillation_token
+        self.registers = registers
+        self.position = position
+        self.class_position = class_position
+        self.grid = None if grid is None else checks.pair("grid", grid)
+        self.use_bias = use_bias
+        self.dropout = dropout
+        self.patch_norm = patch_norm
+        self.rms_norm = rms_norm
+        self.epsilon = epsilon
+
+    @property
+    def num_prefix(self):
+        """Number of tokens before the first patch."""
+        return int(self.class_token) + int(self.distillation_token) + self.registers
+
+    def build(self, input_shape):
+        if len(input_shape) != 3 or None in tuple(input_shape)[1:]:
+            raise ValueError(
+                "The input of `PatchEncoder` must be (batch, patches, values) with known sizes. "
+                f"Received: input_shape={tuple(input_shape)}"
+            )
+        patches = self.patches = input_shape[1]
+        if self.grid is not None and math.prod(self.grid) != patches:
+            raise ValueError(f"`grid` must hold all {patches} patches. Received: grid={self.grid}")
+        policy = self.dtype_policy
+        self.projection = Dense(self.width, use_bias=self.use_bias, name="projection", dtype=policy)
+        self.projection.build(input_shape)
+        if self.patch_norm:
+            self.norm = norm("norm", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=policy)
+            self.norm.build((*input_shape[:2], self.width))
+        self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
+
+        tokens = [("class_token", 1, "zeros")] * bool(self.class_token)
+        tokens += [("distillation_token", 1, _normal())] * bool(self.distillation_token)
+        tokens += [("register_tokens", self.registers, _normal())] * bool(self.registers)
+        self.prefix = [
+            self.add_weight(name=name, shape=(1, count, self.width), initializer=initializer)
+            for name, count, initializer in tokens
+        ]
+
+        covered = patches + self.num_prefix * bool(self.class_position)
+        if self.position == "learned":
+            self.position_embedding = self.add_weight(
+                name="position_embedding", shape=(1, covered, self.width), initializer=_normal()
+            )
+        elif self.position == "sincos1d":
+            self.position_embedding = resampling.sincos_1d(covered, self.width)[None]
+        elif self.position == "sincos2d":
+            self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
+
+    def call(self, patches, training=None):
+        if training and self.compute_dtype == "float16":
+            warn_unscaled(self)
+        x = self.projection(patches)  # (batch, patches, width)
+        x = self.norm(x) if self.patch_norm else x
+        over_prefix = self.position in ("learned", "sincos1d") and self.class_position
+        positions = self._positions(x.shape[1], over_prefix)
+        if self.position and not over_prefix:
+            x = x + ops.cast(positions, x.dtype)
+        if self.prefix:
+            batch = ops.shape(x)[0]
+            x = ops.concatenate(
+                [ops.broadcast_to(ops.cast(t, x.dtype), (batch, *t.shape[1:])) for t in self.prefix] + [x], axis=1
+            )  # (batch, prefix + patches, width)
+        if over_prefix:
+            x = x + ops.cast(positions, x.dtype)
+        return self.drop(x, training=training)
+
+    def _positions(self, patches, over_prefix):
+        """Returns the positions for a number of patches: resampled if it is not that of `build`."""
+        if not self.position or patches == self.patches:
+            return self.position and self.position_embedding
+        grid = self.grid or resampling.square(self.patches)
+        target = resampling.scaled(grid, patches)
+        rows, columns = (resampling.resize_matrix(s, t, "jax-linear") for s, t in zip(grid, target))
+        first = self.num_prefix * over_prefix
+        table = ops.convert_to_tensor(self.position_embedding)  # (1, prefix + patches, width)
+        resized = ops.matmul(ops.convert_to_tensor(np.kron(rows, columns), table.dtype), table[:, first:])
+        return ops.concatenate([table[:, :first], resized], axis=1)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.num_prefix + input_shape[1], self.width)
+
+
+def _normal():
+    return keras.initializers.RandomNormal(stddev=0.02)  # a new one per weight: an initializer repeats its values

@@ -1,0 +1,103 @@
+"""Normalises pixels with the mean and standard deviation that a model was trained with."""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from keras_vit.layers.base import Layer
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Rescale(Layer):
+    """Rescales pixels to `(pixel / 255 - mean) / std`, and stores the model's metadata.
+
+    Args:
+        mean: Mean of the pixels on a scale of 0 to 1: a number, or one per channel.
+        std: Standard deviation on the same scale, above 0: a number, or one per channel.
+        metadata: Dictionary of plain values that is saved with the model, such as the source of its weights and how
+            `keras_vit.preprocess` resizes images for it.
+        value_range: The lowest and the highest pixel, which become 0 and 1 before mean and deviation are applied; such
+            as `(0, 4095)` for scans of 12 bits, `(-1024, 3071)` for Hounsfield units, or `(0, 1)`. Whatever checks or
+            prepares images for the model reads it here.
+
+    Call arguments:
+        images: Tensor of pixels in `value_range`, of any dtype.
+
+    Input shape:
+        `(batch, height, width, channels)`.
+
+    Output shape:
+        The input's.
+
+    Raises:
+        ValueError: If the number of means or standard deviations is not that of the channels, or a standard deviation
+            is not above 0; if `value_range` is not two increasing numbers; in the call, if the images have another
+            number of channels than the layer was built for.
+
+    Example:
+
+    >>> float(Rescale(0.5, 0.5)(keras.ops.full((1, 1, 1, 3), 255.0))[0, 0, 0, 0])
+    1.0
+    """
+
+    def __init__(
+        self,
+        mean: float | Sequence[float] = 0.5,
+        std: float | Sequence[float] = 0.5,
+        metadata: dict | None = None,
+        value_range: Sequence[float] = (0, 255),
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        try:
+            self.mean = np.asarray(mean, "float64").tolist()
+            self.std = np.asarray(std, "float64").tolist()
+        except (TypeError, ValueError):
+            raise ValueError(f"`mean` and `std` must be numbers. Received: mean={mean!r}, std={std!r}") from None
+        if not isinstance(metadata, (dict, type(None))):
+            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
+        if not (np.asarray(self.std) > 0).all():
+            raise ValueError(f"`std` must be above 0. Received: std={self.std}")
+        if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
+            raise ValueError(f"`mean` and `std` must be finite. Received: mean={self.mean}, std={self.std}")
+        self.metadata = dict(metadata or {})
+        self.value_range = np.asarray(value_range).tolist()
+        if np.shape(value_range) != (2,) or not -np.inf < value_range[0] < value_range[1] < np.inf:
+            raise ValueError(
+                f"`value_range` must be the lowest and the highest pixel. Received: value_range={value_range!r}"
+            )
+
+    def build(self, input_shape):
+        self.channels = input_shape[-1]
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if np.shape(values) not in ((), (input_shape[-1],)):
+                raise ValueError(
+                    f"`{name}` must be a number or one for each of {input_shape[-1]} channels. "
+                    f"Received: {name}={values}"
+                )
+
+    def call(self, images):
+        if len(images.shape) != 4 or images.shape[-1] != self.channels:
+            raise ValueError(
+                f"Images must have the shape (batch, height, width, {self.channels}). Received: shape={images.shape}"
+            )
+        mean, std = np.asarray(self.mean), np.asarray(self.std)
+        low, high = self.value_range
+        scale = 1 / ((high - low) * std)
+        offset = -mean / std - low * scale
+        x = keras.ops.cast(images, self.compute_dtype)
+        return x * keras.ops.cast(scale, x.dtype) + keras.ops.cast(offset, x.dtype)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {**super().get_config(), "metadata": plain(self.metadata)}
+
+
+def plain(metadata):
+    """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
+    lists = {name: np.asarray(value).tolist() for name, value in metadata.items() if isinstance(value, np.ndarray)}
+    tracked = {name: list(value) for name, value in metadata.items() if isinstance(value, list)}  # by Keras
+    return {**metadata, **lists, **tracked}

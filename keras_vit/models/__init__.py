@@ -1,0 +1,1 @@
+"""`vit`, and what can be said of a model."""

@@ -1,0 +1,49 @@
+"""The parts of a model's ViT: its blocks, grid, prefix tokens and input, read off its layers."""
+
+import keras
+
+from keras_vit.layers import PatchEncoder, Patches, TransformerBlock
+from keras_vit.models.backbone import backbone, input_of
+from keras_vit.utils.keras_private import calls_of, sublayers
+
+
+def blocks(model):
+    """Returns the `TransformerBlock`s of the model's ViT, from the first to the last.
+
+    Raises:
+        ValueError: If there is none, or a block is not called exactly once and with nothing but tokens.
+    """
+    every = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
+    for block in every:
+        node, *others = calls_of(block)
+        if others or any(name != "training" for name in node.arguments.kwargs):
+            raise ValueError(f"Each block must be called once, with tokens alone. Received: {block.name!r}")
+    return every
+
+
+def only(model, kind):
+    """Returns the model's only layer of a class, at any depth."""
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"The model must be a Keras model with one {kind.__name__} layer. Received: {model!r}")
+    layers = [layer for layer in sublayers(model) if isinstance(layer, kind)]
+    if len(layers) != 1:
+        raise ValueError(
+            f"The model must have exactly one {kind.__name__} layer. Received: {model.name!r}, with {len(layers)}"
+        )
+    return layers[0]
+
+
+def grid(model):
+    """Returns the grid of the patches, `(rows, columns)`."""
+    patches = only(model, Patches)
+    return patches.grid(patches.input.shape)
+
+
+def num_prefix(model):
+    """Returns the number of prefix tokens, those before the patches."""
+    return only(model, PatchEncoder).num_prefix
+
+
+def seen(model):
+    """Returns the symbolic input images of the model's ViT."""
+    return input_of(backbone(model), [blocks(model)[0].input])

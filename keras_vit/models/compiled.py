@@ -1,0 +1,176 @@
+"""Reads what a model was compiled with: whether its loss and metrics take logits, probabilities or other numbers."""
+
+import inspect
+
+import keras
+import numpy as np
+
+from keras_vit.models.outputs import returns_probabilities
+
+BORDER = 0.5  # of probabilities, Keras's default; that of logits is 0
+
+
+def loss_of(model):
+    """Returns the loss that a model with one output was compiled with, as a function; `None` without one."""
+    given = keras.tree.flatten(model.loss) if getattr(model, "compiled", False) else []
+    return keras.losses.get(given[0]) if len(given) == 1 and given[0] is not None else None
+
+
+def is_regression(loss, size):
+    """Returns whether a loss compares outputs with targets of any size: it is least where they are equal.
+
+    Args:
+        loss: As `loss_of` returns it.
+        size: Number of the model's outputs.
+    """
+    target = np.full((1, size), 3.0, "float32")
+    below, equal, above = (_value(loss, target, target + step) for step in (-0.5, 0.0, 0.5))
+    return equal < min(below, above)
+
+
+def takes_probabilities(loss, label, size):
+    """Returns whether a loss takes probabilities: it says so, or twice a confidently wrong output costs the same.
+
+    Keras clips what it takes for probabilities to between 1e-7 and 1 - 1e-7, for some losses after dividing by the sum.
+    A loss of logits grows.
+
+    Args:
+        loss: As `loss_of` returns it.
+        label: The labels of one image, `(1,)`, `(1, 1)` or `(1, size)`.
+        size: Number of the model's outputs.
+    """
+    logits = _from_logits(loss)
+    if logits is not None:
+        return not logits
+    label = np.asarray(label)
+    true = label.reshape(1, -1) > BORDER
+    if label.size == 1 and size > 1:
+        true = np.arange(size)[None] == int(label.flat[0])
+    wrong = np.where(true, -0.5, 2.0).astype("float32")
+    once, twice = _value(loss, label, wrong), _value(loss, label, 2 * wrong)
+    return 1 < once == twice < np.inf or (np.isnan(once) and np.isnan(twice))
+
+
+def check(model, images, label):
+    """Checks the compiled loss and metrics of a classifier.
+
+    Args:
+        model: A Keras model with one output, `(batch, classes)`.
+        images: Some images.
+        label: The labels of one image.
+
+    Raises:
+        ValueError: If they take probabilities and the model returns logits, or the other way round.
+    """
+    size, loss = model.output_shape[-1], loss_of(model)
+    if loss is None:
+        return
+    ends = returns_probabilities(model)
+    if takes_probabilities(loss, label, size):
+        if not (ends or _sums_to_one(model, images)):
+            last = "Softmax()" if size > 1 else 'Activation("sigmoid")'
+            raise ValueError(
+                "The compiled loss takes probabilities, but the model returns logits: it would not learn. Compile "
+                f"it with loss={_of_logits(loss, label, size)}, or compile "
+                f"keras.Sequential([model, keras.layers.{last}]). Received: loss={_shown(loss)} with {model.name!r}"
+            )
+        return
+    if ends and _from_logits(loss):
+        raise ValueError(
+            "The compiled loss takes logits, but the model ends in a softmax or sigmoid: compile it with "
+            f"from_logits=False. Received: loss={_shown(loss)} with {model.name!r}"
+        )
+    misread = [] if ends else _misread(model, size)
+    if misread:
+        name, right = misread[0]
+        raise ValueError(
+            "The compiled metric takes probabilities, but the model returns logits, where class 1 begins at "
+            f"0: compile it with metrics=[{right}]. Received: metric {name!r} with {model.name!r}"
+        )
+
+
+def _value(loss, labels, outputs):
+    """Returns the mean loss of an array of outputs; infinite where the loss does not take such labels."""
+    try:
+        with np.errstate(all="ignore"):
+            return float(np.mean(keras.ops.convert_to_numpy(loss(labels, outputs))))
+    except Exception:  # a loss of the user's own may raise anything
+        return np.inf
+
+
+def _sums_to_one(model, images):
+    """Returns whether some outputs are shares of one, as of a mean of several softmaxes."""
+    outputs = keras.ops.convert_to_numpy(model(np.asarray(images)[:2].astype("float32"), training=False))
+    return outputs.shape[-1] > 1 and outputs.min() >= 0 and np.allclose(outputs.sum(-1), 1, atol=1e-3)
+
+
+def _from_logits(loss):
+    """Returns the argument `from_logits` of a loss, given or by default; `None` if it has none."""
+    config = loss.get_config() if isinstance(loss, keras.losses.Loss) else getattr(loss, "keywords", {})
+    if "from_logits" in config:
+        return bool(config["from_logits"])
+    known = {} if isinstance(loss, keras.losses.Loss) else inspect.signature(loss).parameters
+    return bool(known["from_logits"].default) if "from_logits" in known else None
+
+
+def _shown(loss):
+    """Returns a loss as a user writes it."""
+    if isinstance(loss, keras.losses.Loss):
+        return f"{type(loss).__name__}({_arguments(type(loss), loss.get_config())})"
+    return repr(getattr(loss, "__name__", str(loss)))
+
+
+def _arguments(kind, config):
+    """Returns the arguments of a config that are not the defaults, as a user writes them."""
+    known = inspect.signature(kind).parameters
+    given = {k: v for k, v in config.items() if k in known and k not in ("name", "dtype")}
+    return ", ".join(f"{k}={v!r}" for k, v in given.items() if v != known[k].default)
+
+
+def _of_logits(loss, label, size):
+    """Returns the loss of logits to compile with in place of one of probabilities, as a user writes it."""
+    name = getattr(loss, "__name__", type(loss).__name__)
+    name = name if name[:1].isupper() else "".join(word.title() for word in name.split("_"))
+    kind = getattr(keras.losses, name, None)
+    if kind is None or "from_logits" not in inspect.signature(kind).parameters:
+        name = "SparseCategoricalCrossentropy" if np.size(label) == 1 < size else "CategoricalCrossentropy"
+        kind = keras.losses.BinaryCrossentropy if size == 1 else getattr(keras.losses, name)
+    config = loss.get_config() if isinstance(loss, kind) else {}
+    return f"keras.losses.{kind.__name__}({_arguments(kind, {**config, 'from_logits': True})})"
+
+
+def _misread(model, size):
+    """Returns pairs of a compiled metric that takes probabilities, and what to write instead."""
+    try:
+        config = model.get_compile_config()
+    except Exception:  # what cannot be serialized is a metric of the user's own
+        return []
+    found = []
+    for metric in _leaves([config.get("metrics"), config.get("weighted_metrics")]):
+        name = metric if isinstance(metric, str) else metric.get("class_name")
+        try:
+            metric = keras.metrics.get(metric)
+            settings = metric.get_config() if isinstance(metric, keras.Metric) else {}
+        except (ValueError, TypeError):
+            settings = {}
+        if (size == 1 and name in ("accuracy", "acc", "binary_accuracy")) or settings.get("threshold") == BORDER:
+            kind = name if settings.get("threshold") == BORDER and name[:1].isupper() else "BinaryAccuracy"
+            found.append((name, f"keras.metrics.{kind}(threshold=0)"))
+        elif settings.get("from_logits") is False:
+            found.append((name, f"keras.metrics.{type(metric).__name__}(from_logits=True)"))
+        elif (
+            "thresholds" in settings
+            and settings["thresholds"] in (None, BORDER, [BORDER])
+            and not settings.get("top_k")
+        ):
+            found.append((name, f"keras.metrics.{type(metric).__name__}(thresholds=0)"))
+    return found
+
+
+def _leaves(value):
+    """Returns the metrics of a compiled model's config: names, and configs of objects."""
+    if isinstance(value, dict) and "class_name" not in value:
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [leaf for part in value for leaf in _leaves(part)]
+    return [] if value is None else [value]

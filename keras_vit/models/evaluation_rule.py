@@ -1,0 +1,69 @@
+"""The rule by which evaluation prepares images for a model: its fields, and its arithmetic. See `preprocess`."""
+
+import math
+
+from keras_vit.utils import checks
+
+DEFAULT = {
+    "resize": "direct",
+    "crop_pct": None,
+    "crop_offset": "round",
+    "interpolation": "bilinear",
+    "antialias": False,
+}
+RESIZES = ("direct", "crop", "squash", "window", "aspect")
+OFFSETS = {"round": round, "floor": math.floor}  # torchvision's and timm's; transformers'
+
+
+def checked(rule):
+    """Returns a rule; raises ValueError if it is invalid, such as one from a damaged configuration."""
+    checks.one_of("resize", rule["resize"], RESIZES)
+    checks.one_of("crop_offset", rule["crop_offset"], tuple(OFFSETS))
+    checks.one_of("interpolation", rule["interpolation"], ("bilinear", "bicubic", "area"))
+    if rule["resize"] in ("crop", "squash"):
+        share = rule["crop_pct"]
+        pair = rule["resize"] == "squash" and isinstance(share, (list, tuple)) and len(share) == 2
+        for each in share if pair else [share]:
+            if isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each <= 1:
+                raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
+    checks.pair("full_size", rule["full_size"])
+    return rule
+
+
+def before_crop(size, rule):
+    """Returns the `[height, width]` to which `"crop"` and `"squash"` resize before they cut out `size`."""
+    share = rule["crop_pct"]
+    shares = share if isinstance(share, (list, tuple)) else [share] * 2
+    return [math.floor(side / each + 1e-6) for side, each in zip(size, shares)]
+
+
+def crop_start(shape, size, rule):
+    """Returns the `[top, left]` from which the centre of an image is cut."""
+    halved = OFFSETS[rule["crop_offset"]]
+    return [halved((have - want) / 2) for have, want in zip(shape, size)]
+
+
+def difference(ours, theirs, size):
+    """Returns the entries of a rule by which it prepares other images of `size` than another rule; `{}` if none."""
+    mine, other = (_effective(rule, size) for rule in (ours, theirs))
+    unlike = [name for name in mine if mine[name] is not None and mine[name] != other[name]]
+    return {name: ours[name] for name in unlike if ours[name] != theirs.get(name)}  # what both say is no reason
+
+
+def _effective(rule, size):
+    """Returns a rule without what does not change an image: the same images, the same entries."""
+    kind, full, larger, cut = rule["resize"], list(rule.get("full_size") or size), None, None
+    if kind in ("crop", "squash"):
+        larger = before_crop(full, rule)
+        rooms = [have - want for have, want in zip(larger, full)]
+        kind = "direct" if kind == "squash" and not any(rooms) else kind
+        # What is left of a photograph's longer side may be any number.
+        cut = rule["crop_offset"] if kind == "crop" or any(round(room / 2) != room // 2 for room in rooms) else None
+    return {
+        "resize": kind,
+        "crop_pct": None if kind == "direct" else larger,
+        "crop_offset": cut,
+        "interpolation": rule["interpolation"],
+        "antialias": rule["antialias"] or rule["interpolation"] == "area",
+        "full_size": full,
+    }

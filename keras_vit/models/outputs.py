@@ -1,0 +1,165 @@
+"""Class names in a file, one per line, and what a model's outputs are."""
+
+import codecs
+import pathlib
+
+import keras
+import numpy as np
+
+from keras_vit.layers.heads.add_to_image import AddToImage
+from keras_vit.layers.heads.point_boxes import EDGES, PointBoxes
+from keras_vit.layers.heads.set_boxes import SetBoxes
+from keras_vit.utils import files
+from keras_vit.utils.warned import warn
+
+
+def check_labels(names):
+    """Raises ValueError if a class name has a line break, which a file with one name per line cannot contain."""
+    broken = [name for name in names if "\n" in name or "\r" in name]
+    if broken:
+        raise ValueError(f"A class name must be one line: rename the folder or the class. Received: {broken[0]!r}")
+
+
+def write_labels(path, names):
+    """Writes class names, one per line."""
+    check_labels(names)
+    with files.replacing(path) as temporary:
+        temporary.write_text("".join(f"{name}\n" for name in names), "utf-8", "surrogateescape", "\n")
+
+
+def read_labels(path):
+    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds.
+
+    Raises:
+        ValueError: For a file that is not regular, of more than `files.MOST_BYTES`, or with an empty line. An empty
+            file has no names.
+    """
+    lines = files.read(path).removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+
+
+def num_classes(model):
+    """Returns the number of classes for which a model has outputs: all but the edges of a detector's boxes."""
+    return model.output_shape[-1] - (EDGES if returns_boxes(model) else 0)
+
+
+def ignored(classes):
+    """Returns the classes of boxes as those of regions to ignore, and back: c as -2 - c, since -1 is empty.
+
+    What is found of class c inside such a region, a crowd, is neither right nor wrong.
+    """
+    return -2 - classes
+
+
+def returns_boxes(model):
+    """Returns whether a model is a detector, whose output is edges of boxes, then scores."""
+    return isinstance(model.layers[-1], (PointBoxes, SetBoxes))
+
+
+def returns_images(model):
+    """Returns whether a model's output is an image, of pixels from 0 to 255."""
+    return isinstance(model.layers[-1], AddToImage)
+
+
+def returns_probabilities(model):
+    """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
+    return end_of(model) is not None
+
+
+def end_of(model):
+    """Returns `"softmax"` or `"sigmoid"` if a model ends in one, else `None`."""
+    last = model
+    while isinstance(last, keras.Model) and last.layers:
+        last = getattr(last, "operations", last.layers)[-1]
+    for end in ("softmax", "sigmoid"):
+        if getattr(last, "activation", None) is getattr(keras.activations, end) or type(last).__name__ == end.title():
+            return end
+    return None
+
+
+def unbounded(end, outputs):
+    """Returns outputs as logits: by the inverse of what the model ends in, `end_of`."""
+    if end is None:
+        return outputs
+    logits = np.log(np.maximum(outputs, 1e-30))
+    return logits if end == "softmax" else logits - np.log(np.maximum(1 - outputs, 1e-30))
+
+
+def probabilities_of(model, outputs):
+    """Returns the probabilities of each class: a model's own if it ends in a softmax or sigmoid, else a softmax.
+
+    Args:
+        model: As in `logits_of`.
+        outputs: As in `logits_of`.
+
+    Returns:
+        float64 array, `(batch, classes)`: at least two classes. Those of one sigmoid for each class need not sum to
+        one.
+    """
+    from scipy.special import softmax
+
+    if end_of(model) is None or np.shape(outputs)[-1] == 1:
+        return softmax(logits_of(model, outputs), -1)
+    return np.asarray(outputs, "float64")
+
+
+def logits_of(model, outputs):
+    """Returns a classifier's outputs as logits of each class.
+
+    A softmax gives their probabilities; a sigmoid does if the model ends in one for each of several classes.
+
+    Args:
+        model: The model. One output is the logit, or the probability, of the second of two classes.
+        outputs: Array, `(batch, outputs)`.
+
+    Returns:
+        float64 array, `(batch, classes)`: at least two classes.
+    """
+    outputs = np.asarray(outputs, "float64")
+    logits = unbounded(end_of(model), outputs)
+    return np.concatenate([0 * logits, logits], -1) if logits.shape[-1] == 1 else logits
+
+
+def count_classes(model):
+    """Returns the number of classes of a classifier: two for one output."""
+    return max(model.output_shape[-1], 2)
+
+
+def fitting(names, count):
+    """Returns class names as a list if they are `count` strings, else `None`."""
+    fit = isinstance(names, (list, tuple)) and len(names) == count and all(isinstance(name, str) for name in names)
+    return list(names) if fit else None
+
+
+def head_of_others(model, names):
+    """Returns whether a model was loaded with a head of as many classes with other names than these, and warns of them.
+
+    Only this package's own files are asked: names such as ImageNet's differ from library to library.
+    """
+    metadata, numbers = model.get_layer("rescale").metadata, [str(i) for i in range(len(names))]
+    theirs, names = list(metadata.get("labels") or ()), list(names)
+    if metadata.get("format") != "keras" or not theirs or theirs == names or numbers in (theirs, names):
+        return False
+    warn(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
+    return True
+
+
+def labels_beside(path):
+    """Reads the class names in the file next to a model's file, if there is one.
+
+    `mnist.labels.txt` belongs to `mnist.keras`, and `labels.txt` to all models in the directory of a run.
+
+    Returns:
+        A tuple, or `None`.
+    """
+    path = pathlib.Path(path)
+    of_run = [path.with_name("labels.txt")] if path.with_name("recipe.json").is_file() else []
+    file = next((file for file in (path.with_suffix(".labels.txt"), *of_run) if file.is_file()), None)
+    return file and read_labels(file)
+
+
+def distinct(names):
+    """Returns the names of classes, with their numbers where two are the same, as ImageNet's `"crane (134)"`."""
+    while len(set(names)) < len(names):
+        names = tuple(f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names))
+    return names

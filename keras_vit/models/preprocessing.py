@@ -1,0 +1,265 @@
+"""Prepares images of any size as the evaluation of a model's source did."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_vit.layers.inputs.rescale import Rescale, plain
+from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
+from keras_vit.models.outputs import check_labels, fitting, num_classes
+from keras_vit.utils import checks
+from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
+from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.resampling import resize_matrix
+from keras_vit.utils.warned import warn
+
+
+def preprocess(model: keras.Model, images: Any) -> np.ndarray:
+    """Resizes and crops images as the evaluation of the model's source did.
+
+    The metadata of the model's first layer has the rule as `evaluation`:
+
+    - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
+      `size / crop_pct` and takes the centre; `"squash"` resizes both sides so. `"window"` takes the centre as it is.
+      `"aspect"` cuts the image to the model's aspect ratio, then resizes it: as Keras's
+      `image_dataset_from_directory(..., crop_to_aspect_ratio=True)`.
+    - `crop_pct`: a number from 0 to 1; for `"squash"` also a pair, for height and width.
+    - `crop_offset`: where the crop begins if the rest is odd. `"round"`: at the rounded half of it, as torchvision and
+      timm do. `"floor"`: at the half rounded down, as transformers does.
+    - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
+      `"area"` averages areas.
+    - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
+      ignore its last rows and columns. Images are resized to `full_size`, then cut.
+
+    The model's first layer applies mean and deviation.
+
+    Args:
+        model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
+        images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in the
+            model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in
+            training, upright by their EXIF data. A model of three channels takes grey images too.
+
+    Returns:
+        float32 array, `(batch, height, width, channels)`, pixels in that range.
+
+    Raises:
+        TypeError: If `model` is not a Keras model, or an image is of another type.
+        ValueError: For a file that is not an image or too large, or an array without pixels.
+        FileNotFoundError: If a file does not exist.
+
+    Example:
+
+    >>> preprocess(model, ["cat.jpg", "dog.png"]).shape
+    (2, 224, 224, 3)
+    """
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
+    images = listed(images)
+    if not images:
+        raise ValueError("`images` must contain an image. Received: an empty list")
+    shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
+    if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
+        raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
+    *size, channels = shape[1:]
+    rule = evaluation_rule(model)
+    full, known = rule["full_size"], checks.range_of(model)
+    prepare = lambda pixels: np.clip(_prepare(pixels, full, rule)[: size[0], : size[1]], *known)  # noqa: E731
+    return np.stack([_open(image, channels, prepare, known) for image in images])
+
+
+def evaluation_rule(model):
+    """Returns how the evaluation of a model's source prepares images, with defaults filled in.
+
+    Returns:
+        A dictionary of `resize`, `crop_pct`, `crop_offset`, `interpolation`, `antialias` and `full_size`; see
+        `preprocess`.
+
+    Raises:
+        ValueError: For an invalid rule, such as one from a damaged configuration.
+    """
+    size = list(model.input_shape[1:3])
+    rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
+    return checked({**rule, "full_size": (_is_own(model) and rule.get("full_size")) or size})
+
+
+def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Returns the names of a model's classes, which its first layer carries; with `names`, stores these first.
+
+    Saved models and exports keep them, and predictions, plots and reports show them.
+
+    Args:
+        model: A model from `keras_vit.vit`, or around one.
+        names: A name for each class, in the order of the model's outputs.
+
+    Raises:
+        ValueError: If the model has no names, or `names` are of another number, not strings, or of several lines.
+        TypeError: If `model` is not a Keras model.
+
+    Example:
+
+    >>> class_names(from_pretrained("cifar10_hybrid"))[:2]
+    ('airplane', 'automobile')
+    """
+    checks.model(model)
+    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+    if names is not None:
+        names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
+        if first is None or fitting(names, count) is None:
+            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {names!r:.200}")
+        check_labels(names)
+        first.metadata["labels"] = list(names)
+    if (stated := stated_labels(model)) is None:
+        raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
+    return stated
+
+
+def stated_labels(model, count=None):
+    """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
+    stated, count = _metadata(model).get("labels"), count or num_classes(model)
+    names = fitting(stated, count)
+    if stated and names is None:
+        warn(
+            f"The model's class names are left out: metadata['labels'] of its layer Rescale must be a list of {count} "
+            f"texts, one for each class. Received: {stated!r:.100}"
+        )
+    return names and tuple(names)
+
+
+def _is_own(model):
+    """Returns whether a model has the first layer itself, and not in a nested model."""
+    return any(isinstance(layer, Rescale) for layer in model.layers)
+
+
+def _metadata(model):
+    """Returns the metadata of a model's first layer, also if the layer is in a nested model."""
+    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+    return {name: value for name, value in plain(first.metadata if first else {}).items() if value}
+
+
+def data_resize(size, rule):
+    """Returns what `data.augment.cuts` takes as `resize` to follow an evaluation rule, for images of a size."""
+    if rule["resize"] == "squash":
+        return tuple(before_crop(size, rule))
+    if rule["resize"] == "crop":
+        return min(size) / rule["crop_pct"]
+    return None if rule["resize"] == "direct" else rule["resize"]
+
+
+def _prepare(image, size, rule):
+    """Resizes and crops one image, `(height, width, channels)`."""
+    shape = image.shape[:2]
+    if rule["resize"] == "direct":
+        return _resize(image, size, rule)
+    if rule["resize"] == "window":
+        share = min(1, *(have / want for have, want in zip(shape, size)))  # a smaller image is enlarged
+        box = [round(share * want) for want in size]
+        top, left = ((have - want) // 2 for have, want in zip(shape, box))
+        return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
+    if rule["resize"] == "aspect":
+        ratio = [side * want // other for side, want, other in zip(shape[::-1], size, size[::-1])]
+        box = [max(min(pair), 1) for pair in zip(shape, ratio)]
+        top, left = ((have - want) // 2 for have, want in zip(shape, box))
+        return _resize(image[top : top + box[0], left : left + box[1]], size, rule)
+    target = before_crop(size, rule)
+    if rule["resize"] == "squash":
+        larger = target
+    elif target[0] == target[1]:
+        larger = [int(target[0] * have / min(shape)) for have in shape]
+    else:
+        ratio = min(have / want for have, want in zip(shape, target))
+        larger = [round(have / ratio) for have in shape]
+    image = _resize(image, larger, rule)
+    top, left = crop_start(image.shape, size, rule)
+    return image[top : top + size[0], left : left + size[1]]
+
+
+def _resize(image, size, rule):
+    if not rule["antialias"] or rule["interpolation"] == "area":
+        matrix = _areas if rule["interpolation"] == "area" else resize_matrix
+        rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
+        return np.matmul(columns, _weighted(rows, image)).astype("float32")
+    from PIL import Image
+
+    method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
+    bands = image[..., 0] if image.shape[2] == 1 else image
+    if image.shape[2] in (1, 3) and bands.dtype == np.uint8:
+        resized = np.asarray(Image.fromarray(bands).resize(size[::-1], method), "float32")
+    else:  # floats, and other numbers of channels, one by one
+        parts = [
+            Image.fromarray(band.astype("float32")).resize(size[::-1], method) for band in np.moveaxis(image, 2, 0)
+        ]
+        resized = np.stack([np.asarray(part) for part in parts], axis=2)
+    return resized.reshape(*size, image.shape[2])
+
+
+def _weighted(matrix, image):
+    """Returns `(target, columns, channels)`: each row is a weighted sum of the image's rows, by `(target, rows)`.
+
+    Rows without weight are left out, and few columns are converted to float64 at a time.
+    """
+    used = matrix.any(0)
+    if not used.all():
+        matrix, image = matrix[:, used], image[used]
+    values = image.reshape(len(image), -1)
+    sums = np.empty((len(matrix), values.shape[1]))
+    for some in strips(values.shape[1], len(values)):
+        sums[:, some] = matrix @ values[:, some]
+    return sums.reshape(len(matrix), *image.shape[1:])
+
+
+def _areas(source, target, _):
+    """Returns the matrix that averages `source` samples of a line to `target` ones, weighted by overlap."""
+    covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
+    return np.diff(covered, axis=0) * target / source
+
+
+def listed(images):
+    """Returns images as a list, also a single one."""
+    if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", 4) < 4:
+        return [images]
+    if isinstance(images, (bytes, dict)) or not hasattr(images, "__iter__"):
+        raise TypeError(f"`images` must be image files or arrays, or a list of them. Received: {type(images).__name__}")
+    return list(images)
+
+
+def _is_pillow(image):
+    from PIL import Image
+
+    return isinstance(image, Image.Image)
+
+
+def _open(image, channels, then, value_range=checks.BYTES):
+    """Returns what a function makes of the pixels of a file or an array, `(height, width, channels)`."""
+    if isinstance(image, (str, os.PathLike)) or _is_pillow(image):
+        if channels not in (1, 3):
+            raise ValueError(
+                f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
+            )
+        if value_range != checks.BYTES:
+            low, high = value_range
+            raise ValueError(
+                f"A model of image files must take pixels from 0 to 255. Received: a model of {low:g} to {high:g}, and "
+                f"{str(image)!r}; pass arrays"
+            )
+        if not _is_pillow(image):
+            return read_pixels(image, channels, then)
+        pixels = plain_pixels(image, channels)
+        if image.mode.startswith("I;16"):
+            warn_if_shallow(pixels.max())
+        return then(pixels)
+    try:
+        pixels = np.asarray(image)
+    except ValueError:  # a list of lists of different lengths
+        pixels = np.empty((), object)
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    if pixels.ndim != 3:
+        kind = f"an array of shape {pixels.shape}" if hasattr(image, "shape") else type(image).__name__
+        raise TypeError(f"An image must be a file, or an array (height, width[, channels]). Received: {kind}")
+    if not pixels.size:
+        raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
+    if channels == 3 and pixels.shape[2] == 1:
+        pixels = np.repeat(pixels, 3, axis=2)  # as of grey files
+    return then(checks.pixels(pixels[None], (None, None, channels), value_range=value_range)[0])

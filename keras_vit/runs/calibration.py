@@ -1,0 +1,131 @@
+"""Temperature scaling: a classifier that is right as often as it says."""
+
+import math
+import os
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit.utils import checks
+from keras_vit.runs import results
+from keras_vit.models.backbone import HEADS
+from keras_vit.explain import answers
+from keras_vit.utils.feeding import predict
+from keras_vit.models.outputs import count_classes, logits_of
+from keras_vit.tasks import Classify
+from keras_vit.runs.trained import Found, find, predictor
+
+MOST = 20.0  # temperatures are from 1 / MOST to MOST
+
+
+class Calibrated(NamedTuple):
+    """A calibrated classifier, and what calibration changed on the images that it was fitted to."""
+
+    model: keras.Model
+    temperature: float  # by which the logits are divided
+    error: tuple[float, float]  # expected calibration error, before and after
+    loss: tuple[float, float]  # mean cross-entropy, before and after
+
+
+def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple | None = None) -> Calibrated:
+    """Divides a classifier's logits by one temperature, so that its probabilities fit its accuracy.
+
+    Guo et al. 2017 (arXiv:1706.04599), section 4.2: the temperature with the least cross-entropy on images that were
+    not trained on. The most likely class of an image stays the same. The weights of the head are divided, so nothing
+    is added to the model, and every file that is saved or exported from it is calibrated.
+
+    Args:
+        target: As in `load_run`; or a model from `keras_vit.vit`, whose head is changed in place. One logit is of the
+            second of two classes.
+        arrays: `(images, labels)` to fit to, prepared as for training; by default the validation split of the recipe. A
+            model, a run on arrays and a `.keras` file outside a run directory need them.
+
+    Returns:
+        A `Calibrated` named tuple. `model.get_layer("rescale").metadata["temperature"]` keeps the temperature, the
+        product of all where a model was calibrated more than once.
+
+    Raises:
+        ValueError, FileNotFoundError: As `evaluate`; for a model that does not end in a linear layer `head`, or images
+            to which no temperature fits, such as too few.
+
+    Example:
+
+    >>> calibrate("runs/pictures").model.save("calibrated.keras")  # doctest: +SKIP
+    """
+    if isinstance(target, keras.Model):
+        model, task, (logits, labels) = target, Classify(), _of_arrays(target, arrays)
+    else:
+        model, task, (logits, labels) = _of_run(find(target), arrays)
+    temperature = _fitted(task, logits, labels)
+    for layer in _heads(model):
+        layer.set_weights([weight / temperature for weight in layer.get_weights()])
+    metadata = model.get_layer("rescale").metadata
+    metadata["temperature"] = temperature * metadata.get("temperature", 1.0)
+    both = logits, logits / temperature
+    errors = (answers.binned(labels, task.probabilities(x)).error for x in both)
+    return Calibrated(model, temperature, tuple(errors), tuple(_loss(task, x, labels) for x in both))
+
+
+def _of_arrays(model, arrays):
+    if arrays is None:
+        raise ValueError(f"A model needs `arrays`, (images, labels). Received: {model.name!r} and arrays=None")
+    _heads(model)
+    images, labels = checks.pair_of(arrays)
+    images = checks.batch(images, model.input_shape[1:])
+    labels = checks.class_indices(labels, count_classes(model), len(images))
+    return logits_of(model, predict(model, images)), labels
+
+
+def _of_run(found, arrays):
+    """Returns the model and task of a `Found`, and its logits and labels on the validation split, or on arrays."""
+    from keras_vit.data import pipeline
+
+    model = found.trained.model
+    if not isinstance(found.task, Classify):
+        raise ValueError(f"Calibration is for classifiers. Received: {found.file!r}, for {type(found.task).__name__}")
+    _heads(model)
+    split = found.recipe.data.validation if arrays is None else None
+    source, run = results.source_of(found, split, arrays), predictor(model)
+    parts = [
+        (run(examples["images"]), examples["labels"])
+        for examples in pipeline.evaluation_arrays(source, found.recipe, model.input_shape[1:])
+    ]
+    logits, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return model, found.task, (logits.astype("float64"), labels)
+
+
+def _heads(model):
+    """Returns the layers whose logits the model returns, or averages."""
+    heads = [layer for layer in model.layers if layer.name in HEADS and isinstance(layer, keras.layers.Dense)]
+    last = model.layers[-1] in heads or len(heads) == len(HEADS)
+    known = last and any(layer.name == "rescale" for layer in model.layers)
+    if not known or any(layer.activation is not keras.activations.linear for layer in heads):
+        raise ValueError(f"The model must end in a linear layer 'head', as one from `vit`. Received: {model.name!r}")
+    return heads
+
+
+def _loss(task, logits, labels):
+    from scipy.special import log_expit, log_softmax
+
+    if task.loss == "sigmoid":
+        true = np.arange(logits.shape[-1]) == labels[:, None]
+        return float(-log_expit(np.where(true, logits, -logits)).sum(-1).mean())
+    return float(-np.take_along_axis(log_softmax(logits, -1), labels[:, None], 1).mean())
+
+
+def _fitted(task, logits, labels):
+    """Returns the temperature with the least cross-entropy, which is convex in its inverse."""
+    from scipy.optimize import minimize_scalar
+
+    bound = math.log(MOST)
+    found = minimize_scalar(
+        lambda x: _loss(task, logits * math.exp(-x), labels), bounds=(-bound, bound), method="bounded"
+    )
+    right = float((logits.argmax(-1) == labels).mean())
+    if right == 1 or abs(found.x) > bound - 0.01:  # all right: the lower, the better
+        raise ValueError(
+            f"No temperature from {1 / MOST} to {MOST:g} fits these images: take more of them, which were not trained "
+            f"on. Received: {len(labels)} images, {right:.1%} of them right"
+        )
+    return math.exp(found.x)

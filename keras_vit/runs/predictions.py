@@ -1,0 +1,201 @@
+"""Applies a trained model to image files."""
+
+import collections
+import math
+import os
+import pathlib
+from collections.abc import Sequence
+from csv import DictWriter
+from json import dumps
+
+import numpy as np
+
+from keras_vit.utils import checks
+from keras_vit.utils.files import replacing
+from keras_vit.utils.folders import in_folder
+from keras_vit.utils.images import encoded, image_size, opened, read_pixels, save_like
+from keras_vit.tasks.base import Task
+from keras_vit.runs.trained import find, read
+
+IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
+
+
+def predict(
+    target: os.PathLike | str,
+    images: Sequence[os.PathLike | str],
+    top: int = 3,
+    to: os.PathLike | str | None = None,
+    *,
+    json: os.PathLike | str | None = None,
+    csv: os.PathLike | str | None = None,
+) -> list[list[tuple[str, float]]]:
+    """Applies a trained model to image files, in batches.
+
+    Args:
+        target: As in `keras_vit.load_run`.
+        images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
+        top: How many answers to return for an image, at most.
+        to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
+            at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
+            the EXIF data of its file.
+        json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
+            image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
+            pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`.
+        csv: CSV file for the same rows, in UTF-8; the columns of a box are `x`, `y`, `width` and `height`.
+
+    Returns:
+        A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
+
+    Raises:
+        ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
+            without images; for two images with one name where names tell them apart.
+        FileNotFoundError: As `load_run`, and for a file that does not exist.
+        FileExistsError: If a file to write exists.
+    """
+    images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
+    files, found = image_files([checks.path("images", image) for image in images]), []
+    for _, answer, error in predictions(target, files, top, to, json=json, csv=csv):
+        if error:
+            raise error
+        found.append(answer)
+    return found
+
+
+def predictions(target, files, top=3, to=None, *, json=None, csv=None):
+    """Yields the predictions of `predict` image by image, and goes past unreadable files.
+
+    Args:
+        target: As in `load_run`.
+        files: Paths of images.
+        top: As in `predict`.
+        to: As in `predict`.
+        json: As in `predict`; written after the last image.
+        csv: Likewise.
+
+    Yields:
+        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
+    """
+    checks.positive(top=top)
+    found = find(target)
+    model, task = found.trained.model, found.task
+    finds = type(task).objects is not Task.objects
+    tables = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
+    for name, path in tables.items():
+        _check_table(name, path, files, finds)
+    places = _places(task, files, checks.path("to", to)) if to is not None else {}
+    rows = []
+    as_image = task.whole and type(task).image is not Task.image
+    run = found.viewer(finish=task.image if as_image else None)
+    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
+    for first in range(0, len(files), count):
+        images, errors, outputs = {}, {}, {}  # the last batch's outputs are let go first
+        for path in files[first : first + count]:
+            try:
+                images[path] = read_pixels(path, model.input_shape[-1]) if task.whole else read(found, [path])[0]
+            except (ValueError, OSError) as error:
+                errors[path] = error
+        if images:
+            outputs = dict(zip(images, run(_batch([*images.values()]))))
+            images.clear()
+        for path in files[first : first + count]:
+            if path in outputs and places:
+                _write(task, outputs[path], path, places[path], as_image)
+            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
+            if answer and not finds:
+                rows += [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
+            elif path in outputs and tables and finds:
+                entries = task.objects(outputs[path], image_size(encoded(path)))
+                rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
+            yield path, answer, errors.get(path)
+    for name, path in tables.items():
+        with replacing(path) as temporary:
+            WRITE[name](temporary, rows, COLUMNS[finds])
+
+
+def _write_json(path, rows, _):
+    path.write_text(dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_csv(path, rows, columns):
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        table = DictWriter(file, columns)
+        table.writeheader()
+        for row in rows:
+            box = dict(zip(("x", "y", "width", "height"), row.get("bbox", ())))
+            table.writerow({name: value for name, value in {**row, **box}.items() if name != "bbox"})
+
+
+WRITE = {"json": _write_json, "csv": _write_csv}
+COLUMNS = {False: ("image_id", "name", "value"), True: ("image_id", "category", "x", "y", "width", "height", "score")}
+
+
+def _check_table(name, path, files, finds):
+    """Raises ValueError or FileExistsError unless the answers of files can be written to a path, as JSON or CSV."""
+    if finds:
+        _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
+    if path.suffix != f".{name}":
+        raise ValueError(f"`{name}` must end in .{name}. Received: {name}={str(path)!r}")
+    if path.exists():
+        raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"The folder of `{name}` must exist. Received: {name}={str(path)!r}")
+
+
+def _check_different(names, why):
+    twice = [name for name, count in collections.Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
+
+
+def _places(task, files, folder):
+    """Returns where to write the image made of each file, in a folder that is made if necessary.
+
+    Arguments are as in `predict`.
+    """
+    if type(task).mask is Task.mask and type(task).image is Task.image:
+        name = type(task).__name__
+        raise ValueError(
+            f"`to` is for tasks that make images, such as Segment and Restore. Received: to={str(folder)!r} with {name}"
+        )
+    places = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
+    _check_different([file.name for file in places.values()], "for files in one folder")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
+    existing = [file for file in places.values() if file.exists()]
+    if existing:
+        raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return places
+
+
+def _batch(images):
+    return images[0][None] if len(images) == 1 else np.stack(images)  # a single one may be large: not copied
+
+
+def _write(task, output, source, path, as_image):
+    """Writes what a task makes of an image file: an image like it, which the output may be already, or a mask."""
+    from PIL import Image
+
+    data = encoded(source)
+    with opened(data) as original, replacing(path) as temporary:
+        if type(task).image is Task.image:
+            Image.fromarray(task.mask(output, image_size(data))).save(temporary, "PNG")
+        else:
+            save_like(original, output if as_image else task.image(output), temporary)
+
+
+def image_files(paths):
+    """Returns a list of files: those among the paths, and the images inside the folders among them.
+
+    Raises:
+        FileNotFoundError: For a path that does not exist.
+        ValueError: For a folder without images, or no path.
+    """
+    files = []
+    for path in map(pathlib.Path, paths):
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        files += in_folder(path) if path.is_dir() else [path]
+    if not files:
+        raise ValueError("At least one image file is needed. Received: none")
+    return files

@@ -1,0 +1,203 @@
+"""Trained models: from a run, from the weights that ship with a recipe, or from a `.keras` file."""
+
+import dataclasses
+import os
+import pathlib
+from typing import NamedTuple
+
+import keras
+
+from keras_vit.utils import checks
+from keras_vit import config
+from keras_vit.config import cookbook
+from keras_vit.utils.feeding import run
+from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
+from keras_vit.models.preprocessing import preprocess, stated_labels
+from keras_vit.utils.tiles import tiled
+from keras_vit.training import rundir
+from keras_vit.training.devices import need_tensorflow
+
+
+class Trained(NamedTuple):
+    """A trained model with its recipe and class names."""
+
+    model: keras.Model
+    recipe: config.Recipe | None  # `None` for a file outside a run directory
+    class_names: tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """A trained model, and where its files and data are."""
+
+    trained: Trained
+    recipe: config.Recipe  # of a file outside a run directory: a stand-in, to classify arrays of the model's size
+    file: str  # the model's file, as `evaluate` lists it
+    home: pathlib.Path  # folder for its exports and pictures
+    run: pathlib.Path | None = None  # directory of its run
+    on_arrays: bool = False  # whether the run was trained on arrays
+
+    @property
+    def task(self):
+        """The recipe's task, with its classes; probabilities are those in which the model ends, if it does."""
+        task = dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
+        end = end_of(self.trained.model) if isinstance(task, config.Classify) else None
+        return dataclasses.replace(task, loss=end) if end else task
+
+    def viewer(self, finish=None):
+        """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
+
+        Args:
+            finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
+        """
+        path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
+        own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
+        own = own or predictor(self.trained.model, eager=True)
+        return tiled(own, self.trained.model.input_shape[1:], finish=finish) if self.task.whole else own
+
+    @property
+    def alone(self):
+        """Whether it is a file outside a run directory."""
+        return self.trained.recipe is None
+
+    @property
+    def shipped(self):
+        """Whether its weights ship with the package."""
+        return self.run is None and not self.alone
+
+
+def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
+    """Loads a trained model from a run directory, a `.keras` file, or the weights that ship with a recipe.
+
+    A `.keras` file in a run directory has the run's recipe and class names. Any other file has the class names in its
+    model's metadata, or `"0"`, `"1"` and so on.
+
+    Args:
+        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or a recipe file
+            of your own, for its run in `runs/NAME`: the way to a run whose task the file defines.
+        file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
+
+    Returns:
+        A `Trained` named tuple: `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and
+        `class_names`.
+
+    Raises:
+        ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
+        FileNotFoundError: If the directory or file does not exist, or the run is not finished.
+    """
+    return find(target, file).trained
+
+
+def find(target, file=rundir.MODEL):
+    """Returns what `load_run` loads as a `Found`, which it takes too; arguments and errors as there."""
+    if isinstance(target, Found):
+        return target
+    checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
+    path = checks.path("target", target)
+    if rundir.is_run(path):
+        return _of_run(path, file)
+    if file != rundir.MODEL:
+        raise ValueError(f"file={file!r} is for the directory of a run. Received: {str(target)!r}")
+    if path.suffix == ".keras" and not path.is_dir():
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {str(target)!r}.")
+        return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
+    if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
+        _refuse(path, str(target), pathlib.Path("runs", path.name))
+    recipe = cookbook.load_recipe(target)
+    own = pathlib.Path("runs", recipe.name)  # where `fit` writes by default
+    if path.suffix == ".py" and rundir.is_run(own):
+        return _of_run(own, file)
+    if recipe.weights is None and rundir.is_run(own):
+        raise ValueError(
+            f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
+        )
+    labels = labels_beside(cookbook.weights_path(recipe)) or ()
+    trained = Trained(cookbook.from_recipe(recipe, pretrained=True), recipe, labels)
+    return Found(trained, recipe, recipe.weights.file, pathlib.Path("exports", recipe.name))
+
+
+def _refuse(path, given, own):
+    """Raises an error if a path exists but is no model, or does not exist."""
+    if path.is_dir():
+        raise ValueError(f"{given!r} is not a run directory: it has no {rundir.RECIPE}.")
+    if path.exists():
+        raise ValueError(
+            f"A trained model must be a run directory, a .keras file or a recipe's name. Received: {given!r}"
+        )
+    if rundir.is_run(own):
+        raise FileNotFoundError(f"There is no run {given!r}. Did you mean {str(own)!r}?")
+    if path.suffix or path.name != given:
+        runs = sorted(str(file.parent) for file in path.parent.glob(f"*/{rundir.RECIPE}"))
+        raise FileNotFoundError(f"There is no run {given!r}.{f' {checks.near(given, runs)}' if runs else ''}")
+
+
+def _of_run(folder, file):
+    model, recipe, class_names, data = rundir.load(folder, file)
+    _check_images(model, folder / file)
+    home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
+    trained = Trained(model, recipe, class_names)
+    found = Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
+    if class_names and not found.task.fits(model):
+        raise ValueError(
+            f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
+            f"Received: a model of {num_classes(model)}"
+        )
+    return found
+
+
+def _alone(path):
+    model = rundir.read_model(path)
+    _check_images(model, path)
+    classes = _classes(model, path)
+    names = stated_labels(model) or labels_beside(path) or ()
+    trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
+    stand_in = config.Recipe(name=path.stem, model={}, data=config.Data(source=""))
+    return Found(trained, stand_in, str(path), path.with_suffix(""))
+
+
+def predictor(model, eager=False):
+    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
+
+    Args:
+        model: A Keras model.
+        eager: Whether to run it without tracing a graph, which is not worth it for a few images.
+    """
+    end = end_of(model)
+
+    def predict(images):
+        outputs = model(images, training=False) if eager else run(model, images)
+        return unbounded(end, keras.ops.convert_to_numpy(outputs))
+
+    return predict
+
+
+def read(found, files):
+    """Returns the pixels of image files, resized as in evaluation."""
+    model = found.trained.model
+    if found.alone:
+        return preprocess(model, files)
+    need_tensorflow("Reading image files")
+    from keras_vit.data import pipeline
+
+    return pipeline.read_files(files, model.input_shape[1:], found.recipe.data)
+
+
+def _check_images(model, path):
+    """Raises ValueError unless a model takes images of known size."""
+    given = getattr(model, "input_shape", None)
+    if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
+        raise ValueError(
+            f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
+            f"Received: input shape {given}"
+        )
+
+
+def _classes(model, path):
+    """Returns the number of classes of a classifier; raises ValueError for any other model."""
+    gives = model.output_shape
+    if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
+        raise ValueError(
+            f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "
+            f"with two classes or more. Received: output shape {gives}"
+        )
+    return gives[1]

@@ -1,0 +1,239 @@
+"""What a model is trained for. One subclass knows what a target is; nothing else does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import keras
+import numpy as np
+
+from keras_vit.models.outputs import distinct
+from keras_vit.utils.checked import Checked
+from keras_vit.utils.images import coloured
+
+
+class Tally(Protocol):
+    """Scores a model batch by batch."""
+
+    def add(self, examples: dict[str, np.ndarray], outputs: np.ndarray) -> np.ndarray | None:
+        """Counts a batch.
+
+        Args:
+            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
+                targets as the data have them: `"labels"`, `(batch,)`; `"segmentation_masks"`, encoded PNG files or
+                uint8 `(batch, rows, columns, 1)`, at their own size; `"bounding_boxes"`, float32 `(batch, most, 5)`, as
+                in `docs/tasks.md`.
+            outputs: The model's outputs.
+
+        Returns:
+            A score for each image, higher for better, or `None`.
+        """
+
+    def result(self) -> dict[str, float]:
+        """Returns the scores by name."""
+
+    def figures(self) -> dict[str, Any]:
+        """Returns matplotlib figures by caption."""
+
+
+TASKS: dict[str, type["Task"]] = {}  # by the names of their classes, those of recipe files included
+
+
+class UnknownTaskError(ValueError):
+    """A run names a task whose class is not defined."""
+
+
+@dataclass(frozen=True, repr=False)
+class Task(Checked):
+    """What a model is trained for: the only place that knows what a target is.
+
+    A task of your own is a subclass, a frozen dataclass; see `docs/tasks.md`. `model`, `compiled`, `batch` and `tally`
+    must be defined. Its fields are what a recipe can say of it.
+
+    Args:
+        classes: Names of the classes; by default those of the data, if it has any.
+    """
+
+    targets: ClassVar[tuple[str, ...]] = ()  # what the data must have besides images; keys of `data.targets.KINDS`
+    extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
+    whole: ClassVar[bool] = False  # images are scored and predicted whole, at their own size, by `tiles.tiled`
+    best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
+    measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
+
+    classes: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **more):
+        super().__init_subclass__(**more)
+        known = TASKS.get(cls.__name__)
+        if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
+            raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
+        TASKS[cls.__name__] = cls
+
+    def check(self, recipe) -> None:
+        """Raises ValueError if settings of the recipe contradict the task."""
+
+    def on(self, source, arguments: dict | None = None) -> "Task":
+        """Returns the task with the class names of some data.
+
+        Args:
+            source: A `data.memory.Source`.
+            arguments: Arguments of the model that will be trained on it, if known.
+
+        Raises:
+            ValueError: If the data do not fit the task or the model.
+        """
+        return self
+
+    def settled(self, source) -> dict[str, Any]:
+        """Returns arguments of the model that follow from some data, for a recipe that does not set them."""
+        return {}
+
+    def fits(self, model) -> bool:
+        """Returns whether the outputs of a model that was read from a file are of the task's classes."""
+        return True
+
+    def names(self, arguments: dict) -> tuple[str, ...]:
+        """Returns the names of the classes for data that have none, such as arrays."""
+        return self.classes
+
+    def data_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Returns the shape of the images that the data must bring, if `prepare` makes others of them for the model.
+
+        Args:
+            shape: `(height, width, channels)` of the images that the model takes.
+        """
+        return shape
+
+    def model(self, **arguments) -> keras.Model:
+        """Builds the model that is kept: images in, one tensor out.
+
+        Args:
+            **arguments: `model` of the recipe, arguments of `keras_vit.vit`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define `model`.")
+
+    def teacher_for(self, model: keras.Model, given: keras.Model | None = None) -> keras.Model | None:
+        """Returns the model to distill from, or `None`; `given` is the caller's."""
+        if given is not None:
+            raise ValueError(f"{type(self).__name__} takes no teacher. Received: {given.name!r}")
+        return None
+
+    def learner(self, model: keras.Model, teacher: keras.Model | None = None) -> keras.Model:
+        """Returns the model that is fitted: the model itself, or one around it."""
+        return model
+
+    def compiled(self, source) -> dict[str, Any]:
+        """Returns the arguments `loss` and `weighted_metrics` of Keras's `compile`, for training on `source`."""
+        raise NotImplementedError(f"{type(self).__name__} must define `compiled`.")
+
+    def prepare(self, examples: dict, seed) -> dict:
+        """Returns examples with targets that the data do not bring, such as the angle by which images were rotated.
+
+        It runs in `tf.data`, in training before `batch` and in evaluation before the model: `Tally.add` gets what it
+        returns. By default nothing changes.
+
+        Args:
+            examples: As in `batch`.
+            seed: As in `batch`.
+        """
+        return examples
+
+    def batch(self, examples: dict, augment, seed) -> tuple:
+        """Returns `(x, y)` for Keras's `fit`: the last step of the `tf.data` pipeline.
+
+        It runs in `tf.data`, whatever Keras's backend: use TensorFlow's functions.
+
+        Args:
+            examples: Dictionary of tensors: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and the
+                targets, changed as their images were.
+            augment: The recipe's `Augment`, or `None` at evaluation.
+            seed: Integer tensor, `(2,)`, from which all randomness must come, as in
+                `tf.random.stateless_uniform(shape, seed)`. Each batch has its own, in evaluation too.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define `batch`.")
+
+    def callbacks(self, run) -> list[keras.callbacks.Callback]:
+        """Returns Keras callbacks for training; what they add to an epoch's logs becomes a column of `history.csv`.
+
+        Args:
+            run: The `training.loop.Run`, with its `model`, `outputs(images)`, `task`, `validation` and
+                `validation_batches()`.
+        """
+        return []
+
+    def tally(self, keep: bool = False) -> Tally:
+        """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
+        raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
+
+    def viewer(self, learner: keras.Model) -> Callable | None:
+        """Returns the function from images to what `answer`, `caption` and `picture` take, if not the model's outputs.
+
+        Args:
+            learner: What was fitted, with its own weights, such as a decoder's.
+        """
+        return None
+
+    def answer(self, output: np.ndarray) -> dict[str, float]:
+        """Returns what the output says of one image, by name, the most important first.
+
+        By default, the largest outputs. Where all are from 0 to 1, they are shown as per cent.
+        """
+        values = np.ravel(output).tolist()
+        names = distinct(self.classes) or tuple(map(str, range(len(values))))
+        return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
+
+    def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+        """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if the task has one.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no masks.")
+
+    def image(self, output: np.ndarray) -> np.ndarray:
+        """Returns the output for one image as an image, uint8 `(rows, columns, channels)`, if the task makes images.
+
+        Args:
+            output: The model's output for it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} makes no images.")
+
+    def objects(self, output: np.ndarray, size: tuple[int, int]) -> list[dict]:
+        """Returns the objects of one image, as entries of COCO's results, if the task has any; see `Detect`.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no objects.")
+
+    def caption(self, output: np.ndarray, example: dict) -> str:
+        """Returns a line about one image: what the output says, and what is true.
+
+        Args:
+            output: The model's output for it.
+            example: Its targets, as in `Tally.add`.
+        """
+        return words([*self.answer(output).items()][:3])
+
+    def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
+        """Returns an image with the output drawn, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: The model's output for it.
+            example: Its targets, as in `Tally.add`, to draw too.
+        """
+        return np.clip(np.rint(coloured(image)), 0, 255).astype("uint8")
+
+
+def are_shares(values):
+    """Returns whether the values of an answer can be shown as per cent."""
+    return all(0 <= value <= 1 for value in values)
+
+
+def words(answer):
+    """Returns the pairs of an answer, `(name, value)`, as a line."""
+    form = ".1%" if are_shares(value for _, value in answer) else ".4g"
+    return ", ".join(f"{name} {value if isinstance(value, int) else format(value, form)}" for name, value in answer)

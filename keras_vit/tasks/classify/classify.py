@@ -1,0 +1,163 @@
+"""Classification: one label for each image."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.checkpoints.pretrained import vit
+from keras_vit.models.backbone import HEADS
+from keras_vit.models.outputs import distinct
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.classify.class_tally import ClassTally
+from keras_vit.tasks.classify.distillation import Distiller, load_teacher
+from keras_vit.utils.checked import number
+
+
+@dataclass(frozen=True, repr=False)
+class Classify(Task):
+    """One label for each image: loss, class weights, distillation and metrics.
+
+    The number of classes is `num_classes` of the recipe's model; that of the data where it is not set.
+    """
+
+    targets = ("labels",)
+    best = ("val_accuracy", "max")
+    measured = ("metrics",)
+
+    loss: Literal["softmax", "sigmoid"] = "softmax"
+    head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
+    label_smoothing: float = number(0.0, below=1)
+    class_weights: bool = False  # weight the loss of a class inversely to its frequency
+    distill: Literal["soft", "hard"] | None = None  # see `keras_vit.Distiller`
+    teacher: str | None = None  # checkpoint, published name or `.keras` file
+    distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
+    temperature: float = number(3.0, low=1e-3)  # of soft distillation
+    metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
+
+    def check(self, recipe):
+        classes = recipe.model.get("num_classes", 2)
+        if classes in (None, 0, 1):
+            raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
+        if "partial_auc" in self.metrics and classes != 2:
+            raise ValueError(f"The metric 'partial_auc' is for two classes. Received: model.num_classes={classes}")
+
+    def on(self, source, arguments=None):
+        names = source.class_names
+        if arguments is not None and arguments["num_classes"] not in (None, len(names)):
+            raise ValueError(
+                f"The model must have as many classes as the data, {len(names)}. "
+                f"Received: {arguments['num_classes']} classes"
+            )
+        if self.classes not in ((), tuple(names)):
+            raise ValueError(f"`classes` must be the data's, {tuple(names)!s:.200}. Received: {self.classes!s:.200}")
+        source.check_labels()
+        return dataclasses.replace(self, classes=tuple(names))
+
+    def settled(self, source):
+        return {"num_classes": len(source.class_names)}
+
+    def names(self, arguments):
+        if not self.classes and arguments["num_classes"] is None:
+            raise ValueError("A recipe for arrays must set model.num_classes. Received: none")
+        return self.classes or tuple(map(str, range(arguments["num_classes"])))
+
+    def fits(self, model):
+        return model.output_shape[-1] == len(self.classes)
+
+    def model(self, **arguments):
+        model = vit(**arguments)
+        if len(model.output_shape) != 2:
+            raise ValueError(
+                "A classifier must return one vector of logits per image. "
+                f"Received: output shape {model.output_shape}, pooling={model.get_layer('pool').pooling!r}"
+            )
+        return model
+
+    def teacher_for(self, model, given=None):
+        return load_teacher(self, model, given)
+
+    def learner(self, model, teacher=None):
+        if self.head_bias is not None:
+            for layer in model.layers:
+                if layer.name in HEADS and not np.any(layer.bias):  # trained ones stay
+                    layer.bias.assign(keras.ops.full(layer.bias.shape, self.head_bias))
+        if self.distill is None:
+            return model
+        return Distiller(model, teacher, self.distill, self.distill_weight, self.temperature)
+
+    def compiled(self, source):
+        weights = None
+        if self.class_weights:
+            weights = class_weights(np.bincount(source.labels, minlength=len(source.class_names)))
+        return {"loss": ClassLoss(self.loss, self.label_smoothing, weights), "weighted_metrics": ["accuracy"]}
+
+    def batch(self, examples, augment, seed):
+        from keras_vit.data.augment.mixing import mixed
+
+        return mixed(examples, len(self.classes), augment, seed)
+
+    def tally(self, keep=False):
+        return ClassTally(self, keep)
+
+    def answer(self, output):
+        certainty, names = self.probabilities(output), distinct(self.classes)
+        return {names[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
+
+    def probabilities(self, outputs):
+        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
+        from scipy.special import expit, softmax
+
+        outputs = np.asarray(outputs, "float64")
+        return expit(outputs) if self.loss == "sigmoid" else softmax(outputs, -1)
+
+    def caption(self, output, example):
+        (name, certainty), *_ = self.answer(output).items()
+        label = distinct(self.classes)[example["labels"]]
+        return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class ClassLoss(keras.losses.Loss):
+    """Cross-entropy between labels and logits, by a softmax or by one sigmoid per class.
+
+    The sigmoid form sums over classes, as in big_vision (Beyer et al. 2020, arXiv:2006.07159, section 5).
+
+    Args:
+        kind: `"softmax"` or `"sigmoid"`.
+        label_smoothing: Share of each label that is spread evenly over all classes.
+        class_weights: Factor on the loss of an image, one per class; `None` for 1.
+
+    Call arguments:
+        y_true: `(batch, classes)`, rows that sum to one.
+        y_pred: `(batch, classes)`, logits.
+    """
+
+    def __init__(self, kind="softmax", label_smoothing=0.0, class_weights=None, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.kind = kind
+        self.label_smoothing = label_smoothing
+        self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
+
+    def call(self, y_true, y_pred):
+        labels = ops.cast(y_true, y_pred.dtype)
+        smooth = labels * (1 - self.label_smoothing) + self.label_smoothing / labels.shape[-1]
+        if self.kind == "softmax":
+            loss = -ops.sum(smooth * ops.log_softmax(y_pred, axis=-1), axis=-1)
+        else:
+            loss = -ops.sum(smooth * ops.log_sigmoid(y_pred) + (1 - smooth) * ops.log_sigmoid(-y_pred), axis=-1)
+        if self.class_weights is not None:
+            loss = loss * ops.sum(labels * ops.convert_to_tensor(self.class_weights, labels.dtype), axis=-1)
+        return loss  # (batch,)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "kind": self.kind,
+            "label_smoothing": self.label_smoothing,
+            "class_weights": self.class_weights,
+        }

@@ -1,0 +1,149 @@
+"""COCO's average precision of boxes."""
+
+import contextlib
+import importlib.util
+import io
+
+import numpy as np
+from keras.ops import convert_to_numpy
+
+from keras_vit import plots
+from keras_vit.models.outputs import ignored
+from keras_vit.tasks.detect.overlap import iou
+
+HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
+
+
+class BoxTally:
+    """Average precision, computed by pycocotools: the mean over IoU of 0.5 to 0.95, at 0.5, and of each class.
+
+    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes that lie in a region to
+    ignore, such as a crowd of their class, are neither right nor wrong. Memory grows by the boxes.
+
+    Args:
+        class_names: Names of the classes.
+        score: Boxes from this score on count in the score of an image: F1 at an IoU of 0.5.
+
+    Raises:
+        ImportError: If pycocotools is not installed.
+    """
+
+    def __init__(self, class_names, score=0.5):
+        if importlib.util.find_spec("pycocotools") is None:
+            raise ImportError("COCO's average precision needs pycocotools: pip install pycocotools.")
+        self.names = tuple(class_names)
+        self.score = score
+        self.images = 0
+        self.truth = []
+        self.found = []  # rows of image, left, top, width, height, (score or whether to ignore,) class
+
+    def add(self, examples, outputs):
+        height, width = examples["images"].shape[1:3]
+        scores = []
+        for boxes, output in zip(examples["bounding_boxes"], np.array(outputs, "float64")):
+            boxes = boxes[boxes[:, 4] != -1].astype("float64")
+            edges, classes = boxes[:, :4] * (height, width, height, width), boxes[:, 4].astype(int)
+            ignore = classes < 0
+            classes = np.where(ignore, ignored(classes), classes)
+            output[:, :4] *= (height, width, height, width)
+            best, label = output[:, 4:].max(-1), output[:, 4:].argmax(-1)
+            index = np.full((len(boxes), 1), self.images), np.full((len(output), 1), self.images)
+            self.truth.append(np.hstack([index[0], sides(edges), ignore[:, None], classes[:, None]]))
+            self.found.append(np.hstack([index[1], sides(output), best[:, None], label[:, None]])[best > 0])
+            likely = best >= max(self.score, 1e-6)
+            found = output[likely, :4], label[likely]
+            scores.append(f1((edges, classes), found, best[likely], ignore))
+            self.images += 1
+        return np.asarray(scores)
+
+    def result(self):
+        precision = self._precision()
+        mean, half = (_mean(part) for part in (precision, precision[:1]))
+        each = {f"ap50 {name}": _mean(precision[:1, :, i]) for i, name in enumerate(self.names)}
+        return {"map": mean, "map50": half, **{name: value for name, value in each.items() if not np.isnan(value)}}
+
+    def figures(self):
+        precision = self._precision()
+        if (precision < 0).all():
+            return {}
+        title = "Precision over recall of each class, at an intersection over union of 0.5."
+        return {title: plots.plot_precision(precision[0], self.names)}
+
+    def _precision(self):
+        """Returns precision at ten IoUs, 101 recalls and each class, `(10, 101, classes)`, -1 where nothing is true."""
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        truth, found = (np.concatenate(rows) if rows else np.zeros((0, 7)) for rows in (self.truth, self.found))
+        precision = np.full((10, 101, len(self.names)), -1.0)
+        if not len(truth):
+            return precision
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
+            coco = COCO()
+            coco.dataset = {
+                "images": [{"id": i} for i in range(self.images)],
+                "categories": [{"id": i} for i in range(len(self.names))],
+                "annotations": [
+                    dict(zip(("image_id", "bbox", "category_id"), (int(row[0]), row[1:5].tolist(), int(row[6]))))
+                    | {"id": i + 1, "area": row[3] * row[4], "iscrowd": int(row[5])}
+                    for i, row in enumerate(truth)
+                ],
+            }
+            coco.createIndex()
+            given = coco.loadRes(found) if len(found) else _empty(coco)
+            evaluation = COCOeval(coco, given, "bbox")
+            evaluation.params.areaRng, evaluation.params.areaRngLbl = [[0, 1e10]], ["all"]
+            evaluation.params.maxDets = [100]
+            evaluation.evaluate()
+            evaluation.accumulate()
+        return evaluation.eval["precision"][..., 0, 0]
+
+
+def _empty(coco):
+    """Returns results without a box, which `loadRes` refuses."""
+    results = type(coco)()
+    results.dataset = {**coco.dataset, "annotations": []}
+    results.createIndex()
+    return results
+
+
+def sides(edges):
+    """Returns left, top, width and height of boxes."""
+    return np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
+
+
+def _mean(precision):
+    known = precision[precision > -1]
+    return float(known.mean()) if known.size else (0.0 if precision.ndim == 3 else np.nan)
+
+
+def f1(truth, found, scores, ignore=None):
+    """Returns the harmonic mean of precision and recall of the boxes of one image; 1 if there are none and were none.
+
+    Args:
+        truth: Edges in pixels, `(n, 4)`, and classes, `(n,)`.
+        found: The same of what was found.
+        scores: Of what was found. The highest is matched first, with the box of its class that it covers best.
+        ignore: Whether each of the truth is a region to ignore; what lies in one, and is no object, does not count.
+    """
+    ignore = np.zeros(len(truth[1]), bool) if ignore is None else ignore
+    alike = found[1][:, None] == truth[1][None]
+    shares = convert_to_numpy(iou(found[0], truth[0])) * alike * ~ignore
+    inside = (overlap(found[0], truth[0]) * alike * ignore).max(1, initial=0) >= HALF
+    right = left_out = 0
+    for i in np.argsort(-scores, kind="stable"):
+        if shares[i].max(initial=0) >= HALF:
+            shares[:, shares[i].argmax()] = 0
+            right += 1
+        else:
+            left_out += inside[i]
+    count = np.sum(~ignore) + len(found[1]) - left_out
+    return float(2 * right / count) if count else 1.0
+
+
+def overlap(found, regions):
+    """Returns the share of each box that lies in each region, `(found, regions)`; edges as in `f1`."""
+    low = np.maximum(found[:, None, :2], regions[None, :, :2])
+    high = np.minimum(found[:, None, 2:], regions[None, :, 2:])
+    sizes = np.prod(found[:, 2:] - found[:, :2], axis=-1)
+    return np.prod(np.maximum(high - low, 0), axis=-1) / np.maximum(sizes, 1e-9)[:, None]

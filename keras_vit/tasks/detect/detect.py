@@ -1,0 +1,230 @@
+"""Object detection: a box and a class for every object."""
+
+import math
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+
+from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import huggingface_yolos
+from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
+from keras_vit.layers.functional import Model
+from keras_vit.models import anatomy
+from keras_vit.plots.boxes import boxed
+from keras_vit.plots.canvas import side_by_side
+from keras_vit.tasks import dense
+from keras_vit.tasks.base import Task, distinct
+from keras_vit.tasks.detect.box_tally import BoxTally, sides
+from keras_vit.tasks.detect.point_loss import PointLoss
+from keras_vit.tasks.detect.set_loss import SetLoss
+from keras_vit.tasks.measured import Measured
+from keras_vit.utils.checked import number
+
+PRIOR = 0.1  # a class's score at each position before training, as in "Objects as Points"
+
+
+@dataclass(frozen=True, repr=False)
+class Detect(Task):
+    """A box and a class for every object in an image.
+
+    The model returns `(most, 4 + classes)`: top, left, bottom and right as shares of the image's height and width, then
+    a score for each class. The heads:
+
+    - `"points"`, the most likely box first: one box is predicted at each position of a fine map, and those at the peaks
+      are kept. Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The map is that of `DPTHead` on the encoder's
+      blocks, and on a convolutional stem's feature map where that is finer than the patches;
+    - `"tokens"`: as many more tokens as boxes join the patches. Fang et al. 2021, YOLOS (arXiv:2106.00666);
+    - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872).
+
+    The last two return a set: each object is matched with one box in training, see `SetLoss`, which needs many more
+    images than `"points"`.
+
+    Args:
+        classes: Names of the classes, in the order of the data.
+        head: See above.
+        most: Boxes of an image, at most.
+        score: Least score of a box in pictures, answers and files of boxes; average precision does without.
+        head_width: Channels of `"points"`; `None` for half of the encoder's, at most 256.
+        head_depth: Blocks of `"decoder"`.
+        box_weight: Factor on the loss of the boxes of `"points"`; see `PointLoss`.
+    """
+
+    targets = ("bounding_boxes",)
+    best = ("val_map50", "max")
+    measured = ("score",)
+
+    head: Literal["points", "tokens", "decoder"] = "points"
+    most: int = number(100, low=1)
+    score: float = number(0.3, most=1)
+    head_width: int | None = number(None, low=1)
+    head_depth: int = number(6, low=1)
+    box_weight: float = number(5.0)
+
+    @classmethod
+    def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:
+        """Returns the task and the model of published YOLOS weights.
+
+        Args:
+            source: The directory of Hugging Face's `YolosForObjectDetection`, or its `"hf://owner/name"`, such as
+                `"hf://hustvl/yolos-tiny"`.
+            **arguments: Of `keras_vit.vit`, such as `image_size`: positions are resampled to it, bicubically as in
+                transformers' code.
+
+        Returns:
+            The task, with the names of the classes, and the model: its outputs are the boxes and scores of the class
+            docstring. `task.learner(model)` returns the logits; the last one is that of no object.
+
+        Raises:
+            ValueError: For weights of another kind of model.
+            FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
+        """
+        fixed = sorted({"variant", "weights", "head", "registers"} & set(arguments))
+        if fixed:
+            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={arguments[fixed[0]]!r}")
+        with open_checkpoint(fetch(source)) as checkpoint:
+            form, names = recognise(checkpoint)
+            if form is not huggingface_yolos.FORMAT:
+                raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
+            missing = [name for name in huggingface_yolos.SIZES if name not in names]
+            if missing:
+                raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
+            bias, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
+            count, most = bias[0] - 1, tokens[1]
+            classes = dense.names_of(checkpoint, count) or tuple(map(str, range(count)))
+        task = cls(classes=classes, head="tokens", most=most)
+        model = task.model(variant=None, weights=source, head="require", **arguments)
+        model.get_layer("rescale").metadata["labels"] = list(classes)
+        return task, model
+
+    def check(self, recipe=None):
+        if not self.classes:
+            raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
+        if recipe is not None:
+            dense.check_recipe(recipe, "boxes")
+            if self.head == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
+                warnings.warn(
+                    "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
+                    "are those of a YOLOS.",
+                    stacklevel=2,
+                )
+
+    def on(self, source, arguments=None):
+        self.check()
+        self.tally()  # which says what is not installed, before any work is done
+        if source.class_names and tuple(source.class_names) != self.classes:
+            raise ValueError(
+                f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
+            )
+        most = (source.targets["bounding_boxes"][..., 4] >= 0).sum(1).max(initial=0)
+        if arguments is not None and most > self.most:
+            raise ValueError(
+                f"Detect.most must be the objects of an image or more. Received: most={self.most}, and an image of "
+                f"{most} objects"
+            )
+        return self
+
+    def fits(self, model):
+        return model.output_shape[1:] == (self.most, 4 + len(self.classes))
+
+    def model(self, **arguments):
+        self.check()
+        if self.head == "tokens":
+            if arguments.get("registers"):
+                raise ValueError(f"The registers are the task's boxes. Received: registers={arguments['registers']!r}")
+            arguments = {**arguments, "registers": self.most}
+        encoder = dense.encoder(arguments, len(self.classes), "detector")
+        if self.head == "points":
+            start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
+            found = dense.dpt(encoder, len(start), self.head_width, start)
+            output = PointBoxes(self.most, name="boxes")(found)
+        else:
+            found = self._tokens(encoder) if self.head == "tokens" else self._queries(encoder)
+            output = SetBoxes(name="boxes")(found)
+        return dense.finished(encoder, output, arguments, self.classes, "detector")
+
+    def _tokens(self, encoder):
+        """Returns what the boxes' own tokens say, `(batch, 1, most, 4 + classes + 1)`."""
+        last, patches, x = anatomy.num_prefix(encoder), math.prod(anatomy.grid(encoder)), encoder.output
+        x = keras.layers.Cropping1D((last - self.most, patches), name="box_tokens", dtype=x.dtype)(x)
+        x = keras.layers.Reshape((1, *x.shape[1:]), name="box_sets", dtype=x.dtype)(x)
+        return SetHead(len(self.classes), 3, name="head", dtype=encoder.dtype_policy)(x)
+
+    def _queries(self, encoder):
+        """Returns what the queries say after each block, `(batch, blocks, most, 4 + classes + 1)`."""
+        block = encoder.get_layer("block_0")
+        decoder = QueryDecoder(
+            len(self.classes),
+            self.most,
+            block.num_heads,
+            block.mlp_dim,
+            depth=self.head_depth,
+            grid=anatomy.grid(encoder),
+            dropout=block.dropout,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return decoder(dense.patches(encoder, encoder.output))
+
+    def learner(self, model, teacher=None):
+        return Model(model.input, model.get_layer("boxes").input, name=model.name)
+
+    def compiled(self, source):
+        loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()
+        return {"loss": loss, "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["bounding_boxes"]
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, ("map", "map50"))]
+
+    def tally(self, keep=False):
+        return BoxTally(self.classes, self.score)
+
+    def answer(self, output):
+        """Returns the number of objects of each class that was found, with the highest score."""
+        _, classes, scores = self._likely(output)
+        if not len(scores):
+            return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
+        names = distinct(self.classes)
+        found = {f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)}
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    def objects(self, output, size):
+        """Returns the objects of an image, the most likely first.
+
+        Args:
+            output: The model's output for it.
+            size: `(rows, columns)` of the image before it was resized for the model.
+
+        Returns:
+            A dictionary for each: `"category"`, the name of its class; `"bbox"`, x, y, width, height in pixels of the
+            image; `"score"`, 0..1. COCO's results, with names.
+        """
+        edges, classes, scores = self._likely(output)
+        rows = zip(classes, sides(edges * np.tile(size, 2)).round(2).tolist(), scores)
+        return [{"category": self.classes[c], "bbox": box, "score": round(float(s), 4)} for c, box, s in rows]
+
+    def picture(self, image, output, example=None):
+        size = np.tile(np.shape(image)[:2], 2)
+        edges, classes, scores = self._likely(output)
+        drawn = [boxed(image, edges * size, classes, self.classes, scores)]
+        if example is not None and "bounding_boxes" in example:
+            truth = example["bounding_boxes"][example["bounding_boxes"][:, 4] >= 0]
+            truth = boxed(image, truth[:, :4] * size, truth[:, 4].astype(int), self.classes)
+            drawn.append(truth)
+        return side_by_side(drawn)  # the prediction, then the truth
+
+    def _likely(self, output):
+        """Returns edges as shares, classes and scores of the boxes from `score` on."""
+        output = np.asarray(output, "float32")
+        output = output[output[:, 4:].max(-1) >= max(self.score, 1e-6)]
+        return output[:, :4], output[:, 4:].argmax(-1), output[:, 4:].max(-1)

@@ -1,0 +1,113 @@
+"""Loss of a map with one predicted box at each position."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_vit.layers.heads.point_boxes import edges
+from keras_vit.models.outputs import ignored
+from keras_vit.tasks.detect.overlap import area, paired_giou
+
+ALPHA, BETA = 2.0, 4.0  # of the focal loss, as in "Objects as Points"
+REGION = 0.54  # share of a box's sides in which positions learn its edges, as in TTFNet
+LEAST = math.exp(-4.5)  # a Gaussian at three deviations, the border of that region
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PointLoss(keras.losses.Loss):
+    """Focal loss of the classes' maps, and generalised IoU of the boxes around each object's centre.
+
+    A Gaussian around each centre, as oblong as its box, is the target of its class: Zhou et al. 2019
+    (arXiv:1904.07850), equation 1, with the Gaussian of Liu et al. 2019 (TTFNet, arXiv:1909.00700), section 3. Inside
+    of it positions learn the edges of the smallest object around, weighted by the Gaussian. Both sums are divided by
+    the number of objects in the image. In a region to ignore, such as a crowd, its class has no loss.
+
+    Args:
+        box_weight: Factor on the loss of the boxes.
+
+    Call arguments:
+        y_true: `(batch, most, 5)`: top, left, bottom, right as shares, and the class, -1 where empty, -2 - c where
+            class c is to be ignored.
+        y_pred: `(batch, rows, columns, 4 + classes)`, as `PointBoxes` reads it.
+    """
+
+    def __init__(self, box_weight=5.0, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.box_weight = float(box_weight)
+
+    def call(self, y_true, y_pred):
+        boxes, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
+        heat, wanted, weights = map(ops.stop_gradient, targets(boxes, y_pred.shape[1:3], y_pred.shape[3] - 4))
+        logits = y_pred[..., 4:]
+        shares = ops.sigmoid(logits)
+        at_centre = (1 - shares) ** ALPHA * ops.log_sigmoid(logits)
+        around = (1 - heat) ** BETA * shares**ALPHA * ops.log_sigmoid(-logits)
+        around = around * ops.stop_gradient(1 - regions(boxes, y_pred.shape[1:3], logits.shape[3]))
+        focal = -ops.sum(ops.where(heat == 1, at_centre, around), axis=(1, 2, 3))
+        apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), wanted)), axis=(1, 2))
+        objects = ops.sum(ops.cast(boxes[..., 4] >= 0, "float32"), axis=1)
+        return (focal + self.box_weight * apart) / ops.maximum(objects, 1)  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "box_weight": self.box_weight}
+
+
+def targets(boxes, size, classes):
+    """Returns what a map should be.
+
+    Args:
+        boxes: float32 `(batch, most, 5)`, as in `PointLoss`.
+        size: `(rows, columns)` of the map.
+        classes: Number of classes.
+
+    Returns:
+        The Gaussians, `(batch, rows, columns, classes)`, 1 at the centres; the edges of the smallest object around each
+        position, `(batch, rows, columns, 4)`; and their weights, `(batch, rows, columns)`, whose sum is 1 for an object
+        that no other covers.
+    """
+    batch = ops.shape(boxes)[0]
+    order = ops.argsort(-area(boxes[..., :4]), axis=1)  # the smallest last: it overwrites
+    boxes = ops.take_along_axis(boxes, ops.expand_dims(order, -1), axis=1)
+    along = [_gaussian(boxes[..., i], boxes[..., i + 2], side) for i, side in enumerate(size)]
+    along[0] = along[0] * ops.cast(boxes[..., 4:] >= 0, "float32")  # (batch, most, rows), and of columns
+
+    def add(i, state):
+        heat, edges, weights = state
+        box = ops.take(boxes, i, axis=1)
+        bell = ops.expand_dims(ops.take(along[0], i, axis=1), 2) * ops.expand_dims(ops.take(along[1], i, axis=1), 1)
+        one = ops.cast(ops.expand_dims(box[:, 4], -1) == ops.arange(classes, dtype="float32"), "float32")
+        heat = ops.maximum(heat, bell[..., None] * one[:, None, None])
+        near = bell > LEAST
+        inside = ops.where(near, bell, 0.0)
+        inside = inside / ops.maximum(ops.sum(inside, axis=(1, 2), keepdims=True), 1e-6)
+        edges = ops.where(near[..., None], box[:, None, None, :4], edges)
+        return heat, edges, ops.where(near, inside, weights)
+
+    empty = [ops.zeros((batch, *size, *more), "float32") for more in ((classes,), (4,), ())]
+    return ops.fori_loop(0, boxes.shape[1], add, tuple(empty))
+
+
+def regions(boxes, size, classes):
+    """Returns where a class is to be ignored, `(batch, rows, columns, classes)`, 1 or 0; arguments as in `targets`."""
+    kinds = ops.expand_dims(ignored(boxes[..., 4]), -1) == ops.arange(
+        classes, dtype="float32"
+    )  # (batch, most, classes)
+    rows, columns = (_inside(boxes[..., i], boxes[..., i + 2], side) for i, side in enumerate(size))
+    rows = ops.expand_dims(rows, -1) * ops.expand_dims(ops.cast(kinds, "float32"), 2)  # (batch, most, rows, classes)
+    covered = ops.einsum("bmrk,bmc->brck", rows, columns)
+    return ops.cast(covered > 0, "float32")
+
+
+def _inside(low, high, side):
+    """Returns which positions along one axis have their centre in each box, `(batch, most, side)`, 1 or 0."""
+    middle = (ops.arange(side, dtype="float32") + 0.5) / side
+    return ops.cast((middle >= low[..., None]) & (middle < high[..., None]), "float32")
+
+
+def _gaussian(low, high, side):
+    """Returns a Gaussian for each box along one axis, `(batch, most, side)`, 1 at the position of its centre."""
+    centre = ops.clip(ops.floor((low + high) / 2 * side), 0, side - 1)
+    deviation = ops.maximum((high - low) * side * REGION / 6, 1e-3)
+    away = (ops.arange(side, dtype="float32") - centre[..., None]) / deviation[..., None]
+    return ops.exp(-0.5 * ops.minimum(away**2, 160.0))

@@ -1,0 +1,75 @@
+"""Loss of a set of boxes, each object matched with one of them."""
+
+import keras
+from keras import ops
+
+from keras_vit.tasks.detect.assignment import assign
+from keras_vit.tasks.detect.overlap import generalised_iou, paired_giou
+
+NONE_WEIGHT = 0.1  # of the cross-entropy of a box that is matched with no object
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class SetLoss(keras.losses.Loss):
+    """DETR's loss: every object is matched with one box, so that the cost of all matches is the smallest.
+
+    Carion et al. 2020 (arXiv:2005.12872), section 3.1 and appendix A.2. The cost of a match is the negated probability
+    of its class, and the distances of its boxes, L1 (of centre, height and width) and generalised IoU; the loss is the
+    cross-entropy of the classes, with none for boxes without an object, and the same distances, divided by the number
+    of objects. Where a head returns the boxes of several blocks, each block is matched and counts, as the authors'
+    auxiliary losses.
+
+    Args:
+        l1: Factor on the L1 distance.
+        giou: Factor on one minus the generalised IoU.
+
+    Call arguments:
+        y_true: `(batch, objects, 5)`: top, left, bottom, right as shares, and the class, below 0 where there
+            is no object: where empty, and of a crowd, as in DETR's code.
+        y_pred: `(batch, blocks, queries, 4 + classes + 1)`, as `SetHead` returns it.
+    """
+
+    def __init__(self, l1=5.0, giou=2.0, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.l1 = float(l1)
+        self.giou = float(giou)
+
+    def call(self, y_true, y_pred):
+        blocks, queries, channels = y_pred.shape[1:]
+        y_true, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
+        first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)  # empty rows last
+        y_true = ops.take_along_axis(y_true, ops.expand_dims(first, -1), axis=1)[:, :queries]
+        y_true = ops.repeat(y_true, blocks, axis=0)
+        y_pred = ops.reshape(y_pred, (-1, queries, channels))  # (batch * blocks, queries, channels)
+        edges, logits = y_pred[..., :4], y_pred[..., 4:]
+        wanted, known = y_true[..., :4], y_true[..., 4] >= 0
+        labels = ops.where(known, ops.cast(y_true[..., 4], "int32"), 0)
+        shares = ops.take_along_axis(ops.softmax(logits), ops.expand_dims(labels, 1), axis=2)  # (n, queries, objects)
+        costs = self._apart(wanted, edges) - ops.transpose(shares, (0, 2, 1))
+        matched = assign(costs, ops.sum(ops.cast(known, "int32"), axis=1))  # (n, objects): a query each
+        mine = ops.cast(ops.equal(matched[..., None], ops.arange(queries, dtype="int32")), "float32")
+        none = 1 - ops.sum(mine, axis=1)  # (n, queries)
+        truth = ops.einsum("noq,noc->nqc", mine, ops.one_hot(labels, channels - 5, dtype="float32"))
+        truth = ops.concatenate([truth, none[..., None]], axis=-1)
+        weights = NONE_WEIGHT * none + 1 - none
+        entropy = -ops.sum(truth * ops.log_softmax(logits), axis=-1)
+        entropy = ops.sum(weights * entropy, axis=-1) / ops.sum(weights, axis=-1)
+        found = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
+        apart = self.l1 * ops.sum(ops.abs(_places(found) - _places(wanted)), axis=-1)
+        apart = apart + self.giou * (1 - paired_giou(found, wanted))
+        known = ops.cast(known, "float32")
+        apart = ops.sum(known * apart, axis=-1) / ops.maximum(ops.sum(known, axis=-1), 1)
+        return ops.sum(ops.reshape(entropy + apart, (-1, blocks)), axis=1)  # (batch,)
+
+    def _apart(self, wanted, edges):
+        """Returns the costs of all pairs' distances, `(n, objects, queries)`."""
+        l1 = ops.sum(ops.abs(ops.expand_dims(_places(wanted), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
+        return self.l1 * l1 - self.giou * generalised_iou(wanted, edges)
+
+    def get_config(self):
+        return {**super().get_config(), "l1": self.l1, "giou": self.giou}
+
+
+def _places(edges):
+    """Returns centre, height and width of boxes."""
+    return ops.concatenate([(edges[..., :2] + edges[..., 2:]) / 2, edges[..., 2:] - edges[..., :2]], axis=-1)

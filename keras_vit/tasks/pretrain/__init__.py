@@ -1,0 +1,1 @@
+"""Learning without labels: masked autoencoders."""

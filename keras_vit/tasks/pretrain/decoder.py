@@ -1,0 +1,117 @@
+"""The light decoder of masked autoencoders."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers import TransformerBlock
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
+from keras_vit.layers.inputs.patch_dropout import rows
+from keras_vit.utils import checks
+from keras_vit.utils.resampling import sincos_2d
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PixelDecoder(Layer):
+    """Predicts the pixels of all patches from the tokens of the visible ones.
+
+    A linear layer fits the tokens to the decoder's width, a learned mask token stands in for each masked patch, and
+    fixed sine-cosine positions are added. Blocks, a normalisation and a linear layer follow. He et al. 2021
+    (arXiv:2111.06377), section 3.
+
+    Args:
+        width: Channels of a token, a multiple of 4 and of `num_heads`.
+        depth: Number of blocks.
+        num_heads: Number of attention heads.
+        values: Numbers to predict for each patch.
+        grid: `(rows, columns)` of the patches.
+        num_prefix: Number of tokens before the first patch, such as a class token. They have zeros as positions.
+        mlp_dim: Hidden channels of each MLP; `None` for four times the width.
+        qkv_bias: Whether query, key and value have a bias.
+        gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
+        epsilon: Epsilon of every layer normalisation.
+
+    Call arguments:
+        tokens: Tensor of prefix tokens and visible tokens.
+        order: Integer tensor, `(batch, patches)`: for each patch its place among the visible tokens, in any order;
+            masked patches have the numbers after them.
+
+    Input shape:
+        `(batch, prefix + visible, any width)`.
+
+    Output shape:
+        `(batch, patches, values)`.
+
+    Raises:
+        ValueError: For an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        depth: int,
+        num_heads: int,
+        values: int,
+        *,
+        grid: tuple[int, int],
+        num_prefix: int = 1,
+        mlp_dim: int | None = None,
+        qkv_bias: bool = True,
+        gelu: str = "tanh",
+        epsilon: float = 1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        checks.positive(width=width, depth=depth, num_heads=num_heads, values=values)
+        checks.positive(**({} if mlp_dim is None else {"mlp_dim": mlp_dim}))
+        self.width = width
+        self.depth = depth
+        self.num_heads = num_heads
+        self.values = values
+        self.grid = checks.pair("grid", grid)
+        self.num_prefix = num_prefix
+        self.mlp_dim = mlp_dim
+        self.block = {"qkv_bias": qkv_bias, "gelu": gelu, "epsilon": epsilon}
+
+    def build(self, tokens_shape, order_shape=None):
+        dtype = self.dtype_policy
+        positions = sincos_2d(self.grid, self.width, inclusive=False)  # (patches, width)
+        shape = (tokens_shape[0], self.num_prefix + len(positions), self.width)
+        self.embed = Dense(self.width, name="embed", dtype=dtype)
+        self.embed.build(tokens_shape)
+        self.mask_token = self.add_weight(
+            name="mask_token", shape=(1, 1, self.width), initializer=keras.initializers.RandomNormal(stddev=0.02)
+        )
+        self.position = self.add_weight(
+            name="position",
+            shape=(1, self.num_prefix + len(positions), self.width),
+            initializer=lambda shape, dtype: ops.pad(ops.cast(positions, dtype), ((self.num_prefix, 0), (0, 0)))[None],
+            trainable=False,
+        )
+        self.blocks = [
+            TransformerBlock(
+                self.num_heads, self.mlp_dim or 4 * self.width, **self.block, name=f"block_{i}", dtype=dtype
+            )
+            for i in range(self.depth)
+        ]
+        self.norm = keras.layers.LayerNormalization(epsilon=self.block["epsilon"], name="norm", dtype=dtype)
+        self.predict = Dense(self.values, name="predict", dtype=dtype)
+        for layer in (*self.blocks, self.norm, self.predict):
+            layer.build(shape)
+
+    def call(self, tokens, order):
+        x = self.embed(tokens)  # (batch, prefix + visible, width)
+        patches, n = order.shape[1], self.num_prefix
+        masked = (ops.shape(x)[0], patches + n - x.shape[1], self.width)
+        tail = ops.broadcast_to(ops.cast(self.mask_token, x.dtype), masked)
+        x = ops.concatenate([x[:, :n], rows(ops.concatenate([x[:, n:], tail], axis=1), order)], axis=1)
+        x = x + ops.cast(self.position, x.dtype)  # (batch, prefix + patches, width)
+        for block in self.blocks:
+            x = block(x)
+        return self.predict(self.norm(x)[:, n:])  # (batch, patches, values)
+
+    def compute_output_shape(self, tokens_shape, order_shape):
+        return (tokens_shape[0], order_shape[1], self.values)
+
+    def get_config(self):
+        return {**super().get_config(), **self.block}

@@ -1,0 +1,34 @@
+"""What the encoder of a masked autoencoder must be."""
+
+from keras_vit.layers.inputs.patch_encoder import POSITIONS
+
+POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
+
+
+def visible_patches(patches, mask_ratio):
+    """Returns how many patches stay visible; raises ValueError if none does, or none is masked."""
+    visible = int(patches * (1 - mask_ratio))  # the authors' rounding
+    if not 0 < visible < patches:
+        raise ValueError(
+            f"`mask_ratio` must leave at least one of {patches} patches visible and one masked. "
+            f"Received: mask_ratio={mask_ratio}"
+        )
+    return visible
+
+
+def check_encoder(arguments):
+    """Raises ValueError unless masked pre-training trains everything of a model with these arguments."""
+    wanted = {
+        "stem": ((None,), "no stem, which would mix the pixels of visible and masked patches"),
+        "num_classes": ((0,), "no head: num_classes=0"),
+        "representation_size": ((None,), "no layer between pooling and head"),
+        "final_norm": (("before",), "the final norm before pooling"),
+        "rotary": ((None,), "no rotary positions, which need all patches"),
+        "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
+        "block_positions": ((False,), "no positions in every block, which need all patches"),
+        "position": (POSITIONS, "no relative positions, which need all patches"),
+        "pooling": (POOLINGS, "a pooling without weights"),
+    }
+    for name, (fitting, words) in wanted.items():
+        if (value := arguments.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
+            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={value!r}")

@@ -1,0 +1,274 @@
+"""Masked autoencoders: pre-training without labels."""
+
+import os
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.checkpoints import from_checkpoint
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.formats.mae import read_decoder
+from keras_vit.checkpoints.tables import grid
+from keras_vit.layers import Patches
+from keras_vit.layers.inputs.patch_dropout import rows
+from keras_vit.tasks.pretrain.decoder import PixelDecoder
+from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
+from keras_vit.tasks.pretrain.patch_pixels import joined, statistics
+from keras_vit.utils import checks, feeding
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MaskedAutoencoder(keras.Model):
+    """Trains a Vision Transformer to reconstruct masked patches. Compile and fit it, then use its `model`.
+
+    He et al. 2021 (arXiv:2111.06377). The blocks of the model see the tokens of the visible patches only, a light
+    decoder predicts the pixels of all patches, and `MaskedLoss` compares those of the masked ones. Nothing is random
+    inside: the noise that chooses the patches is an input.
+
+    Args:
+        model: Model from `keras_vit.vit(num_classes=0)`, with the final norm before pooling and without a stem. Its
+            layers are shared, not copied.
+        mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` stay visible.
+        width: Width of the decoder, a multiple of 4. The defaults are the paper's, for models of any size on
+            ImageNet; a small model on small images needs less, such as 128, 2 and 4.
+        depth: Number of the decoder's blocks.
+        num_heads: Number of their attention heads.
+        mlp_dim: Hidden channels of their MLPs; `None` for four times the width.
+        normalise: Whether the decoder predicts pixels normalised in each patch (section 3, "Reconstruction target"), or
+            pixels as the model's first layer rescales them.
+
+    Call arguments:
+        inputs: Dictionary of `"images"`, pixels from 0 to 255, and `"noise"`, uniform numbers in [0, 1). Of each image
+            the patches with the smallest noise stay visible. Surplus columns of the noise are ignored.
+        training: Whether the model's dropout and stochastic depth are on.
+
+    Input shape:
+        `(batch, height, width, channels)` and `(batch, patches or more)`.
+
+    Output shape:
+        `(batch, patches, patch_height * patch_width * channels + 1)`, float32: the prediction for each patch, and
+        whether it was masked (1) or visible (0).
+
+    Raises:
+        ValueError: If the model has a stem, a head, another final norm or a pooling with weights; if no patch would
+            be visible, or none masked.
+
+    Example:
+
+    >>> learner = MaskedAutoencoder(vit("Ti/4", image_size=32, num_classes=0), width=128, depth=2, num_heads=4)
+    >>> learner({"images": keras.ops.zeros((2, 32, 32, 3)), "noise": keras.random.uniform((2, 64))}).shape
+    (2, 64, 49)
+    """
+
+    @checks.plain_arguments
+    def __init__(
+        self,
+        model: keras.Model,
+        mask_ratio: float = 0.75,
+        width: int = 512,
+        depth: int = 8,
+        num_heads: int = 16,
+        mlp_dim: int | None = None,
+        normalise: bool = True,
+        **kwargs,
+    ):
+        checks.model(model)
+        checks.switch(normalise=normalise)
+        checks.rate(mask_ratio=mask_ratio)
+        arguments = arguments_of(model)
+        check_encoder(arguments)
+        cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
+        patches, visible = cells[0] * cells[1], visible_patches(cells[0] * cells[1], mask_ratio)
+        values = patch_size[0] * patch_size[1] * arguments["channels"]
+        if normalise and values == 1:
+            raise ValueError("normalise=True needs patches of two numbers or more. Received: patches of one number")
+        super().__init__(autocast=False, **kwargs)  # pixels stay as they are
+        self.dtype_policy = model.dtype_policy  # tells `compile` to scale the loss of float16
+        self.model = model
+        self.arguments = arguments
+        self.mask_ratio = mask_ratio
+        self.normalise = normalise
+        self.patches = patches
+        self.visible = visible
+        self.num_prefix = num_prefix
+        self.cut = Patches(patch_size, name="cut", dtype="float32")
+        self.decoder = PixelDecoder(
+            width,
+            depth,
+            num_heads,
+            values,
+            grid=cells,
+            num_prefix=num_prefix,
+            mlp_dim=mlp_dim,
+            qkv_bias=arguments["qkv_bias"],
+            gelu=arguments["gelu"],
+            epsilon=arguments["epsilon"],
+            name="decoder",
+            dtype=model.dtype_policy,
+        )
+        self.decoder.build((None, num_prefix + visible, arguments["width"]))
+        self.built = True
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        source: os.PathLike | str,
+        *,
+        mask_ratio: float | None = None,
+        normalise: bool | None = None,
+        decoder_heads: int | None = None,
+        format: str = "auto",
+        sha256: str | None = None,
+        **overrides,
+    ) -> "MaskedAutoencoder":
+        """Builds a masked autoencoder with published weights, those of its decoder included.
+
+        Args:
+            source: The authors' file, such as `mae_pretrain_vit_base_full.pth`, or the directory of Hugging Face's
+                `ViTMAEForPreTraining`, or its `hf://owner/name`; else as in `keras_vit.from_checkpoint`.
+            mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75.
+            normalise: Whether the weights were trained on pixels normalised in each patch; `None` for what
+                `config.json` says. The authors' files have none: theirs were, except `mae_visualize_*`.
+            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published 16.
+            format: As in `keras_vit.from_checkpoint`.
+            sha256: As in `keras_vit.from_checkpoint`.
+            **overrides: Arguments of `keras_vit.vit` for the encoder, such as `mean`, `std` or `stochastic_depth`; not
+                the image size, the patch size or the channels, which the decoder shares.
+
+        Raises:
+            ValueError: If the file has no decoder, or its tensors do not match; if `normalise` is not known.
+            FileNotFoundError, ConnectionError, ImportError: As `keras_vit.from_checkpoint`.
+        """
+        stated, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
+        given = {"mask_ratio": mask_ratio, "normalise": normalise}
+        stated |= {name: value for name, value in given.items() if value is not None}
+        if "normalise" not in stated:
+            raise ValueError(
+                "`normalise` must be passed: the file does not say whether pixels were normalised in each patch. The "
+                "authors' files need True, except mae_visualize_*. Received: normalise=None"
+            )
+        model = from_checkpoint(source, format=format, sha256=sha256, num_classes=0, **overrides)
+        learner = cls(model, **stated)
+        variables = {variable.path: variable for variable in learner.decoder.weights}
+        found = {path: weights[path].shape if path in weights else "missing" for path in {**variables, **weights}}
+        wanted = {path: tuple(variable.shape) for path, variable in variables.items()}
+        if found != wanted:
+            listed = [f"{k} {found[k]}, not {wanted.get(k, 'there')}" for k in found if found[k] != wanted.get(k)]
+            raise ValueError(f"The decoder of {str(source)!r} does not match the model: {'; '.join(listed)}")
+        for path, array in weights.items():
+            variables[path].assign(array)
+        return learner
+
+    @property
+    def output_shape(self):
+        return (None, self.patches, self.decoder.values + 1)
+
+    def call(self, inputs, training=None):
+        noise, n = inputs["noise"], self.num_prefix
+        if noise.shape[1] < self.patches:
+            raise ValueError(
+                f"`noise` must have a number for each of {self.patches} patches. Received: shape={tuple(noise.shape)}"
+            )
+        shuffled = ops.argsort(noise[:, : self.patches], axis=1)
+        order = ops.argsort(shuffled, axis=1)  # each patch's rank
+        x = self._tokens(inputs["images"])  # (batch, prefix + patches, width)
+        x = ops.concatenate([x[:, :n], rows(x[:, n:], shuffled[:, : self.visible])], axis=1)
+        for i in range(self.arguments["depth"]):
+            x = self.model.get_layer(f"block_{i}")(x)  # (batch, prefix + visible, width)
+        x = self.model.get_layer("norm")(x)
+        predicted = ops.cast(self.decoder(x, order), "float32")  # (batch, patches, values)
+        mask = ops.cast(ops.expand_dims(order >= self.visible, -1), "float32")
+        return ops.concatenate([predicted, mask], axis=-1)
+
+    def _tokens(self, images):
+        names = ["rescale", "patches", "encoder"] + ["norm_pre"] * self.arguments["pre_norm"]
+        for name in names:
+            images = self.model.get_layer(name)(images)
+        return images
+
+    def targets(self, images):
+        """Returns what the decoder should predict, `(batch, patches, values)`, float32.
+
+        Args:
+            images: Tensor, `(batch, height, width, channels)`, 0..255.
+        """
+        patches = self._patches(images)
+        if not self.normalise:
+            return patches
+        mean, deviation = statistics(patches)
+        return (patches - mean) / deviation
+
+    def _patches(self, images):
+        return self.cut(ops.cast(self.model.get_layer("rescale")(images), "float32"))  # (batch, patches, values)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return super().compute_loss(x, self.targets(y), y_pred, sample_weight, training)
+
+    def reconstruct(self, images, noise=None, batch_size: int = 64) -> tuple[np.ndarray, np.ndarray]:
+        """Masks images and fills the masked patches with the prediction, as the authors' demo does.
+
+        A model of normalised pixels predicts neither the mean nor the deviation of a patch: they are the original's.
+
+        Args:
+            images: Array, `(batch, height, width, channels)`, 0..255.
+            noise: Array, `(batch, patches)`, in [0, 1), as in the call; `None` draws the same at each call.
+            batch_size: Number of images at a time.
+
+        Returns:
+            Two float32 arrays like `images`, 0..255: the masked images, whose masked patches have the mean colour of
+            the first layer, and the reconstructed ones.
+
+        Raises:
+            ValueError: If the images or the noise do not fit the model.
+        """
+        images = np.float32(checks.pixels(images, self.model.input_shape[1:], value_range=checks.range_of(self.model)))
+        noise = np.random.default_rng(0).random((len(images), self.patches)) if noise is None else np.asarray(noise)
+        if noise.shape != (len(images), self.patches):
+            raise ValueError(
+                f"`noise` must have the shape {(len(images), self.patches)}. Received: shape={noise.shape}"
+            )
+        output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
+        predicted, mask = output[..., :-1], output[..., -1:]
+        if self.normalise:
+            mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
+            predicted = predicted * deviation + mean
+        mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
+        patch_size, shape, (low, high) = self.arguments["patch_size"], images.shape, checks.range_of(self.model)
+        mean, pixels = (low + (high - low) * x for x in (mean, joined(predicted, patch_size, shape) * std + mean))
+        masked = joined(np.broadcast_to(mask, predicted.shape), patch_size, shape) > 0.5
+        return np.where(masked, mean, images), np.where(masked, pixels.clip(low, high), images)
+
+    def get_config(self):
+        return {
+            "model": keras.saving.serialize_keras_object(self.model),
+            "mask_ratio": self.mask_ratio,
+            **{name: getattr(self.decoder, name) for name in ("width", "depth", "num_heads", "mlp_dim")},
+            "normalise": self.normalise,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        model = keras.saving.deserialize_keras_object(config["model"], custom_objects=custom_objects)
+        return cls(**{**config, "model": model})
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MaskedLoss(keras.losses.Loss):
+    """Mean squared error of each masked patch, averaged over the masked patches of an image.
+
+    He et al. 2021 (arXiv:2111.06377), section 3. `MaskedAutoencoder` turns images into the targets.
+
+    Call arguments:
+        y_true: `(batch, patches, values)`, the targets.
+        y_pred: `(batch, patches, values + 1)`, the prediction, and 1 for a masked patch, 0 for a visible one.
+    """
+
+    def __init__(self, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def call(self, y_true, y_pred):
+        mask = y_pred[..., -1]
+        errors = ops.mean(ops.square(y_pred[..., :-1] - y_true), axis=-1)  # (batch, patches)
+        return ops.sum(errors * mask, axis=1) / ops.sum(mask, axis=1)  # (batch,)

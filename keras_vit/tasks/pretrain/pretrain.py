@@ -1,0 +1,159 @@
+"""Pre-training without labels: masked autoencoders."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_vit import plots
+from keras_vit.checkpoints.pretrained import DEFAULTS, vit
+from keras_vit.explain import project
+from keras_vit.models import variants
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
+from keras_vit.tasks.pretrain.masked import MaskedAutoencoder, MaskedLoss
+from keras_vit.tasks.pretrain.neighbors import knn_accuracy
+from keras_vit.utils import checks
+from keras_vit.utils.checked import number
+
+KEPT = 5000  # embeddings of which the accuracy of neighbours is computed
+EVERY, MEASURED = 5, 2000  # epochs between two measurements while training, and images of each
+SMALLEST = 2  # pixels of the side of a patch
+BLENDED = ("mixup", "cutmix", "erase")  # what would be reconstructed, but is in no image
+FINE = ("freeze", "lora", "layer_decay")  # options of fine-tuning
+
+
+@dataclass(frozen=True, repr=False)
+class Pretrain(Task):
+    """Pre-training without labels: the model learns to reconstruct masked patches; see `MaskedAutoencoder`.
+
+    He et al. 2021 (arXiv:2111.06377). The model that is kept returns the embedding of an image. The decoder's defaults
+    are the paper's for ImageNet; a small model on small images needs less, such as 128, 2 and 4.
+    """
+
+    extras = ("labels",)
+
+    mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked
+    decoder_width: int = number(512, low=8)
+    decoder_depth: int = number(8, low=1)
+    decoder_heads: int = number(16, low=1)
+    normalise: bool = True  # predict pixels normalised in each patch
+
+    def check(self, recipe):
+        arguments = {**DEFAULTS, **recipe.model}
+        if "num_classes" in recipe.model and recipe.model["num_classes"] not in (0, None):
+            raise ValueError(
+                "Pre-training has no classes: leave out model.num_classes. "
+                f"Received: model.num_classes={recipe.model['num_classes']!r}"
+            )
+        if self.classes:
+            raise ValueError(f"Pre-training has no classes. Received: task.classes={self.classes!r}")
+        _, number, hybrid = variants.parse(arguments["variant"])
+        check_encoder({**arguments, "num_classes": 0, "stem": arguments["stem"] or (hybrid and arguments["variant"])})
+        if arguments["pooling"] == "none":
+            raise ValueError("Pre-training needs one vector for each image. Received: model.pooling='none'")
+        patch = arguments["patch_size"] or number
+        if patch is not None:  # else that of the weights
+            sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
+            visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio)
+            if min(patch) < SMALLEST:
+                raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")
+        if self.decoder_width % 4 or self.decoder_width % self.decoder_heads:
+            raise ValueError(
+                "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
+                f"Received: {self.decoder_width} and {self.decoder_heads}"
+            )
+        for part, names, why in (("augment", BLENDED, "changes the target"), ("optim", FINE, "is for fine-tuning")):
+            for name in names:
+                value = getattr(getattr(recipe, part), name)
+                if value not in (None, False, 0) or (name == "freeze" and value is not None):
+                    raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
+
+    def model(self, **arguments):
+        return vit(**{**arguments, "num_classes": 0})
+
+    def learner(self, model, teacher=None):
+        decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
+        return MaskedAutoencoder(model, self.mask_ratio, **decoder, normalise=self.normalise)
+
+    def compiled(self, source):
+        return {"loss": MaskedLoss(), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        from keras_vit.data.augment.noise import noise
+
+        images = examples["images"]
+        patches = (images.shape[1] // SMALLEST) * (images.shape[2] // SMALLEST)  # or fewer: surplus noise is ignored
+        return {"images": images, "noise": noise(seed, images, patches)}, images
+
+    def tally(self, keep=False):
+        return EmbeddingTally(keep)
+
+    def callbacks(self, run):
+        if "labels" not in run.validation.targets:
+            return []
+        return [Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)]
+
+    def viewer(self, learner):
+        return lambda images: np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, height, width, channels)
+
+    def answer(self, output):
+        return {}  # an embedding says nothing by itself
+
+    def caption(self, output, example):
+        return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
+
+    def picture(self, image, output, example=None):
+        """Returns the image, with the masked and the reconstructed one if `output` is what `reconstruct` returns.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: The embedding, or `(2, height, width, channels)`: the image masked and reconstructed.
+            example: Ignored.
+        """
+        shown = [image, *output] if np.ndim(output) == 4 else [image]
+        return np.concatenate([super(Pretrain, self).picture(one, output) for one in shown], axis=1)
+
+
+class EmbeddingTally:
+    """Accuracy of the nearest neighbours, each image among all others, where there are labels, 0 or more.
+
+    Of more than 5,000 images a random sample of 5,000 is kept, always the same one.
+
+    Args:
+        keep: Ignored: memory does not grow.
+    """
+
+    def __init__(self, keep=False):
+        self.random = np.random.default_rng(0)
+        self.keys = np.zeros(0)
+        self.vectors = None
+        self.labels = np.zeros(0, "int64")
+
+    def add(self, examples, outputs):
+        if "labels" not in examples:
+            return
+        known = examples["labels"] >= 0  # some sets have -1 where an image has no label
+        outputs = np.asarray(outputs, "float32")[known]
+        self.keys = np.concatenate([self.keys, self.random.random(len(outputs))])
+        self.labels = np.concatenate([self.labels, examples["labels"][known]])
+        self.vectors = outputs if self.vectors is None else np.concatenate([self.vectors, outputs])
+        if len(self.keys) > KEPT:
+            best = np.sort(np.argpartition(self.keys, KEPT)[:KEPT])
+            self.keys = self.keys[best]
+            self.labels = self.labels[best]
+            self.vectors = self.vectors[best]
+
+    def result(self):
+        if len(self.keys) < 2:
+            return {}
+        return {"knn_accuracy": knn_accuracy(self.vectors, self.labels)}
+
+    def figures(self):
+        if len(self.keys) < 3:
+            return {}
+        return {"Embeddings, projected to two principal components": plots.plot_embedding(*self._points())}
+
+    def _points(self):
+        return project(self.vectors), self.labels

@@ -1,0 +1,1 @@
+"""Better images: larger, sharper, less noisy."""

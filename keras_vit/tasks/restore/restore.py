@@ -1,0 +1,162 @@
+"""Restoration: images from degraded ones."""
+
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+
+from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit.layers import AddToImage, PixelHead
+from keras_vit.layers.inputs.stems import stem_for
+from keras_vit.plots.canvas import side_by_side
+from keras_vit.tasks import dense
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.restore.image_tally import ImageTally
+from keras_vit.tasks.restore.luma import PSNR, PixelDistance
+from keras_vit.utils import checks
+from keras_vit.utils.checked import number
+from keras_vit.utils.resampling import resize_matrix
+
+
+@dataclass(frozen=True, repr=False)
+class Restore(Task):
+    """Images as they were before they were shrunk, made grey, spoiled or covered, from images alone.
+
+    Training images are degraded as below, in this order, and the model learns the difference from the original, mean
+    absolute error: the tokens of patches, and the stem's feature map, become pixels, which are added to the image (see
+    `PixelHead` and `AddToImage`). A stem of `(filters, stride)` pairs has no batch normalisation here, as in Lim et al.
+    2017 (arXiv:1707.02921, "EDSR"), section 3.1.
+
+    `image_size` is that of the degraded windows which the model takes. Images of any size are restored whole, by
+    overlapping tiles. Recipes must set `augment.crop` and `data.resize` to `"window"`: images are never resized.
+
+    Args:
+        classes: None.
+        scale: Factor on both sides by which images are enlarged. They are shrunk by antialiased cubic convolution, as
+            MATLAB's `imresize` does.
+        grey: Whether to learn colours for grey images: the model takes one channel and keeps their brightness.
+        noise: Standard deviation of normal noise, on the scale of 0 to 255.
+        jpeg: Quality of JPEG compression, 1 to 100; `None` for none.
+        mask: Share of the image that is covered with black squares of 8 x 8 pixels, on average.
+        luma: Whether brightness alone is learned: colours are enlarged by cubic convolution. It is compared alone then,
+            and wherever `scale` is above 1, as is usual for enlarged images.
+        head_depth: Residual branches after tokens and feature map are added; see `PixelHead`.
+    """
+
+    whole = True
+    best = ("val_psnr", "max")
+
+    scale: int = number(1, low=1, most=8)
+    grey: bool = False
+    noise: float = number(0.0)
+    jpeg: int | None = number(None, low=1, most=100)
+    mask: float = number(0.0, below=1)
+    luma: bool = False
+    head_depth: int = number(0)
+
+    def check(self, recipe=None):
+        if self.classes:
+            raise ValueError(f"Restore has no classes. Received: classes={self.classes!r}")
+        if self.scale == 1 and not (self.grey or self.noise or self.jpeg or self.mask):
+            raise ValueError("Restore needs what to undo: scale, grey, noise, jpeg or mask. Received: none of them")
+        if self.grey and self.luma:
+            raise ValueError("Restore.grey learns colours, Restore.luma brightness alone. Received: both")
+        if recipe is None:
+            return
+        dense.check_geometric(recipe, "originals")
+        if (recipe.augment.crop, recipe.data.resize) != ("window",) * 2:
+            raise ValueError(
+                "Restore cuts images out and never resizes them: augment.crop and data.resize must be 'window'. "
+                f"Received: augment.crop={recipe.augment.crop!r}, data.resize={recipe.data.resize!r}"
+            )
+        if recipe.optim.image_sizes:
+            raise ValueError(f"Restore has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
+        self._check_channels(recipe.model.get("channels", DEFAULTS["channels"]))
+
+    def _check_channels(self, channels):
+        if channels not in ((1,) if self.grey else (1, 3)):
+            wanted = "1 with Restore.grey" if self.grey else "1 or 3"
+            raise ValueError(f"The model's channels must be {wanted}. Received: channels={channels}")
+
+    def data_shape(self, shape):
+        height, width, channels = shape
+        return self.scale * height, self.scale * width, 3 if self.grey else channels
+
+    def on(self, source, arguments=None):
+        self.check()
+        if arguments is not None:
+            size = self.data_shape((*checks.pair("image_size", arguments["image_size"]), 1))[:2]
+            small = [(name, sides) for name, sides in source.sizes() if sides[0] < size[0] or sides[1] < size[1]]
+            if small:
+                name, sides = small[0]
+                raise ValueError(
+                    f"Images must have {size[0]} x {size[1]} pixels or more, the model's image_size times the scale. "
+                    f"Received: {len(small)} smaller ones, such as {name!r} of {sides[0]} x {sides[1]}"
+                )
+        return self
+
+    def model(self, **arguments):
+        self.check()
+        channels = arguments.get("channels", DEFAULTS["channels"])
+        self._check_channels(channels)
+        if isinstance(arguments.get("stem"), (tuple, list)):
+            dtype = keras.dtype_policies.get(arguments.get("dtype"))
+            arguments["stem"] = stem_for(arguments["stem"], None, dtype, norm=False)
+        encoder = dense.encoder(arguments, 0, "restorer")
+        features = encoder.get_layer("patches").input  # (batch, rows, columns, filters)
+        if not any(layer.name == "stem" for layer in encoder.layers):
+            raise ValueError("Restore needs a stem, whose feature map becomes pixels. Received: stem=None")
+        tokens = dense.feature_map(encoder, dense.patches(encoder, encoder.output), "map")
+        head = PixelHead(
+            1 if self.luma else self.data_shape((1, 1, channels))[2],
+            scale=self.scale * encoder.input_shape[1] // features.shape[1],
+            depth=self.head_depth,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        add = AddToImage(scale=self.scale, keep_brightness=self.grey, name="pixels", dtype="float32")
+        output = add([encoder.input, head([tokens, features])])
+        return dense.finished(encoder, output, arguments, self.classes, "restorer")
+
+    def compiled(self, source):
+        return {"loss": PixelDistance(self.luma), "weighted_metrics": [PSNR(self.luma)]}
+
+    def prepare(self, examples, seed):
+        from keras_vit.data.augment.degradation import degraded
+
+        originals = examples["images"]
+        return {**examples, "images": degraded(originals, self, seed), "originals": originals}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["originals"]
+
+    def tally(self, keep=False):
+        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=self.luma or (self.scale > 1 and not self.grey))
+
+    def answer(self, output):
+        """Returns the sides of the image in pixels."""
+        height, width = np.shape(output)[:2]
+        return {"width": width, "height": height}
+
+    def image(self, output):
+        return np.clip(np.rint(output), 0, 255).astype("uint8")
+
+    def caption(self, output, example):
+        given = self.tally().add(example_of(example), [self._enlarged(example["images"])])[0]
+        found = self.tally().add(example_of(example), [output])[0]
+        return f"{found:.2f} dB, without the model {given:.2f} dB"
+
+    def picture(self, image, output, example=None):
+        shown = [self._enlarged(image), output, *([example["originals"]] if example else [])]
+        return side_by_side([Task.picture(self, one, None) for one in shown])
+
+    def _enlarged(self, image):
+        """Returns an image of the output's shape, by cubic convolution."""
+        rows, columns = (resize_matrix(side, side * self.scale, "bicubic-antialias") for side in image.shape[:2])
+        enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, image, optimize=True)
+        return enlarged.repeat(3, axis=-1) if self.grey else enlarged
+
+
+def example_of(example):
+    """Returns one image's example as a batch of one."""
+    return {name: np.asarray(value)[None] for name, value in example.items()}

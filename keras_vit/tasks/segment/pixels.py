@@ -1,0 +1,183 @@
+"""Loss and scores of a class per pixel. A value outside the classes is void: it counts nowhere."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit import plots
+from keras_vit.tasks.base import distinct
+from keras_vit.utils import metrics
+from keras_vit.utils.images import mask_pixels, strips
+from keras_vit.utils.resampling import resize_matrix
+
+VOID = 255  # also where an augmented mask has no pixel
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PixelLoss(keras.losses.Loss):
+    """Softmax cross-entropy of an image's pixels: the mean over those that are not void. Optionally with a Dice loss.
+
+    The Dice loss of a class is `1 - (2 * sum(p * t) + 1) / (sum(p) + sum(t) + 1)`, where `p` is a pixel's probability
+    and `t` is 1 in the class and 0 elsewhere; it is averaged over the classes. Milletari et al. 2016 (V-Net,
+    arXiv:1606.04797), section 3, without the squares.
+
+    Args:
+        class_weights: Factor on the cross-entropy of a pixel, one per class; `None` for 1.
+        dice: Share of the Dice loss in the sum, 0 to 1.
+
+    Call arguments:
+        y_true: Masks, `(batch, height, width)` or `(batch, height, width, 1)`, class indices.
+        y_pred: Logits, `(batch, height, width, classes)`.
+    """
+
+    def __init__(self, class_weights=None, dice=0.0, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
+        self.dice = dice
+
+    def call(self, y_true, y_pred):
+        labels, valid = _flat(y_true, y_pred)  # (batch, pixels)
+        logits = ops.reshape(y_pred, (ops.shape(y_pred)[0], -1, y_pred.shape[-1]))  # (batch, pixels, classes)
+        loss = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        if self.class_weights is not None:
+            loss = loss * ops.take(ops.convert_to_tensor(self.class_weights, loss.dtype), labels)
+        valid = ops.cast(valid, loss.dtype)
+        loss = ops.sum(loss * valid, axis=1) / ops.maximum(ops.sum(valid, axis=1), 1)  # (batch,)
+        if self.dice:
+            found = ops.softmax(logits, axis=-1) * valid[..., None]
+            truth = ops.one_hot(labels, logits.shape[-1], dtype=found.dtype) * valid[..., None]
+            both, either = ops.sum(found * truth, axis=1), ops.sum(found + truth, axis=1)  # (batch, classes)
+            loss = (1 - self.dice) * loss + self.dice * ops.mean(1 - (2 * both + 1) / (either + 1), axis=-1)
+        return loss  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "class_weights": self.class_weights, "dice": self.dice}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MeanIoU(keras.metrics.MeanIoU):
+    """Mean intersection over union of the classes, with one weight an image; see `PixelLoss` for the shapes.
+
+    Pixels are counted as integers: a sum of ones in float32 ends at 2**24, a batch of 64 images of 512 x 512.
+    """
+
+    def __init__(self, num_classes, name="mean_iou", dtype="float32"):
+        super().__init__(num_classes, name, dtype, sparse_y_pred=False)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        (labels, valid), classes = _flat(y_true, y_pred), self.num_classes
+        found = ops.reshape(ops.cast(ops.argmax(y_pred, axis=-1), labels.dtype), ops.shape(labels))
+        cells = ops.where(valid, labels * classes + found, classes**2)  # the last is of void
+        weights = ops.ones_like(cells)
+        if sample_weight is not None:
+            weights = ops.cast(weights, self.dtype) * ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))
+        counts = ops.segment_sum(ops.reshape(weights, (-1,)), ops.reshape(cells, (-1,)), classes**2 + 1)[:-1]
+        self.total_cm.assign_add(ops.cast(ops.reshape(counts, (classes, classes)), self.total_cm.dtype))
+
+    def get_config(self):
+        return {"num_classes": self.num_classes, "name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class PixelAccuracy(keras.metrics.Mean):
+    """Share of the pixels whose class is right, with one weight an image; see `PixelLoss` for the shapes."""
+
+    def __init__(self, name="pixel_accuracy", dtype=None):
+        super().__init__(name, dtype)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels, valid = _flat(y_true, y_pred)
+        predicted = ops.reshape(ops.argmax(y_pred, axis=-1), ops.shape(labels))
+        weights = ops.cast(valid, self.dtype)
+        if sample_weight is not None:
+            weights = weights * ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))
+        return super().update_state(ops.equal(labels, ops.cast(predicted, labels.dtype)), weights)
+
+
+def _flat(masks, logits):
+    """Returns class indices, `(batch, pixels)`, 0 where void, and whether each pixel counts."""
+    labels = ops.reshape(ops.cast(masks, "int32"), (ops.shape(logits)[0], -1))
+    valid = ops.logical_and(labels >= 0, labels < logits.shape[-1])
+    return ops.where(valid, labels, 0), valid
+
+
+class PixelTally:
+    """Intersection over union and accuracy from a confusion matrix, counted at each mask's own size.
+
+    Args:
+        class_names: Names of the classes.
+        first: Value of the first class in the masks.
+    """
+
+    def __init__(self, class_names, first=0):
+        self.names = distinct(tuple(class_names))
+        self.first = first
+        self.matrix = np.zeros((len(self.names),) * 2, "int64")  # (true class, predicted class), in pixels
+
+    def add(self, examples, outputs):
+        scores = []
+        for mask, output in zip(examples["segmentation_masks"], outputs):
+            mask = mask_pixels(mask)
+            predicted = predict(output, mask.shape)
+            matrix = np.zeros_like(self.matrix)
+            for rows in strips(*mask.shape):
+                matrix += confusion(mask[rows].astype("int64") - self.first, predicted[rows], len(self.names))
+            self.matrix += matrix
+            scores.append(np.nanmean(metrics.iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
+        return np.asarray(scores)
+
+    def result(self):
+        each, right = metrics.iou(self.matrix), np.trace(self.matrix)
+        return {
+            "mean_iou": float(np.nanmean(each)) if self.matrix.any() else 0.0,
+            "pixel_accuracy": float(right / max(self.matrix.sum(), 1)),
+            **{f"iou {name}": float(value) for name, value in zip(self.names, each) if not np.isnan(value)},
+        }
+
+    def figures(self):
+        return {
+            "Intersection over union of each class, lowest first.": plots.plot_iou(self.matrix, self.names),
+            "Confusion of pixels: shares of the true class.": plots.plot_pixels(self.matrix, self.names),
+        }
+
+
+def predict(output, size):
+    """Returns the classes of an image's pixels at another size, `(rows, columns)`.
+
+    Args:
+        output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centres.
+        size: `(rows, columns)`.
+
+    Returns:
+        Integers, `(rows, columns)`, one byte each of up to 256 classes. A few rows of logits are computed at a time.
+    """
+    output = np.asarray(output, "float32")
+    rows, columns = (_neighbours(have, want) for have, want in zip(output.shape, size))
+    classes = np.empty(size, "uint8" if output.shape[-1] <= 256 else "int64")
+    for some in strips(size[0], size[1] * output.shape[-1]):
+        strip = _between(output, [part[some] for part in rows])  # (some rows, width, classes)
+        strip = _between(strip.swapaxes(0, 1), columns)  # (columns, some rows, classes)
+        classes[some] = strip.argmax(-1).T
+    return classes
+
+
+def _neighbours(source, target):
+    """Returns which two lines each resized line is between, and their weights, by `resize_matrix`."""
+    matrix = resize_matrix(source, target, "bilinear").astype("float32")
+    first = (matrix != 0).argmax(1)
+    second = np.minimum(first + 1, source - 1)
+    weights = [np.take_along_axis(matrix, lines[:, None], 1)[..., None] for lines in (first, second)]
+    return first, second, weights[0], weights[1] * (first != second)[:, None, None]
+
+
+def _between(lines, neighbours):
+    """Returns the resized lines of an array, along its first axis."""
+    first, second, near, far = neighbours
+    return lines[first] * near + lines[second] * far
+
+
+def confusion(labels, predicted, count):
+    """Returns the confusion matrix of class indices, `(true class, predicted class)`, without void labels."""
+    valid = (labels >= 0) & (labels < count)
+    pairs = np.bincount(labels[valid] * count + predicted[valid], minlength=count**2)
+    return pairs.reshape(count, count)

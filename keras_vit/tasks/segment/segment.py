@@ -1,0 +1,150 @@
+"""Semantic segmentation: a class for every pixel."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+
+from keras_vit.layers import MaskDecoder
+from keras_vit.plots import masks
+from keras_vit.plots.canvas import side_by_side
+from keras_vit.tasks import dense
+from keras_vit.tasks.base import Task, distinct
+from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.segment import pixels
+from keras_vit.utils.checked import number
+from keras_vit.utils.images import mask_pixels
+
+MOST = 254  # classes: masks are bytes, and 255 is void
+
+
+@dataclass(frozen=True, repr=False)
+class Segment(Task):
+    """A class for every pixel: the head, and what the values of the masks mean.
+
+    Args:
+        classes: Names of the classes, in the order of their values in the masks.
+        head: `"linear"` classifies each token; `"mask"` is Segmenter's mask transformer (see `MaskDecoder`), for three
+            classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). After a convolutional stem whose
+            feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image.
+        first: Value of the first class.
+        void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
+        class_weights: Whether to weight the cross-entropy of a class inversely to its share of the pixels.
+        dice: Share of the Dice loss; see `PixelLoss`.
+        head_depth: Blocks of `"mask"`.
+        head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, for `"dpt"` half of that, at most 256.
+    """
+
+    targets = ("segmentation_masks",)
+    best = ("val_mean_iou", "max")
+
+    head: Literal["linear", "mask", "dpt"] = "linear"
+    first: int = number(0, most=255)
+    void: int | None = number(255, most=255)
+    class_weights: bool = False
+    dice: float = number(0.0, most=1)
+    head_depth: int = number(2, low=1)
+    head_width: int | None = number(None, low=1)
+
+    def check(self, recipe=None):
+        count = len(self.classes)
+        if not 2 <= count <= MOST:
+            raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
+        if len(set(self.classes)) < count:
+            raise ValueError(f"Segment.classes must have different names. Received: classes={self.classes!r}")
+        if self.first + count > pixels.VOID:
+            raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
+        if self.void is not None and self.first <= self.void < self.first + count:
+            raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
+        if self.head == "mask" and count < 3:
+            raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
+        if recipe is None:
+            return
+        dense.check_recipe(recipe, "masks")
+
+    def on(self, source, arguments=None):
+        self.check()
+        known = {*range(self.first, self.first + len(self.classes)), self.void, pixels.VOID}
+        wrong = {value: name for value, name in source.mask_values.items() if value not in known}
+        if wrong:
+            value, name = min(wrong.items())
+            raise ValueError(
+                f"Masks must have values {self.first} to {self.first + len(self.classes) - 1}, one per class"
+                f"{'' if self.void is None else f', or {self.void} for void'}. Received: {sorted(wrong)}, such as "
+                f"{value} in {name!r}"
+            )
+        present = [name for i, name in enumerate(self.classes, self.first) if i in source.mask_values]
+        if len(present) < 2 and pixels.VOID in source.mask_values:
+            said = (
+                f"Masks must have pixels of two classes or more, values {self.first} to "
+                f"{self.first + len(self.classes) - 1}; 255 is void. Received: only {present}, and 255"
+            )
+            if arguments is not None:
+                raise ValueError(said)
+            warnings.warn(said, stacklevel=2)  # of a split to measure on
+        return self
+
+    def fits(self, model):
+        return model.output_shape[-1] == len(self.classes)
+
+    def model(self, **arguments):
+        self.check()
+        encoder = dense.encoder(arguments, len(self.classes), "segmenter")
+        logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
+        size = encoder.input_shape[1:3]
+        enlarge = keras.layers.Resizing(*size, data_format="channels_last", name="logits", dtype="float32")
+        return dense.finished(encoder, enlarge(logits), arguments, self.classes, "segmenter")
+
+    def _linear(self, encoder):
+        head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
+
+    def _mask(self, encoder):
+        block = encoder.get_layer("block_0")
+        head = MaskDecoder(
+            len(self.classes),
+            block.num_heads,
+            block.mlp_dim,
+            depth=self.head_depth,
+            width=self.head_width,
+            gelu=block.gelu,
+            epsilon=block.epsilon,
+            dropout=block.dropout,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
+
+    def _dpt(self, encoder):
+        return dense.dpt(encoder, len(self.classes), self.head_width)
+
+    def compiled(self, source):
+        weights = None
+        if self.class_weights:
+            weights = class_weights(source.mask_counts.sum(0)[self.first : self.first + len(self.classes)])
+        scores = [pixels.MeanIoU(len(self.classes)), pixels.PixelAccuracy()]
+        return {"loss": pixels.PixelLoss(weights, self.dice), "weighted_metrics": scores}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["segmentation_masks"] - self.first  # bytes below the first wrap to void
+
+    def tally(self, keep=False):
+        return pixels.PixelTally(self.classes, self.first)
+
+    def answer(self, output):
+        predicted = np.asarray(output).argmax(-1)
+        shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
+        names = distinct(self.classes)
+        return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+    def mask(self, output, size):
+        return (pixels.predict(output, size) + self.first).astype("uint8")
+
+    def picture(self, image, output, example=None):
+        drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
+        if example is not None and "segmentation_masks" in example:
+            truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
+            drawn.append(truth)
+        return side_by_side(drawn)  # the prediction, then the truth

@@ -1,0 +1,121 @@
+"""Checks a model, what it was compiled with, and its data before `fit`."""
+
+import itertools
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_vit.models import compiled
+from keras_vit.utils.checks import pixels, range_of, targets
+
+BATCHES = 4  # of a dataset that are checked
+
+
+def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
+    """Checks data and the compiled loss before `model.fit`: some mistakes are silent.
+
+    Under XLA a label outside the classes makes the loss NaN. A loss by its name, such as
+    `"sparse_categorical_crossentropy"`, takes probabilities: with logits the model never learns. The metric
+    `"accuracy"` of one logit counts from 0.5 on, not from 0. A loss that compares outputs with targets of any size,
+    such as `"mse"`, is that of a regression: its targets may be any numbers.
+
+    Args:
+        model: A functional Keras model from pixels to one vector for each image: logits, probabilities if it ends in a
+            softmax or sigmoid, or the numbers of a regression. Compile it first: only then its loss and metrics are
+            checked.
+        images: Array, `(batch, height, width, channels)`, in the model's range; or a `tf.data.Dataset`, a
+            `keras.utils.PyDataset` or a list of batches `(images, labels)`, weighted or not: the first four count.
+        labels: Class indices, `(batch,)` or `(batch, 1)`, integers; or `(batch, classes)` of one-hot, multi-label or
+            soft labels, 0..1. For a model with one logit `(batch,)` or `(batch, 1)`, 0..1. For a regression numbers,
+            `(batch, outputs)`. `None` for a dataset.
+
+    Raises:
+        TypeError: If `model` is not a functional model, or the data are neither arrays nor a dataset.
+        ValueError: If the data do not have the shape, type or range that the model takes; if the compiled loss or a
+            metric takes probabilities and the model returns logits, or the other way round.
+    """
+    try:
+        shape, outputs = model.input_shape, model.output_shape
+    except AttributeError:
+        raise TypeError(
+            f"`model` must be a functional Keras model or a built Sequential. Received: {model!r}"
+        ) from None
+    if not (isinstance(shape, tuple) and len(shape) == 4 and isinstance(outputs, tuple) and len(outputs) == 2):
+        raise ValueError(
+            "`model` must take images and return one vector of logits for each. "
+            f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
+        )
+    loss = compiled.loss_of(model)
+    regression = loss is not None and compiled.is_regression(loss, outputs[-1])
+    check = numbers if regression else targets
+    if labels is not None:
+        if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
+            raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
+        labels = check(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
+        if not regression:
+            compiled.check(model, images, labels[:1])
+        return
+    batches = _batches(images)
+    for item in batches:
+        if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+            raise TypeError(f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}")
+        if np.ndim(item[0]) == 3:
+            raise ValueError(
+                f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
+            )
+        labels = check(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
+    if not regression:
+        compiled.check(model, batches[-1][0], labels[:1])
+
+
+def _batches(dataset):
+    """Returns the first batches of a dataset."""
+    if hasattr(dataset, "dtype") or isinstance(dataset, (str, bytes, dict)):
+        raise TypeError(f"`labels` are required with an array of images. Received: images of type {_kind(dataset)}")
+    if hasattr(dataset, "__next__"):
+        raise TypeError(
+            "`images` must not be a generator, which would lose the batches that are checked: pass a dataset. "
+            f"Received: {_kind(dataset)}"
+        )
+    if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
+        raise TypeError(f"`images` must be an array or a dataset of batches. Received: {_kind(dataset)}")
+    count = getattr(dataset, "num_batches", None) or BATCHES  # a PyDataset may never end
+    batches = list(itertools.islice(dataset, min(count, BATCHES)))
+    if not batches:
+        raise ValueError(f"A dataset must yield one batch or more. Received: {_kind(dataset)}, which yields none")
+    return batches
+
+
+def _kind(value):
+    return type(value).__name__
+
+
+def numbers(values, size, count=None, name="labels"):
+    """Checks the targets of a regression: finite numbers, as many as the outputs.
+
+    Args:
+        values: Array, `(batch, size)`; or `(batch,)` for one output.
+        size: Number of the model's outputs.
+        count: The number of images, if known.
+        name: The argument's name, for error messages.
+
+    Returns:
+        `values` as a NumPy array.
+
+    Raises:
+        ValueError: For a wrong shape or type, or numbers that are not finite.
+    """
+    array = np.asarray(values)
+    shapes = [(size,)] if size > 1 else [(), (1,)]
+    if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
+        wanted = f"(batch, {size})" if size > 1 else "(batch,) or (batch, 1)"
+        raise ValueError(
+            f"`{name}` must be numbers of shape {wanted}, as the outputs: the compiled loss is that of a regression. "
+            f"Received: shape={array.shape}, dtype={array.dtype}"
+        )
+    if count is not None and len(array) != count:
+        raise ValueError(f"Every image must have one label. Received: {count} images and {len(array)} {name}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` must be finite numbers. Received: {np.sum(~np.isfinite(array))} that are not")
+    return array

@@ -1,0 +1,79 @@
+"""Frozen dataclasses that refuse wrong types and values out of range."""
+
+import dataclasses
+import math
+import textwrap
+import types
+from dataclasses import field
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import keras
+import numpy as np
+import typeguard
+
+from keras_vit.utils import checks
+
+
+class Checked:
+    """A dataclass that checks each field against its annotation, and numbers against their range."""
+
+    def __post_init__(self):
+        hints = get_type_hints(type(self))
+        for item in dataclasses.fields(self):
+            value, hint = getattr(self, item.name), hints[item.name]
+            array, value = isinstance(value, np.ndarray), checks.plain(value)  # for JSON
+            value = tuple(value) if array and isinstance(value, list) else value
+            object.__setattr__(self, item.name, value)
+            name = f"{type(self).__name__}.{item.name}"
+            if not _fits(value, hint):
+                wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+                raise TypeError(f"{name} must be {wanted}. Received: {value!r}")
+            low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
+            if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
+                end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
+                raise ValueError(f"{name} must be at least {low}{end}. Received: {value!r}")
+
+    def __repr__(self):
+        """Python code that recreates it, with a line for each option that differs from its default."""
+        given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        default = {item.name: item.default for item in dataclasses.fields(self)}
+        shown = {
+            name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in given.items()
+        }
+        lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
+        return type(self).__name__ + _block("()", lines)
+
+
+def _code(value):
+    """Returns Python code of a value, also of a Keras layer or a tuple of them."""
+    if isinstance(value, tuple) and any(isinstance(item, keras.Layer) for item in value):
+        return f"({''.join(f'{_code(item)}, ' for item in value).rstrip(' ')})"
+    if isinstance(value, keras.Layer):
+        return f"keras.saving.deserialize_keras_object({keras.saving.serialize_keras_object(value)!r})"
+    return repr(value)
+
+
+def _block(brackets, lines):
+    """Returns lines of code, each followed by a comma, in brackets on lines of their own."""
+    lines = [f"{key!r}: {value!r}" for key, value in lines.items()] if isinstance(lines, dict) else lines
+    inside = textwrap.indent("".join(f"{line},\n" for line in lines), "    ")
+    return f"{brackets[0]}\n{inside}{brackets[1]}" if inside else brackets
+
+
+ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS
+
+
+def _fits(value, hint):
+    if isinstance(value, bool):  # to Python an int too
+        either = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        return bool in either or Any in either
+    try:
+        typeguard.check_type(value, hint, collection_check_strategy=ALL)
+    except typeguard.TypeCheckError:
+        return False
+    return True
+
+
+def number(default, low=0, below=math.inf, most=math.inf):
+    """Returns a field whose numbers must be at least `low`, below `below` and at most `most`."""
+    return field(default=default, metadata={"range": (low, below, most)})

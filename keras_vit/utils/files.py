@@ -1,0 +1,190 @@
+"""Writes files so that a failure leaves the old file untouched, and finds the package's own folders."""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import shutil
+import stat
+import sys
+import time
+import uuid
+
+UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
+REPLACED = ".keras_vit-replaced-"  # prefix of a folder that is being replaced, where the system cannot exchange two
+MOST_BYTES = 2**26  # of class names or JSON
+_DAY = 24 * 60 * 60
+
+_PACKAGE = pathlib.Path(__file__).parents[1]
+
+
+def folder(name):
+    """Returns the path of `recipes` or `saved_models`: in the installed package, else in the checkout."""
+    return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
+
+
+def check_free(path, overwrite):
+    """Raises FileExistsError if a path exists, unless `overwrite`."""
+    from keras_vit.utils import checks  # the rest of this module needs the standard library alone
+
+    if os.path.lexists(checks.path("path", path)) and not overwrite:  # a link to nothing too
+        raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
+
+
+def read(path, most=None):
+    """Returns the bytes of a small file, such as class names or JSON.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: If it is not a regular file, such as a pipe, which would wait; or has more than `most` bytes,
+            by default `MOST_BYTES`.
+        OSError: If it cannot be read.
+    """
+    most, size = most or MOST_BYTES, os.stat(regular(path)).st_size
+    if size > most:
+        raise ValueError(f"{str(path)!r} must have at most {most:,} bytes. Received: {size:,}")
+    return pathlib.Path(path).read_bytes()
+
+
+def regular(path):
+    """Returns the path of a file, which is to be opened, after a check that this will neither wait nor read for ever.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: If it is not a regular file, or a link to one, but a pipe or a device.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{str(path)!r} must be a regular file.")
+    return path
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
+
+    All else in the temporary folder is removed.
+
+    Raises:
+        OSError: If writing fails. `path` is then unchanged, and what was written is removed.
+    """
+    path = pathlib.Path(path)
+    folder = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")  # others may write the same path
+    temporary = folder / path.name
+    recover(path)
+    sweep(path.parent)
+    try:
+        folder.mkdir()
+        yield temporary
+        if temporary.is_dir() or path.is_dir():
+            replace_folder(temporary, path)
+        else:
+            commit(temporary, path)
+    except OSError as error:
+        raise OSError(f"{str(path)!r} could not be written and is unchanged: {error.strerror or error}") from None
+    finally:
+        if os.path.isdir(folder):
+            _remove(folder)  # with what was at `path`, if it was a folder
+
+
+def sweep(folder, prefix=UNFINISHED, age=_DAY):
+    """Removes leftovers of killed processes: what has this prefix and was not written to for `age` seconds."""
+    for path in pathlib.Path(folder).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):  # another process may sweep at the same time
+            if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) <= time.time() - age:
+                _remove(path)
+
+
+def commit(temporary, path):
+    """Flushes a file to disk and renames it to `path`, on the same disk."""
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    _sync_folder(pathlib.Path(path).parent)
+
+
+def replace_folder(new, path):
+    """Renames a folder to `path`; a process that is killed meanwhile leaves the old one there, or the new one.
+
+    What was at `path` is then at `new`, or deleted. Where the system cannot exchange two names in one step, a kill may
+    leave the old folder under another name, from which `recover` brings it back.
+    """
+    if not os.path.lexists(path):
+        new.rename(path)
+    elif not _exchange(new, path):
+        old = path.with_name(f"{REPLACED}{path.name}")
+        try:
+            path.rename(old)
+            new.rename(path)
+        finally:
+            recover(path)
+    _sync_folder(path.parent)
+
+
+def recover(path):
+    """Brings back what `replace_folder` took from `path`, if it was killed before it put the new folder there."""
+    old = path.with_name(f"{REPLACED}{path.name}")
+    if old.exists() and not path.exists():
+        old.rename(path)
+    elif old.exists():
+        _remove(old)
+
+
+def replace_files(new, names, folder):
+    """Moves files of one folder into another on the same disk: either all of them, even if the process is killed.
+
+    Other files of the folder stay. If it has none of these names, or cannot be exchanged for a copy, such as the
+    current folder, they are moved one by one, in their order.
+
+    Args:
+        new: The folder with the files.
+        names: Their names.
+        folder: Where they are moved to.
+    """
+    folder, here = folder.resolve(), pathlib.Path.cwd()
+    fixed = folder in (here, *here.parents) or os.path.ismount(folder) or not os.access(folder.parent, os.W_OK)
+    if fixed or not any((folder / name).exists() for name in names):
+        for name in names:
+            commit(new / name, folder / name)
+        return
+    with replacing(folder) as merged:
+        others = lambda at, found: [n for n in found if n in names or n == new.name] if at == str(folder) else []  # noqa: E731
+        shutil.copytree(folder, merged, symlinks=True, ignore=others, copy_function=_link)
+        for name in names:
+            commit(new / name, merged / name)
+
+
+def _link(source, target):
+    """Gives a file a second name, or copies it where the disk has no such links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _exchange(one, other):
+    """Exchanges two paths in one step; returns whether the system and the file system could."""
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    paths, flag = (os.fsencode(one), os.fsencode(other)), 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        return library.renamex_np(*paths, flag) == 0
+    if hasattr(library, "renameat2"):
+        here = -100  # AT_FDCWD: relative to the current folder
+        return library.renameat2(here, paths[0], here, paths[1], flag) == 0
+    return False
+
+
+def _sync_folder(folder):
+    """Flushes a renaming to disk, where the system supports it."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

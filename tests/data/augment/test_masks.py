@@ -1,0 +1,91 @@
+import io
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_vit.data.augment import masks  # noqa: E402
+from keras_vit.utils.images import mask_pixels  # noqa: E402
+from tests import picturefiles  # noqa: E402
+
+VALUES = np.random.default_rng(0).integers(0, 4, (6, 9)).astype("uint8")
+COLOURS = np.random.default_rng(1).integers(0, 256, (256, 3)).astype("uint8")
+
+
+def png(values=VALUES, mode="L", **settings):
+    image, file = Image.fromarray(values), io.BytesIO()
+    if mode == "P":
+        image.putpalette(COLOURS.tobytes())
+    elif mode != image.mode:
+        image = image.convert(mode)
+    image.save(file, "PNG", **settings)
+    return file.getvalue()
+
+
+def few_bits(bits, colours):
+    """Returns a PNG of the numbers 0, 1, 2, 3 ... in few bits, and these numbers."""
+    values = np.arange(32).reshape(4, 8) % 2**bits
+    rows = np.packbits((values[..., None] >> np.arange(bits)[::-1] & 1).reshape(4, -1).astype("uint8"), axis=1)
+    palette = [picturefiles.chunk(b"PLTE", COLOURS[: 2**bits].tobytes())] if colours == 3 else []
+    return picturefiles.png(rows, bits, colours, 8, 4, *palette), values
+
+
+KINDS = {
+    "grey": (png(), VALUES),
+    "palette": (png(mode="P"), VALUES),
+    "transparent palette": (png(mode="P", transparency=0), VALUES),
+    **{f"{bits} bits, {colours}": few_bits(bits, colours) for bits in (1, 2, 4) for colours in (0, 3)},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_numbers_in_the_file_are_the_classes(kind, tmp_path):
+    data, values = KINDS[kind]
+    (tmp_path / "a.png").write_bytes(data)
+    mask = masks.inspect(tmp_path / "a.png")
+    assert mask.fault is None and mask.size == values.shape[::-1]
+    np.testing.assert_array_equal(mask.counts, np.bincount(values.reshape(-1), minlength=256))
+    assert (mask.rewritten is None) == (kind == "grey")
+    np.testing.assert_array_equal(mask_pixels(mask.rewritten or data), values)
+    np.testing.assert_array_equal(masks.decode(tf.constant(mask.rewritten or data))[..., 0], values)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "I;16"])
+def test_colours_and_alpha_are_no_classes(mode, tmp_path):
+    Image.new(mode, (3, 4)).save(tmp_path / "a.png")
+    mask = masks.inspect(tmp_path / "a.png")
+    assert mask.wrong_kind and "PNG of mode" in mask.fault
+
+
+def test_a_photograph_is_no_mask(tmp_path):
+    Image.new("L", (3, 4)).save(tmp_path / "a.png", "JPEG")
+    assert masks.inspect(tmp_path / "a.png")[:2] == ("JPEG of mode 'L'", True)
+
+
+def test_faults_are_found_and_a_file_is_decoded_once(tmp_path):
+    path = tmp_path / "a.png"
+    assert masks.inspect(path)[:2] == ("No such file or directory", False)
+    for cut in (30, 18, 13, 1):  # Pillow reads those that lack less than a chunk, TensorFlow does not
+        path.write_bytes(png()[:-cut])
+        mask = masks.inspect(path)
+        assert (mask.fault and not mask.wrong_kind) or masks.decode(tf.constant(path.read_bytes())).shape
+    path.write_bytes(png())
+    first = masks.inspect(path)
+    assert first.fault is None and masks.inspect(str(path)) is first
+    os.utime(path, (1, 1))
+    assert masks.inspect(path) is not first and masks.inspect(path).digest == first.digest
+    assert [mask.size for mask in masks.inspect_all([path, path])] == [(9, 6)] * 2
+
+
+def test_values_are_named_by_a_file_that_has_them(tmp_path):
+    for name, values in (("a", VALUES * 0), ("b", VALUES)):
+        (tmp_path / f"{name}.png").write_bytes(png(values))
+    paths = [str(tmp_path / "a.png"), str(tmp_path / "b.png")]
+    found = masks.named_values(masks.counts_of(np.array(paths)), np.array(paths))
+    assert found == {0: paths[0], 1: paths[1], 2: paths[1], 3: paths[1]}
+    held = [VALUES[..., None] * 0, VALUES[..., None]], [png(VALUES * 0), png()]
+    for items in held:
+        assert masks.named_values(masks.counts_of(items)) == {0: "mask 0", 1: "mask 1", 2: "mask 1", 3: "mask 1"}

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.data import sources
+from keras_vit.data.readers import arrays as made
+
+
+def test_arrays_are_checked():
+    images = np.zeros((3, 4, 4, 1), "uint8")
+    read = lambda *arrays, targets=("labels",): made.from_arrays(arrays, targets, (4, 4, 1), tuple("abc"))  # noqa: E731
+    source = read(images, [0, 1, 2])
+    assert source.class_names == tuple("abc") and source.labels.dtype == np.int32 and len(source) == 3
+    masks = read(images, images[..., 0], targets=("segmentation_masks",))
+    assert masks.targets["segmentation_masks"].shape == (3, 4, 4, 1) and masks.mask_values == {0: "mask 0"}
+    assert not read(images, targets=()).targets and not made.from_arrays(images, (), (4, 4, 1)).targets
+    for arrays, message in (
+        ((images, [0, 1, 3]), "1 outside"),
+        ((np.zeros((3, 8, 8, 1)), [0, 1, 2]), r"shape=\(3, 8, 8, 1\)"),
+        ((images, [0, 1]), "Received: 3 images and 2 labels"),
+        ((images,), r"must be a pair \(images, labels\). Received: tuple of 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(*arrays)
+    for wrong, message in ((images[:2], r"\(2, 4, 4, 1\)"), (images / 2, "float64"), (images + 256.0 > 0, "bool"),
+                           (images.astype(int) + 256, "0 to 255. Received: 256 to 256")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            read(images, wrong, targets=("segmentation_masks",))
+    with pytest.raises(ValueError, match="must be images. Received: tuple of 2"):
+        made.from_arrays((images, images), (), (4, 4, 1))
+    assert sources.from_arrays is made.from_arrays
+
+
+def test_boxes_are_checked():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    boxes = np.array([[[0, 0.25, 0.5, 1, 2], [0, 0, 0, 0, -1]], [[0.5, 0.5, 0.75, 0.75, 0], [0.1, 0.1, 0.2, 0.2, 1]]])
+    read = lambda values, names=tuple("abc"): made.from_arrays((images, values), ("bounding_boxes",), (4, 4, 1), names)  # noqa: E731
+    found = read(boxes).targets["bounding_boxes"]
+    assert found.dtype == np.float32 and np.array_equal(found, boxes.astype("float32"))
+    assert read(boxes, ()).class_names == ()
+    crowd = np.where(np.arange(5) == 4, np.where(boxes[..., 4:] == 2, -4, boxes), boxes)  # class 2 is to be ignored
+    assert np.array_equal(read(crowd).targets["bounding_boxes"], crowd.astype("float32"))
+    for values, names, message in (
+        (boxes[:1], "abc", r"shape \(2, most, 5\): .* Received: shape=\(1, 2, 5\)"),
+        (boxes[..., :4], "abc", r"Received: shape=\(2, 2, 4\)"),
+        (boxes, "ab", r"a class from 0 to 1. Received: \[0.0, 0.25, 0.5, 1.0, 2.0\] of image 0"),
+        (crowd, "ab", r"a class from 0 to 1. Received: .* -4.0\] of image 0"),
+        (boxes * [1, 1, 1, 1, 0.5], "abc", "of image 0"),
+        (boxes * [1, 1, 0.5, 1, 1], "abc", r"Received: \[0.5, 0.5, 0.375, 0.75, 0.0\] of image 1"),
+        (boxes * [4, 4, 4, 4, 1], "abc", "0 <= top < bottom <= 1"),
+        (boxes * np.nan, "abc", "of image 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(values, tuple(names))

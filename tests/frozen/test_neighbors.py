@@ -1,0 +1,100 @@
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit.frozen import neighbors as neighbours
+from keras_vit.utils.warned import LeftOut
+
+pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.utils.warned.LeftOut")]
+
+
+def test_an_image_is_nearest_to_itself(index, model):
+    found = keras_vit.nearest(index, [index.file(3), index.file(7)], 2, model=model)
+    assert [answers[0][0] for answers in found] == [str(index.file(3)), str(index.file(7))]
+    assert all(abs(answers[0][1] - 1) < 1e-5 and answers[1][1] <= answers[0][1] for answers in found)
+
+
+def test_vectors_need_no_model(index):
+    found = keras_vit.nearest(index, index.vectors[:1], 11)[0]
+    unit = index.vectors / np.linalg.norm(index.vectors, axis=1, keepdims=True)
+    similarities = unit @ unit[0]
+    assert [path for path, _ in found] == [str(index.file(i)) for i in np.argsort(-similarities)]
+    np.testing.assert_allclose([s for _, s in found], np.sort(similarities)[::-1], atol=1e-5)
+
+
+def test_the_index_s_named_model_is_loaded(folder, tmp_path):
+    out = keras_vit.embed_folder(folder, "mnist", tmp_path / "named.npz")
+    path = folder / "dark" / "0.png"
+    assert keras_vit.nearest(out, path, 1)[0][0][0] == str(path)
+
+
+def test_classes_are_those_of_the_neighbours_folders(index):
+    labels = ["light" if "light" in path else "dark" for path in index.paths]
+    answers = keras_vit.knn(index, index.vectors, labels, k=3)
+    assert [next(iter(answer)) for answer in answers] == labels
+    assert all(abs(sum(answer.values()) - 1) < 1e-6 for answer in answers)
+    assert set(keras_vit.knn(index, index.vectors[:1])[0]) == {"dark", "light"}
+
+
+def test_a_class_is_the_first_folder_as_in_training(index, tmp_path):
+    """As `fit` on the folder: the images of all its subfolders, and none of those outside a class folder."""
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    from keras_vit.config import Data
+    from keras_vit.data import sources
+
+    paths = ["cat/black/0.png", "cat/white/0.png", "dog/2023/0.png", "dog/0.png", "x.png"]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        keras.utils.save_img(tmp_path / path, np.full((4, 4, 3), 9), scale=False)
+    trained = sources.load(Data(source=f"folder:{tmp_path}"), "all")
+    about = {**index.about, "folder": str(tmp_path)}
+    nested = index._replace(vectors=index.vectors[:5], paths=np.array(paths), about=about)
+    names, classes, inside = neighbours.classes_of(nested)
+    assert tuple(names) == trained.class_names == ("cat", "dog")
+    theirs = dict(zip(map(str, trained.images), trained.labels.tolist()))
+    assert dict(zip([str(nested.file(i)) for i in inside], classes.tolist())) == theirs
+    [answer] = keras_vit.knn(nested, index.vectors[4:5], k=5)
+    assert set(answer) == {"cat", "dog"}
+    for paths, said in (
+        (["train/cat/0.png", "train/dog/0.png", "val/cat/0.png"], "must be classes, not splits.*Received: train, val"),
+        (["0.png", "1.png", "2.png"], "At least two classes are needed.*Received: images outside a folder"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            keras_vit.knn(index._replace(vectors=index.vectors[:3], paths=np.array(paths)), index.vectors)
+
+
+def test_one_bad_file_does_not_end_the_others(index, model, folder):
+    files = [folder / name for name in ("dark/0.png", "light/0.png", "light/1.png")]  # the second cannot be read
+    for search in (keras_vit.nearest, keras_vit.knn):
+        with pytest.raises(ValueError, match="0.png' is not a PNG"):
+            search(index, files, model=model)
+        with pytest.warns(LeftOut, match="Left out 1 of 3 images, which cannot be read:\n.*0.png' is not a PNG"):
+            first, bad, last = search(index, files, model=model, bad_images="skip")
+        assert not bad and [first, last] == search(index, [files[0], files[2]], model=model)
+    with pytest.raises(ValueError, match="No image could be read. The first of 1: .*0.png' is not a PNG"):
+        keras_vit.nearest(index, files[1], model=model, bad_images="skip")
+    with pytest.raises(ValueError, match="`bad_images` must be one of 'raise', 'skip'. Received: bad_images='drop'"):
+        keras_vit.nearest(index, files, model=model, bad_images="drop")
+
+
+def test_bad_input(index, model, folder):
+    keras.utils.set_random_seed(1)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    file = index.file(0)
+    with pytest.raises(ValueError, match="`model` must be the index's: the same weights"):
+        keras_vit.nearest(index, file, model=other)
+    with pytest.raises(ValueError, match="made with a model that has no name: pass it. Received: model=None"):
+        keras_vit.nearest(index, file)
+    with pytest.raises(ValueError, match="`k` must be at most the 11 images of the index. Received: k=12"):
+        keras_vit.nearest(index, index.vectors, 12)
+    with pytest.raises(ValueError, match=r"have the index's width, \d+. Received: shape \(2, 3\)"):
+        keras_vit.nearest(index, np.zeros((2, 3), "float32"))
+    with pytest.raises(ValueError, match="must be finite"):
+        keras_vit.nearest(index, np.full_like(index.vectors, np.nan))
+    with pytest.raises(ValueError, match="must be finite, not zero"):
+        keras_vit.nearest(index, np.zeros_like(index.vectors))
+    with pytest.raises(ValueError, match="one for each of the 11 images. Received: 2"):
+        keras_vit.knn(index, index.vectors, ["a", "b"])
+    with pytest.raises(ValueError, match="At least two classes are needed, one folder each. Received: 'a' only"):
+        neighbours.classes_of(index, ["a"] * 11)

@@ -1,0 +1,105 @@
+import csv
+import json
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit.runs import predictions, trained
+from keras_vit.data import pipeline
+
+
+def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
+    recipe = keras_vit.load_run("mnist").recipe
+    model = keras_vit.from_recipe("mnist", pretrained=True)
+    logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    batches, real = [], trained.predictor
+    counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
+    monkeypatch.setattr(trained, "predictor", lambda *given, **more: counted(real(*given, **more)))
+    monkeypatch.setattr(predictions, "IMAGES", 2)
+    found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
+    assert batches == [2, 2, 1]
+    got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    monkeypatch.setattr(predictions, "VALUES", 1)
+    assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
+
+
+@pytest.mark.parametrize("last", ["softmax", "sigmoid", None])
+def test_the_numbers_are_the_model_s_own_and_no_class_vanishes(last, pictures, tmp_path):
+    inner = keras_vit.vit("mu/4", image_size=8, num_classes=4)
+    inner.get_layer("head").bias.assign([3.0, -40.0, 2.0, -1.0])
+    inner.get_layer("rescale").metadata["labels"] = ["crane", "cat", "crane", "dog"]
+    model = keras.Sequential([inner, keras.layers.Activation(last)]) if last else inner
+    model.save(tmp_path / "model.keras")
+    own = keras.ops.convert_to_numpy(model(np.zeros((1, 8, 8, 3)), training=False))[0].astype("float64")
+    own = own if last else np.exp(own) / np.exp(own).sum()
+    found = dict(predictions.predict(tmp_path / "model.keras", pictures[:1], top=4)[0])
+    assert list(found) == ["crane (0)", "crane (2)", "dog", "cat"]
+    np.testing.assert_allclose([found[n] for n in ("crane (0)", "cat", "crane (2)", "dog")], own, rtol=1e-5, atol=1e-12)
+
+
+def test_folders_are_searched_for_images(run, pictures):
+    assert predictions.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
+    assert predictions.predict(run, [pictures[0].parent]) == predictions.predict(run, pictures)
+    (pictures[0].parent / "none").mkdir()
+    with pytest.raises(ValueError, match="There is no image in the folder '.*none'. Known endings: .jpg"):
+        predictions.image_files([pictures[0].parent / "none"])
+
+
+def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
+    pictures[1].write_text("no image")
+    found = list(predictions.predictions(run, pictures))
+    assert [path for path, *_ in found] == pictures
+    assert [error is None for *_, error in found] == [classes is not None for _, classes, _ in found]
+    assert [isinstance(error, ValueError) for *_, error in found] == [False, True, False, False, False]
+    with pytest.raises(ValueError, match="b.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
+        predictions.predict(run, pictures)
+    with pytest.raises(ValueError, match="`top` must be a positive integer. Received: top=0"):
+        predictions.predict(run, pictures, top=0)
+
+
+def test_images_need_a_task_that_makes_them(run, pictures, tmp_path):
+    said = "`to` is for tasks that make images, such as Segment and Restore. Received: to='.*masks' with Classify"
+    with pytest.raises(ValueError, match=said):
+        predictions.predict(run, pictures, to=tmp_path / "masks")
+    assert not (tmp_path / "masks").exists()
+
+
+def test_masks_are_written_into_a_folder(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"")
+    with pytest.raises(ValueError, match="`to` must be a folder. Received: to='.*a.png'"):
+        predictions.predict("nuclei", [picture], to=picture)
+
+
+def test_answers_are_written_as_json_and_as_csv(run, pictures, tmp_path):
+    """Of a task without objects; those of detectors are in `tasks/test_harness.py`."""
+    odd = pictures[0].rename(tmp_path / "pictures" / "ö, \udcff.png")
+    found = keras_vit.predict(run, tmp_path / "pictures", top=2, json=tmp_path / "a.json", csv=tmp_path / "a.csv")
+    rows = json.loads((tmp_path / "a.json").read_text())
+    with open(tmp_path / "a.csv", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        table = [{**row, "value": float(row["value"])} for row in csv.DictReader(file)]
+    assert rows == table and len(rows) == 10 and str(odd) in {row["image_id"] for row in rows}
+    assert [(row["name"], row["value"]) for row in rows] == [pair for answer in found for pair in answer]
+    for name, path in (("json", "a.csv"), ("csv", "a.json")):
+        with pytest.raises(ValueError, match=f"`{name}` must end in .{name}. Received: {name}="):
+            keras_vit.predict(run, pictures[1], **{name: tmp_path / path})
+
+
+def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
+    """One sigmoid for each class does not sum to one; and of two classes of one name both are answers."""
+    inside = keras_vit.vit("mu/4", image_size=8, num_classes=3)
+    inside.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    inside.get_layer("head").bias.assign([2.0, 2.0, 2.0])
+    inside.get_layer("rescale").metadata["labels"] = ["crane", "owl", "crane"]
+    model = keras.Model(inside.input, keras.layers.Activation("sigmoid")(inside.output))
+    model.save(tmp_path / "model.keras")
+    wanted = np.asarray(model(keras_vit.preprocess(model, pictures[:1])))[0]
+    assert abs(wanted.sum() - 1) > 0.05
+    [found] = predictions.predict(tmp_path / "model.keras", pictures[:1])
+    assert dict(found) == pytest.approx(dict(zip(("crane (0)", "owl", "crane (2)"), wanted)), abs=1e-6)

@@ -1,0 +1,165 @@
+import json
+import os
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import config, plots
+from keras_vit.runs import results
+from keras_vit.runs.predictions import predict
+from tests.marks import slow
+from tests.small import small
+
+
+@slow
+def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results.export("mnist")
+    assert sorted(os.listdir("exports/mnist")) == ["model.tflite", "model.tflite.json", "saved_model"]
+    assert not os.path.exists("runs")
+
+
+def test_evaluate_export_and_evaluate_again(run):
+    assert list(results.evaluate(run)) == [str(run / "model.keras")]
+    for report in results.export(run):
+        assert report.agreement == 1 and report.max_abs_diff < 1e-4
+    found = results.evaluate(run, "all[80%:]")
+    assert list(found) == [str(run / name) for name in ("model.keras", "saved_model", "model.tflite")]
+    assert len({values["accuracy"] for values in found.values()}) == 1
+    with pytest.raises(FileExistsError, match="saved_model' exists"):
+        results.export(run)
+    with pytest.raises(ValueError, match="'int8'"):
+        results.export(run, quantize=["int9"])
+
+
+@slow
+def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
+    with pytest.warns(UserWarning, match="is rough. Received: 8"):  # all that this run trained on
+        reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True)
+    assert [pathlib.Path(r.path).name for r in reports] == [
+        "saved_model", "model.tflite", "model-dynamic.tflite", "model-int8.tflite", "model.onnx"
+    ]  # fmt: skip
+    assert all(set(r.accuracy) == {"of this file", "of the model"} and r.images == 8 for r in reports)
+    assert json.loads((tmp_path / "model-int8.tflite.json").read_text())["labels"] == list("0123456789")
+
+
+def test_explain_and_predict(run, tmp_path, monkeypatch):
+    drawn, real = [], plots.plot_attention
+    monkeypatch.setattr(plots, "plot_attention", lambda *given: drawn.append(given[2:]) or real(*given))
+    pictures = results.explain(run, folder=tmp_path)
+    [(titles, method)] = drawn
+    assert method == "relevance" and all(re.fullmatch(r"\d(, predicted \d)? \(\d+%\)", title) for title in titles)
+    assert [p.name for p in pictures] == ["attention.png", "curves.png"]
+    assert all(p.stat().st_size > 5000 for p in pictures)
+    keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
+    [classes] = predict(run, [tmp_path / "digit.png"])
+    assert len(classes) == 3 and classes[0][1] >= classes[1][1]
+    with pytest.raises(FileNotFoundError, match=r"no\.png"):
+        predict(run, ["no.png"])
+
+
+@slow
+def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model, *_ = keras_vit.load_run(run)
+    model.get_layer("rescale").metadata["labels"] = [f"digit {i}" for i in range(10)]
+    model.save("mine.keras")
+    inside, outside = predict(run, pictures, 10), predict("mine.keras", pictures, 10)
+    for ours, theirs in zip(inside, outside):
+        ours = {f"digit {name}": value for name, value in ours}
+        assert all(abs(ours[name] - value) < 1e-3 for name, value in theirs)
+    assert results.explain("mine.keras", pictures) == [pathlib.Path("mine/attention.png")]
+    arrays = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)), np.arange(40) % 10
+    assert list(results.evaluate("mine.keras", arrays=arrays)) == ["mine.keras"]
+    results.export("mine.keras")
+    found = results.evaluate("mine.keras", arrays=arrays)
+    assert [pathlib.Path(file).name for file in found] == ["mine.keras", "saved_model", "model.tflite"]
+    assert len({values["accuracy"] for values in found.values()}) == 1
+    for call, instead in (
+        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels)"),
+        (lambda: results.explain("mine.keras"), "image files"),
+        (lambda: results.export("mine.keras", quantize=["int8"]), "its model and `calibration` to export_tflite"),
+    ):
+        with pytest.raises(ValueError) as error:
+            call()
+        said = "'mine.keras' has no data: it is outside a run directory. Pass a run directory, or "
+        assert str(error.value) == f"{said}{instead}."
+
+
+def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
+    data = json.loads((run / "data.json").read_text())
+    (run / "data.json").write_text(json.dumps({**data, "arrays": True}))
+    with pytest.raises(ValueError, match="Pass image files"):
+        results.explain(run)
+
+
+def test_what_is_no_run_is_named(tmp_path):
+    with pytest.raises(ValueError, match="is not a run directory"):
+        results.load_run(tmp_path)
+    with pytest.raises(ValueError, match="There is no recipe 'digitz'"):
+        results.load_run("digitz")
+    (tmp_path / "recipe.json").write_text(json.dumps(config.to_dict(small())))
+    with pytest.raises(FileNotFoundError, match=r"no model.keras yet"):
+        results.load_run(tmp_path)
+
+
+@pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
+@slow
+def test_shipped_mnist_is_as_good_as_it_says():
+    recipe = keras_vit.load_recipe("mnist")
+    [found] = keras_vit.evaluate("mnist").values()
+    assert found["accuracy"] == pytest.approx(recipe.reached.test_accuracy, abs=1e-4)
+
+
+nuclei = pytest.mark.skipif(
+    "KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with nuclei, is not set"
+)
+
+
+@nuclei
+def test_shipped_nuclei_are_as_good_as_they_say(monkeypatch):
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    (_, reached), *_ = keras_vit.load_recipe("nuclei").reached.scores
+    [found] = keras_vit.evaluate("nuclei").values()
+    assert found["mean_iou"] == pytest.approx(reached, abs=1e-3)
+
+
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with blood_cells, is not set")
+def test_shipped_blood_cells_are_as_good_as_they_say(monkeypatch):
+    pytest.importorskip("pycocotools")
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    (_, reached), *_ = keras_vit.load_recipe("blood_cells").reached.scores
+    [found] = keras_vit.evaluate("blood_cells").values()
+    assert found["map50"] == pytest.approx(reached, abs=1e-3)
+
+
+@slow
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with Set5, is not set")
+def test_shipped_superres_is_as_good_as_it_says(tmp_path, monkeypatch):
+    pytest.importorskip("skimage")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "superres").symlink_to(pathlib.Path(os.environ["KERAS_VIT_DATA"], "superresolution"))
+    (_, reached), *_ = keras_vit.load_recipe("superres_x2").reached.scores
+    [found] = keras_vit.evaluate("superres_x2").values()
+    assert found["psnr"] == pytest.approx(reached, abs=1e-2)
+
+
+@nuclei
+@slow
+def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    some = results.some_images
+    monkeypatch.setattr(results, "some_images", lambda *what: some(*what[:-1], min(what[-1], 32)))
+    reports = results.export("nuclei", tmp_path, quantize=("dynamic", "int8"), onnx=True)
+    assert len(reports) == 5
+    for report in reports[1:]:  # calibrated formats are exported last, and compared on the same images
+        if report.accuracy:
+            difference = report.accuracy["of this file"] - report.accuracy["of the model"]
+            assert report.score == "mean_iou" and abs(difference) < 0.005, report
+    assert sum(report.accuracy is not None for report in reports) == 5

@@ -1,0 +1,235 @@
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_vit.utils import files
+
+pytestmark = pytest.mark.backend
+
+
+def test_what_was_written_takes_the_place(tmp_path):
+    path = tmp_path / "model.keras"
+    path.write_text("old")
+    with files.replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "model.keras"
+    path.write_text("good")
+
+    def fail():
+        with files.replacing(path) as temporary:
+            temporary.write_text("half")
+            raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"):
+        fail()
+    assert path.read_text() == "good" and list(tmp_path.iterdir()) == [path]
+
+
+def test_other_files_of_a_writer_are_removed(tmp_path):
+    path = tmp_path / "model.tflite"
+    with files.replacing(path) as temporary:
+        temporary.write_text("new")
+        folder_of(temporary.with_name("graph"), "half done")
+    assert path.read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
+def test_several_may_write_one_path_at_a_time(tmp_path):
+    path = tmp_path / "model.keras"
+    with files.replacing(path) as first, files.replacing(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
+    script = (  # the file by itself: importing the package would take seconds
+        "import os, runpy, sys, signal\n"
+        "with runpy.run_path(sys.argv[1])['replacing'](sys.argv[2]) as temporary:\n"
+        "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, files.__file__, str(tmp_path / "a.json")])
+    (left,) = tmp_path.iterdir()
+    folder = tmp_path / f"{files.UNFINISHED}x"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "inside" / "file").write_text("still being written")
+    yours = tmp_path / ".settings"
+    yours.mkdir()
+    for path in (left, *left.iterdir(), folder, folder / "inside", yours):
+        os.utime(path, (0, 0))
+    with files.replacing(tmp_path / "b.json") as temporary:
+        temporary.write_text("whole")
+    assert not left.exists() and (folder / "inside" / "file").exists() and yours.exists()
+    os.utime(folder / "inside" / "file", (0, 0))
+    files.sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".settings", "b.json"}
+
+
+def test_only_regular_files_of_some_size_are_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    for path in ("pipe", tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises((ValueError, FileNotFoundError), match="must be a regular file|No such file"):
+            files.read(path)
+    (tmp_path / "file").write_bytes(b"12345")
+    assert files.read(tmp_path / "file") == b"12345"
+    monkeypatch.setattr(files, "MOST_BYTES", 4)
+    with pytest.raises(ValueError, match="at most 4 bytes. Received: 5"):
+        files.read(tmp_path / "file")
+
+
+def folder_of(path, text):
+    path.mkdir(exist_ok=True)
+    (path / "text").write_text(text)
+    return path
+
+
+def test_a_folder_is_replaced_in_one_step(tmp_path, monkeypatch):
+    path, new = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new")
+    if not files._exchange(path, new):
+        pytest.skip("this file system cannot exchange two names")
+    assert (path / "text").read_text() == "new" and (new / "text").read_text() == "old"
+    monkeypatch.setattr(pathlib.Path, "rename", None)  # no path is without a folder meanwhile
+    files.replace_folder(new, path)
+    assert (path / "text").read_text() == "old"
+    monkeypatch.undo()
+    assert not files._exchange(path, tmp_path / "none")
+    files.replace_folder(new, tmp_path / "none")
+    assert (tmp_path / "none" / "text").read_text() == "new" and not new.exists()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_without_an_exchange_the_old_folder_comes_back(killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_exchange", lambda *paths: False)
+    path, new, real = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new"), pathlib.Path.rename
+
+    def rename(self, target):
+        real(self, target)
+        if self == path:  # between the two renames
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "rename", rename)
+        if killed:  # nothing more is done
+            patch.setattr(files, "recover", lambda path: None)
+        with pytest.raises(KeyboardInterrupt):
+            files.replace_folder(new, path)
+    assert path.exists() is not killed
+    files.recover(path)
+    assert (path / "text").read_text() == "old"
+    files.replace_folder(new, path)
+    assert (path / "text").read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
+KILLS = """
+import os, pathlib, runpy, shutil, signal, sys
+
+files, case, folder = runpy.run_path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+
+def fill(path, text):
+    path.mkdir(parents=True)
+    for name in ("one", "two"):
+        (path / name).write_text(text)
+
+def replace():
+    if case == "folder":
+        with files["replacing"](folder / "it") as temporary:
+            fill(temporary, "new")
+    else:
+        fill(folder / "it" / "inside", "new")
+        files["replace_files"](folder / "it" / "inside", ["one", "two"], folder / "it")
+
+for number in range(1000):
+    shutil.rmtree(folder)
+    fill(folder / "it", "old")
+    if not (child := os.fork()):
+        count = iter(range(number))
+        def hook(event, arguments):  # of every call that opens, renames or removes a file
+            if next(count, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        replace()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print((folder / "it" / "one").read_text(), (folder / "it" / "two").read_text())
+    if not status:
+        break
+"""
+
+
+@pytest.mark.parametrize("case", ["folder", "files"])
+def test_killed_at_any_moment_all_is_old_or_all_is_new(case, tmp_path):
+    if not files._exchange(folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "b", "new")):
+        pytest.skip("this file system cannot exchange two names")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLS, files.__file__, case, str(tmp_path)], capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert not done.stderr and lines == sorted(lines, reverse=True) and set(lines) == {"old old", "new new"}
+    assert lines.count("old old") > 5 < lines.count("new new")
+
+
+def test_files_of_a_folder_are_replaced_and_others_stay(tmp_path, monkeypatch):
+    path, new = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new")
+    (path / "notes").write_text("mine")
+    (path / "link").symlink_to("notes")
+    folder_of(path / "deep", "mine")
+    files.replace_files(new, ["text"], path)
+    assert (path / "text").read_text() == "new" and (path / "link").is_symlink()
+    assert (path / "notes").read_text() == (path / "deep" / "text").read_text() == "mine"
+    monkeypatch.chdir(path)  # its process would be left in a folder without a name
+    files.replace_files(folder_of(new, "newer"), ["text"], pathlib.Path())
+    assert pathlib.Path("text").read_text() == "newer" and sorted(os.listdir(tmp_path)) == ["a", "new"]
+
+
+def test_a_link_to_nothing_is_not_free(tmp_path):
+    (tmp_path / "link").symlink_to("nothing")
+    with pytest.raises(FileExistsError, match="link' exists"):
+        files.check_free(tmp_path / "link", False)
+    with files.replacing(tmp_path / "link") as temporary:
+        folder_of(temporary, "new")
+    assert (tmp_path / "link" / "text").read_text() == "new" and os.listdir(tmp_path) == ["link"]
+
+
+READERS = {  # what opens a file of this name
+    "index.npz": ["load_index", "count", "known"],
+    "file.keras": ["AnomalyDetector", "load_run", "teacher", "from_checkpoint"],
+    "history.csv": ["history"],
+    "state-0000000001-0123456789abcdef.safetensors": ["state", "from_checkpoint"],
+    "file.npz": ["from_checkpoint"],
+    "file.h5": ["from_checkpoint"],
+    "file.safetensors": ["from_checkpoint"],
+}
+
+
+@pytest.mark.parametrize("name, reader", [(name, reader) for name, readers in READERS.items() for reader in readers])
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_but_a_regular_file_is_opened(name, reader, tmp_path):
+    import keras_vit
+    from keras_vit.frozen import AnomalyDetector, count, index, load_index
+    from keras_vit.tasks.classify.distillation import load_teacher
+    from keras_vit.training import history, state
+
+    path = tmp_path / name
+    path.symlink_to(os.devnull)  # of a pipe, a reader would wait
+    read = {
+        "AnomalyDetector": AnomalyDetector.load,
+        "load_index": load_index,
+        "count": count,
+        "known": index.known,
+        "load_run": keras_vit.load_run,
+        "from_checkpoint": keras_vit.from_checkpoint,
+        "history": lambda path: history.read(path.parent),
+        "state": lambda path: state.newest(path.parent),
+        "teacher": lambda path: load_teacher(keras_vit.Classify(distill="soft", teacher=str(path)), None),
+    }
+    with pytest.raises(
+        (ValueError, FileNotFoundError), match="must be a regular file|There is no file|Every training state"
+    ):
+        read[reader](path)

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from keras_vit.utils import tiles
+from keras_vit.utils.tiles import tiled
+from tests.small import peak
+
+RNG = np.random.default_rng(0)
+SIZE = (8, 12, 3)
+
+
+def double(images):
+    assert images.shape[1:] == SIZE
+    return images.repeat(2, 1).repeat(2, 2)[..., :2]
+
+
+@pytest.mark.parametrize("sides", [(8, 12), (9, 40), (3, 5), (8, 5), (50, 37)])
+def test_images_of_any_size_get_what_the_function_makes_of_each_pixel(sides):
+    images = RNG.normal(size=(2, *sides, 3)).astype("float32")
+    got = tiled(double, SIZE)(images)
+    np.testing.assert_allclose(got, images.repeat(2, 1).repeat(2, 2)[..., :2], atol=1e-5)
+
+
+def test_tiles_overlap_and_blend_without_a_step():
+    calls = []
+
+    def rising(images):  # a step from one tile to the next, if they were laid side by side
+        calls.append(len(images))
+        return np.broadcast_to(np.linspace(0, 1, 12), images.shape[:3])[..., None]
+
+    found = tiled(rising, SIZE)(np.zeros((1, 8, 39, 3)))
+    assert calls == [4] and found.shape == (1, 8, 39, 1)
+    assert np.abs(np.diff(found[0, 0, :, 0])).max() < 0.35  # 1 without blending
+    np.testing.assert_allclose(found[0, :, 0], 0, atol=1e-6)
+    np.testing.assert_allclose(found[0, :, -1], 1, atol=1e-6)
+
+
+def test_few_tiles_are_given_at_once(monkeypatch):
+    monkeypatch.setattr(tiles, "AT_ONCE", 2 * 8 * 12 * 3)
+    counts = []
+    tiled(lambda images: counts.append(len(images)) or images, SIZE)(np.zeros((1, 20, 30, 3)))
+    assert counts == [2] * 5  # of nine tiles, one twice
+
+
+def test_an_image_of_a_tile_s_size_goes_through_as_it_is():
+    images = RNG.normal(size=(3, *SIZE))
+    np.testing.assert_array_equal(tiled(double, SIZE)(images), double(images))
+
+
+@pytest.mark.parametrize("sides", [(8, 12), (9, 40), (3, 5), (50, 37)])
+def test_rows_are_finished_one_after_another(sides):
+    image = RNG.integers(0, 256, (1, *sides, 3), "uint8")
+    heights, whole = [], tiled(double, SIZE)(image)
+    finish = lambda rows: heights.append(len(rows)) or np.rint(rows).astype("uint8")  # noqa: E731
+    got = tiled(double, SIZE, finish=finish)(image)
+    assert got.dtype == np.uint8 and sum(heights) == 2 * sides[0] and max(heights) <= 2 * SIZE[0]
+    np.testing.assert_array_equal(got, np.rint(whole))
+
+
+def test_memory_holds_the_image_its_output_and_few_rows():
+    image = np.zeros((1, 4000, 400, 3), "uint8")
+    shrunk = lambda images: images[..., :1]  # noqa: E731
+    run = tiled(shrunk, (100, 100, 3), finish=lambda rows: rows.astype("uint8"))
+    assert peak(lambda: run(image)) < image.nbytes  # the output is a third; in float32 it alone would be 4/3
