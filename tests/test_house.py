@@ -125,7 +125,8 @@ def test_one_attribute_a_line():
 
 
 def own(node):
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    return stored and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def lines(path):

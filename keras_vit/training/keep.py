@@ -68,7 +68,9 @@ class KeepState(keras.callbacks.Callback):
         arrays = self._arrays(self.variables)
         row = {"epoch": epoch, **{name: float(value) for name, value in logs.items()}}
         self.run.history.append(row)
-        self.run.epoch, self.run.step, self.run.ended = epoch + 1, 0, bool(self.model.stop_training)
+        self.run.epoch = epoch + 1
+        self.run.step = 0
+        self.run.ended = bool(self.model.stop_training)
         self._write(arrays)
         if self.run.place.writes:
             history.rewrite(self.run.folder, self.run.history)
