@@ -7,14 +7,14 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.utils import checks
-from keras_vit.runs import results
-from keras_vit.models.backbone import HEADS
 from keras_vit.explain import answers
-from keras_vit.utils.feeding import predict
+from keras_vit.models.backbone import HEADS
 from keras_vit.models.outputs import count_classes, logits_of
-from keras_vit.tasks import Classify
+from keras_vit.runs import results
 from keras_vit.runs.trained import Found, find, predictor
+from keras_vit.tasks import Classify
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import predict
 
 MOST = 20.0  # temperatures are from 1 / MOST to MOST
 

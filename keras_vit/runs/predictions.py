@@ -10,12 +10,12 @@ from json import dumps
 
 import numpy as np
 
+from keras_vit.runs.trained import find, read
+from keras_vit.tasks.base import Task
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder
 from keras_vit.utils.images import encoded, image_size, opened, read_pixels, save_like
-from keras_vit.tasks.base import Task
-from keras_vit.runs.trained import find, read
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 

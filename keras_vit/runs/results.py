@@ -7,18 +7,18 @@ import warnings
 
 import numpy as np
 
-from keras_vit.utils import checks
 from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
-from keras_vit.utils.files import check_free, replacing
 from keras_vit.models.outputs import fitting, num_classes
-from keras_vit.tasks.base import Task, are_shares
 from keras_vit.runs.trained import Found, find, predictor, read
 from keras_vit.runs.trained import load_run as load_run
+from keras_vit.tasks.base import Task, are_shares
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.utils import checks
+from keras_vit.utils.files import check_free, replacing
 
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
 

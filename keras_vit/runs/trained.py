@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import keras
 
-from keras_vit.utils import checks
 from keras_vit import config
 from keras_vit.config import cookbook
-from keras_vit.utils.feeding import run
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
-from keras_vit.utils.tiles import tiled
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import run
+from keras_vit.utils.tiles import tiled
 
 
 class Trained(NamedTuple):

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.runs import calibration
 from keras_vit import export
+from keras_vit.runs import calibration
 from tests.commands.helpers import run as command
 from tests.marks import few, slow
 

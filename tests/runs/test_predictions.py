@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.runs import predictions, trained
 from keras_vit.data import pipeline
+from keras_vit.runs import predictions, trained
 
 
 def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
