@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 import keras_vit
 from keras_vit import public
 from tests.marks import slow
@@ -72,12 +70,3 @@ def test_a_model_compiled_with_our_optimizer_is_loaded_elsewhere(tmp_path):
     model.save(tmp_path / "model.keras")
     script = "import sys, keras, keras_vit; keras.models.load_model(sys.argv[1])"
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.keras")], check=True)
-
-
-def test_modules_that_moved_are_found_by_their_old_names():
-    with pytest.warns(DeprecationWarning, match=r"keras_vit\.positions is now keras_vit\.resampling"):
-        from keras_vit import positions
-    assert positions is keras_vit.utils.resampling
-    for old in keras_vit._MOVED:
-        with pytest.warns(DeprecationWarning, match=f"keras_vit.{old} is now"):
-            assert getattr(keras_vit, old).__name__ == f"keras_vit.{keras_vit._MOVED[old]}"
