@@ -1,4 +1,6 @@
-"""What every task must do: train, resume, be saved, evaluated, exported, reported and shown."""
+"""What every task must do: train, resume, be saved, evaluated, exported, reported and shown.
+
+Exports and the demo take longest: without KERAS_VIT_SLOW, the other steps are taken."""
 
 import dataclasses
 import importlib.util
@@ -8,10 +10,11 @@ import keras
 import numpy as np
 
 import keras_vit
-from keras_vit import config, export, report
+from keras_vit import config, report
 from keras_vit.runs import predictions, results
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
+from tests.marks import QUICKLY
 
 TIMES = ("images_per_second", "minutes_left")
 
@@ -46,14 +49,14 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
     _resumes(recipe, folder, monkeypatch)
     run = folder / "whole"
     _is_saved(recipe, run)
-    measured = _is_exported_and_evaluated(run)
+    measured = _is_evaluated(run, exported=not QUICKLY)
     _is_a_source_of_weights(recipe, run)
     for found in predictions.predict(run, images) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
-    page = report.report(run).read_text()
+    page = report(run).read_text()
     for name in next(iter(measured.values())):
         assert name.replace("_", " ") in page
-    if importlib.util.find_spec("gradio"):
+    if not QUICKLY and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
         _answers(demo_page(run), keras_vit.load_run(run).model.input_shape[1:])
@@ -103,12 +106,13 @@ def _is_saved(recipe, run):
     assert (run / "best.keras").exists()
 
 
-def _is_exported_and_evaluated(run):
+def _is_evaluated(run, exported):
     """The exported files give the model's outputs, and all are measured by the task's scores."""
-    for one in results.export(run):
+    for one in results.export(run) if exported else ():
         assert one.max_abs_diff <= 1e-3 * max(one.range, 1e-3)
     measured = results.evaluate(run)
-    assert [pathlib.Path(name).name for name in measured] == ["model.keras", "saved_model", "model.tflite"]
+    files = ["model.keras", "saved_model", "model.tflite"][: 3 if exported else 1]
+    assert [pathlib.Path(name).name for name in measured] == files
     first = next(iter(measured.values()))
     assert first and all(np.isfinite(value) for value in first.values())
     for values in measured.values():
@@ -134,6 +138,3 @@ def _is_a_source_of_weights(recipe, run):
             np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
     start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(run)}, name="again")
     assert keras_vit.from_recipe(start).output_shape == keras_vit.load_run(run).model.output_shape
-
-
-__all__ = ["export", "run_task_test"]

@@ -12,11 +12,9 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Restore, Segment
 from keras_vit.runs import predictions
-from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
-pytestmark = slow
 
 
 @pytest.fixture
