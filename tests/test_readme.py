@@ -67,12 +67,12 @@ def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
     assert names["mine"].output_shape == names["hybrid"].output_shape == names["light"].output_shape == (None, 10)
 
 
-def test_the_page_of_tasks_runs(tmp_path, monkeypatch, capsys, eagerly):
+def test_the_page_of_your_own_task_runs(tmp_path, monkeypatch, capsys, eagerly):
     monkeypatch.chdir(tmp_path)
-    toy, afterwards = blocks("docs/tasks.md")
+    toy, afterwards = blocks("docs/tasks/own.md")
     (tmp_path / "toy.py").write_text(toy)
     command("fit", "toy.py", "optim.epochs=1", "optim.warmup_epochs=0", "data.limit=64")
-    exec(compile(afterwards, "docs/tasks.md", "exec"), {"keras_vit": keras_vit})
+    exec(compile(afterwards, "docs/tasks/own.md", "exec"), {"keras_vit": keras_vit})
     assert "mean_error" in capsys.readouterr().out
 
 
