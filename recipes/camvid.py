@@ -10,7 +10,7 @@ The second command continues at the full size, with the encoder and the head of 
 The set is that of Brostow et al. 2009 with SegNet's 11 classes and its split (Badrinarayanan et al. 2017,
 arXiv:1511.00561, which reports a test mean IoU of 0.60). Put the images into `camvid/train/images`, `camvid/val/images`
 and `camvid/test/images`, and one mask for each into `masks` next to `images`: PNG files of the same names, 0 to 10 for
-the classes in the order below and 11 for what is none of them.
+the classes in the order below and 11 for pixels of no class.
 
 Reached a mean IoU of 0.507 on the test images and 0.639 on the validation images after both commands, counted at the
 masks' own size; 0.494 and 0.640 after the first alone. The two sets are far apart: validation images are of a drive

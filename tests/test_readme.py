@@ -33,7 +33,7 @@ def run(page, changes=()):
 
 @pytest.fixture
 def pictures(tmp_path, monkeypatch):
-    """A folder with the files that a reader of the first steps has: single images, and one sub-folder for each class."""
+    """A folder with the files that a reader of the first steps has: single images, and a subfolder for each class."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     names = [f"pictures/{kind}/{i}.png" for kind in ("cat", "dog") for i in range(10)]
@@ -85,7 +85,7 @@ def test_the_100_lines_train(tmp_path, monkeypatch):
     assert all(any(old in block for block in blocks(page)) for old, _ in short)
     names = run(page, short if QUICKLY else ())
     assert (tmp_path / "my_digits.keras").exists()
-    assert QUICKLY or names["accuracy"] > 0.97
+    assert QUICKLY or names["accuracy"] > 0.95
 
 
 def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
