@@ -2,7 +2,7 @@
 
 python -m keras_vit fit blood_cells data.source=folder:blood_cells
 
-The set is BCCD (https://github.com/Shenggan/BCCD_Dataset, MIT licence). In a clone of it, next to the folder `BCCD`:
+The set is BCCD (https://github.com/Shenggan/BCCD_Dataset, MIT license). In a clone of it, next to the folder `BCCD`:
 
 for s in train val; do
   mkdir -p blood_cells/$s/images blood_cells/$s/annotations
