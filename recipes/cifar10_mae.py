@@ -1,4 +1,4 @@
-"""CIFAR-10 without its labels: a plain ViT of 1.2 million weights learns to paint masked patches.
+"""CIFAR-10 without its labels: a plain ViT of 1.2 million weights learns to reconstruct masked patches.
 
 python -m keras_vit fit cifar10_mae
 
