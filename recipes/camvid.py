@@ -10,11 +10,11 @@ The second command continues at the full size, with the encoder and the head of 
 The set is that of Brostow et al. 2009 with SegNet's 11 classes and its split (Badrinarayanan et al. 2017,
 arXiv:1511.00561, which reports a test mean IoU of 0.60). Put the images into `camvid/train/images`, `camvid/val/images`
 and `camvid/test/images`, and one mask for each into `masks` next to `images`: PNG files of the same names, 0 to 10 for
-the classes in the order below and 11 for what is none of them.
+the classes in the order below and 11 for pixels of no class.
 
 Reached a mean IoU of 0.507 on the test images and 0.639 on the validation images after both commands, counted at the
-masks' own size; 0.494 and 0.640 after the first alone. The two sets are far apart: validation images are of a drive
-that is in the training images too, and of three quarters of the test images no other image of their drive is anywhere.
+masks' own size; 0.494 and 0.640 after the first alone. The two sets differ much: validation images come from a drive
+that the training images show too, but three quarters of the test images come from drives without any other image.
 Fences, poles, signs and bicyclists are the worst on the test images, 0.13 to 0.24: most are a few pixels wide. The test
 images were used three times: after each of the two commands, and after a run of 80 epochs with
 `task.class_weights=true augment.jitter=0.3`, which reached 0.493. It took 73 and 36 minutes on two CPU cores that also

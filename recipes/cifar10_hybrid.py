@@ -17,7 +17,7 @@ recipe = Recipe(
     name="cifar10_hybrid",
     task=Classify(label_smoothing=0.1),
     model=dict(variant=None, image_size=32, num_classes=10,
-               # filters, stride or what stands for it, convolutions in the residual branch
+               # filters, stride or its word, convolutions in the residual branch
                stem=((32, "whiten"), (64, "pool", 2), (128, "pool", 2), (128, "pool", 2)),
                patch_size=1, width=128, depth=2, num_heads=4, mlp_dim=256, pooling="gap", stochastic_depth=0.1),
     data=Data(source="tfds:cifar10", train="train[:98%]", validation="train[98%:]", test="test", batch_size=128),

@@ -1,11 +1,11 @@
-"""CIFAR-10 without its labels: a plain ViT of 1.2 million weights learns to paint masked patches.
+"""CIFAR-10 without its labels: a plain ViT of 1.2 million weights learns to reconstruct masked patches.
 
 python -m keras_vit fit cifar10_mae
 
 Masked autoencoders (He et al. 2021, arXiv:2111.06377), with a decoder for small images. `finetune_cifar10_mae`
 trains these weights with labels.
 
-Reached an accuracy of 47.68 % by the 20 nearest neighbours of an embedding among 5,000 test images, in 75 minutes on
+Reached an accuracy of 47.68 % by the 20 nearest neighbors of an embedding among 5,000 test images, in 75 minutes on
 two CPU cores that also did other work in the first ten. Images are those of a JPEG copy of CIFAR-10, slightly lossy.
 """
 

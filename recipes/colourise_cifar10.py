@@ -1,11 +1,11 @@
-"""Colours for grey images: CIFAR-10, 32 x 32 pixels, without labels.
+"""Colors for gray images: CIFAR-10, 32 x 32 pixels, without labels.
 
 python -m keras_vit fit colourise_cifar10
 
-The mean absolute error finds the colours of sky, water, grass and sand, and leaves brown what may have any colour.
-Zhang et al. 2016 (arXiv:1603.08511) classify colours instead.
+The mean absolute error finds the colors of sky, water, grass and sand. Objects that may have any color stay brown.
+Zhang et al. 2016 (arXiv:1603.08511) classify colors instead.
 
-Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the grey images themselves have 25.64 dB. It took
+Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the gray images themselves have 25.64 dB. It took
 16 minutes on two CPU cores that also did other work. Images are those of a JPEG copy of CIFAR-10, slightly lossy.
 """
 

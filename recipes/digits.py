@@ -4,7 +4,7 @@ python -m keras_vit fit digits
 
 Reaches 98.5 % on 359 held-out digits (mean of seeds 0, 1, 2: 98.6, 98.1, 98.9) in about a minute on two CPU cores.
 A support-vector machine with radial basis functions gets 99 %. A ViT must learn from 1,258 images which pixels are
-neighbours; augmentation helps.
+neighbors; augmentation helps.
 """
 
 from keras_vit.config import Augment, Classify, Data, Optim, Reached, Recipe

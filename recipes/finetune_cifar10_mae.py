@@ -4,8 +4,8 @@ python -m keras_vit fit finetune_cifar10_mae
 python -m keras_vit fit finetune_cifar10_mae model.weights=runs/cifar10_mae
 python -m keras_vit fit finetune_cifar10_mae model.weights=None optim.layer_decay=None --workdir runs/from_scratch
 
-The first command starts from the weights that ship with the package, the second from a pre-training of your own, the
-third from nothing, for comparison. A tenth of the labels: `"data.train=train[:10%]" optim.epochs=100
+The first command starts from the weights that ship with the package, the second from your own pre-training, the third
+from nothing, for comparison. A tenth of the labels: `"data.train=train[:10%]" optim.epochs=100
 optim.warmup_epochs=10`.
 
 Reached 84.75 % on the test set of a JPEG copy of CIFAR-10, which is slightly lossy, and 85.4 % on the 1,000 training

@@ -1,4 +1,4 @@
-"""ImageNet-1k from scratch: B/16 in 300 epochs, with strong augmentation and regularisation.
+"""ImageNet-1k from scratch: B/16 in 300 epochs, with strong augmentation and regularization.
 
 python -m keras_vit fit imagenet_b16 model.dtype=mixed_bfloat16
 

@@ -1,4 +1,4 @@
-"""The Python of the README and of the pages runs, from top to bottom, at small size."""
+"""The Python of the README and of the pages runs, from top to bottom, at small size; and their form."""
 
 import ast
 import pathlib
@@ -10,7 +10,7 @@ from PIL import Image
 
 import keras_vit
 from tests.commands.helpers import run as command
-from tests.marks import slow
+from tests.marks import QUICKLY, slow
 
 pytest.importorskip("tensorflow")
 
@@ -33,7 +33,7 @@ def run(page, changes=()):
 
 @pytest.fixture
 def pictures(tmp_path, monkeypatch):
-    """A folder with the files that a reader of the README has: single images, and one sub-folder for each class."""
+    """A folder with the files that a reader of the first steps has: single images, and a subfolder for each class."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     names = [f"pictures/{kind}/{i}.png" for kind in ("cat", "dog") for i in range(10)]
@@ -43,22 +43,49 @@ def pictures(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_readme_runs(pictures, eagerly):
+def test_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run("README.md")
+    assert "[0 1 2 3 4]" in capsys.readouterr().out and (tmp_path / "mnist.tflite").exists()
+
+
+def test_the_readme_shows_code_at_once_and_marks_its_test_command():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) < 140
+    assert re.search(r"```python\n(.*\n){1,8}?```", "\n".join(text.splitlines()[:30]))
+    (marked,) = re.findall(r"<!-- .ci/run runs the next block -->\n```bash\n(.*?)```", text, re.DOTALL)
+    assert marked.rstrip().endswith("-m pytest -q")
+    assert "-m keras_vit tour digits" in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_lines_and_cells_are_short(page):
+    prose = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE).splitlines()
+    cells = [cell.strip() for line in prose if line.startswith("|") for cell in line.strip("|").split("|")]
+    assert not [line for line in prose if len(line) > 160]
+    assert not [cell for cell in cells if len(cell) > 120]
+
+
+def test_the_first_steps_run(pictures, eagerly):
     short = '{"optim.epochs": 20}', '{"optim.epochs": 3, "data.limit": 64}'
-    assert len(blocks("README.md")) >= 7 and any(short[0] in block for block in blocks("README.md"))
-    names = run("README.md", [short])
+    assert any(short[0] in block for block in blocks("docs/first_steps.md"))
+    names = run("docs/first_steps.md", [short])
     assert names["mine"].output_shape == (None, 2)
     assert names["threes"].shape == names["rollout"].shape == (8, 4, 4)
     for file in ("digits.keras", "digits.tflite", "digits_saved_model", "curves.png", "attention.png"):
         assert (pictures / file).exists(), file
 
 
-def test_the_readme_is_short_and_marks_its_test_command():
-    text = (ROOT / "README.md").read_text()
-    assert len(text.splitlines()) < 240
-    (marked,) = re.findall(r"<!-- .ci/run runs the next block -->\n```bash\n(.*?)```", text, re.DOTALL)
-    assert marked.rstrip().endswith("-m pytest -q")
-    assert "keras_vit tour digits" in re.search(r"```bash\n(.*?)```", text, re.DOTALL)[1]
+def test_the_100_lines_train(tmp_path, monkeypatch):
+    """In full with KERAS_VIT_SLOW=1, else for one epoch of a few images."""
+    page = "docs/train_in_100_lines.md"
+    monkeypatch.chdir(tmp_path)
+    assert len("".join(blocks(page)).splitlines()) <= 100
+    short = [("EPOCHS = 30", "EPOCHS = 4"), ("[1258, 1438]", "[128, 192]"), ("jit_compile=True", "jit_compile=False")]
+    assert all(any(old in block for block in blocks(page)) for old, _ in short)
+    names = run(page, short if QUICKLY else ())
+    assert (tmp_path / "my_digits.keras").exists()
+    assert QUICKLY or names["accuracy"] > 0.95
 
 
 def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
@@ -67,12 +94,12 @@ def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
     assert names["mine"].output_shape == names["hybrid"].output_shape == names["light"].output_shape == (None, 10)
 
 
-def test_the_page_of_tasks_runs(tmp_path, monkeypatch, capsys, eagerly):
+def test_the_page_of_your_own_task_runs(tmp_path, monkeypatch, capsys, eagerly):
     monkeypatch.chdir(tmp_path)
-    toy, afterwards = blocks("docs/tasks.md")
+    toy, afterwards = blocks("docs/tasks/own.md")
     (tmp_path / "toy.py").write_text(toy)
     command("fit", "toy.py", "optim.epochs=1", "optim.warmup_epochs=0", "data.limit=64")
-    exec(compile(afterwards, "docs/tasks.md", "exec"), {"keras_vit": keras_vit})
+    exec(compile(afterwards, "docs/tasks/own.md", "exec"), {"keras_vit": keras_vit})
     assert "mean_error" in capsys.readouterr().out
 
 
@@ -85,7 +112,7 @@ def test_the_export_page_runs(tmp_path, monkeypatch, capsys):
     assert "mnist.tflite: dynamic" in printed and len(rows) >= 3
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/export.md", "docs/models.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/first_steps.md", "docs/export.md", "docs/models.md"])
 def test_a_block_that_writes_can_run_again(page):
     for node in ast.walk(ast.parse("\n".join(blocks(page)))):
         called = getattr(getattr(node, "func", None), "attr", "")

@@ -6,7 +6,7 @@ Each contestant runs in a process of its own, pinned to the same cores; all of a
 A B A B, so that what else the machine does falls on all alike. A cell is the median over the rounds of a step's time,
 in GFLOP/s of the model's own multiply-adds (two operations each; three times as many for a training step), and as a
 share of the peak: the product of large matrices at the same precision, by PyTorch and by TensorFlow or JAX, the better
-of the two, which take their turns too. `--keras` is the Python with keras-vit and keras-hub, `--torch` the one with
+of the two, which take their turns too. `--keras` is the Python with keras_vit and keras-hub, `--torch` the one with
 torch, timm and transformers; they may be the same. The file is written after each cell, and cells that it holds are
 not measured again.
 """

@@ -60,7 +60,7 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
     Args:
         vectors: Array, `(n, width)`, at least three vectors.
         method: `"pca"`: the two principal components. `"tsne"`: neighbours stay neighbours (van der Maaten and Hinton
-            2008), distances between groups mean little. `"umap"`: likewise (McInnes et al. 2018, arXiv:1802.03426);
+            2008), distances between groups mean little. `"umap"`: the same (McInnes et al. 2018, arXiv:1802.03426);
             needs the package umap-learn.
         seed: Random seed.
 

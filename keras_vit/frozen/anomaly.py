@@ -46,7 +46,7 @@ class AnomalyDetector:
         batch_size: Number of images that are computed at once.
 
     Attributes:
-        model: After `fit`, a `keras.Model` from pixels to `Scores.maps`, with weights of its own: it can be exported
+        model: After `fit`, a `keras.Model` from pixels to `Scores.maps`, with its own weights: it can be exported
             like any other. `preprocess` and exports resize whole images for it.
         threshold: After `fit`, the score above which an image counts as abnormal.
 

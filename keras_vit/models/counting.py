@@ -63,7 +63,7 @@ def list_variants(image_size: int | tuple[int, int] = 224, num_classes: int = 10
 def count_macs(model: keras.Model) -> int:
     """Counts the multiply-adds of one image through dense layers, 2-D convolutions and this package's attention.
 
-    Norms, activations and softmax are not counted, as in the published tables, nor other layers of your own. A layer
+    Norms, activations and softmax are not counted, as in the published tables, nor your own layers. A layer
     that is called more than once counts once.
 
     Args:

@@ -28,7 +28,7 @@ def plot_confusion(
 
     Args:
         labels: Class indices, or names of classes, `(batch,)`.
-        predictions: Likewise.
+        predictions: The same for the predictions.
         class_names: A text for each class, or `None`.
 
     Returns:

@@ -16,7 +16,7 @@ def plot_depth(similarity: np.ndarray, norms: np.ndarray, num_prefix: int = 0) -
     Args:
         similarity: Array, `(layers + 1, batch)`, as `keras_vit.explain.token_similarity` returns.
         norms: Array, `(layers + 1, batch, tokens)`, as `keras_vit.explain.token_norms` returns.
-        num_prefix: Number of prefix tokens before the patches; they get a line of their own.
+        num_prefix: Number of prefix tokens before the patches; they get their own line.
 
     Returns:
         A `matplotlib.figure.Figure`.

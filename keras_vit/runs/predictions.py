@@ -70,7 +70,7 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         top: As in `predict`.
         to: As in `predict`.
         json: As in `predict`; written after the last image.
-        csv: Likewise.
+        csv: As in `predict`; written after the last image.
 
     Yields:
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.

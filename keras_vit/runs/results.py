@@ -72,7 +72,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
             `NAME.keras`; `exports/NAME` for weights that ship with the package.
         quantize: Formats of `export_tflite`, each also written as `model-FORMAT.tflite`. An existing SavedModel and
             `model.tflite` are then kept.
-        onnx: Whether to write `model.onnx` too; existing ones are then kept likewise.
+        onnx: Whether to write `model.onnx` too. An existing SavedModel and `model.tflite` are then kept too.
         overwrite: Whether to replace existing files.
 
     Returns:

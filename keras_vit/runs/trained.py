@@ -72,8 +72,8 @@ def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
     model's metadata, or `"0"`, `"1"` and so on.
 
     Args:
-        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or a recipe file
-            of your own, for its run in `runs/NAME`: the way to a run whose task the file defines.
+        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
+            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines.
         file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
 
     Returns:

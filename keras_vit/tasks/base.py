@@ -22,7 +22,7 @@ class Tally(Protocol):
             examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
                 targets as the data have them: `"labels"`, `(batch,)`; `"segmentation_masks"`, encoded PNG files or
                 uint8 `(batch, rows, columns, 1)`, at their own size; `"bounding_boxes"`, float32 `(batch, most, 5)`, as
-                in `docs/tasks.md`.
+                in `docs/tasks/detect.md`.
             outputs: The model's outputs.
 
         Returns:
@@ -47,7 +47,7 @@ class UnknownTaskError(ValueError):
 class Task(Checked):
     """What a model is trained for: the only place that knows what a target is.
 
-    A task of your own is a subclass, a frozen dataclass; see `docs/tasks.md`. `model`, `compiled`, `batch` and `tally`
+    Your own task is a subclass, a frozen dataclass; see `docs/tasks/own.md`. `model`, `compiled`, `batch` and `tally`
     must be defined. Its fields are what a recipe can say of it.
 
     Args:

@@ -30,7 +30,7 @@ def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validat
         recipe: A `Recipe`, or a name.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
-        validation: Likewise.
+        validation: The same for validation.
 
     Returns:
         Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them. For classification: images, and labels
@@ -72,14 +72,14 @@ def fit(
             the last epoch, and `learner.keras` if the task shows more than that.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
-        validation: Likewise.
+        validation: The same for validation.
         teacher: Model to distill from, in place of `task.teacher`, where the recipe sets `task.distill`.
         verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed once per epoch, at
             most every ten seconds; `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between training states within an epoch, in place of ten minutes.
-        callbacks: Callbacks of your own, such as `keras.callbacks.EarlyStopping("val_loss", patience=5)`. They see the
-            logs that `history.csv` gets. What they remember begins anew when the run is resumed.
+        callbacks: Your own callbacks, such as `keras.callbacks.EarlyStopping("val_loss", patience=5)`. They see the
+            logs that `history.csv` gets. They start again without memory when the run is resumed.
 
     Returns:
         The model after the last epoch, and the history: a dictionary of lists with one value per epoch.

@@ -1,4 +1,4 @@
-"""AdamW, SGD and Muon with layer-wise learning-rate decay, and the schedules of recipes, for a loop of your own too."""
+"""AdamW, SGD and Muon with layer-wise learning-rate decay, and the schedules of recipes, for your own loop too."""
 
 import math
 

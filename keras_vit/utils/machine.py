@@ -6,7 +6,9 @@ import platform
 
 import keras
 
-PACKAGES = ("keras-vit", "keras", "tensorflow", "jax")
+from keras_vit import __version__
+
+PACKAGES = ("keras", "tensorflow", "jax")
 
 
 def describe():
@@ -17,6 +19,7 @@ def describe():
         "system": platform.system(),
         "python": platform.python_version(),
         "backend": keras.backend.backend(),
+        "keras_vit": __version__,
         **{name: version for name in PACKAGES if (version := _version(name))},
     }
 

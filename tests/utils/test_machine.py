@@ -5,6 +5,7 @@ import os
 import keras
 import pytest
 
+import keras_vit
 from keras_vit.utils import machine
 
 pytestmark = pytest.mark.backend
@@ -15,6 +16,7 @@ def test_devices_and_versions():
     assert f"{os.cpu_count()} CPU cores" in facts["device"]
     assert facts["backend"] == keras.backend.backend()
     assert facts["keras"] == keras.__version__
+    assert facts["keras_vit"] == keras_vit.__version__
     assert facts[facts["backend"]] == importlib.metadata.version(facts["backend"])
 
 
