@@ -95,7 +95,8 @@ def _steps(recipe):
 
 def _is_saved(recipe, run):
     """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
-    model, loaded, _ = keras_vit.load_run(run)
+    found = keras_vit.load_run(run)
+    model, loaded = found.model, found.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
     images = np.random.default_rng(0).integers(0, 256, (2, *model.input_shape[1:])).astype("float32")
     again = keras.models.load_model(run / "model.keras")
