@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import pathlib
-import warnings
 
 import keras
 import numpy as np
@@ -14,6 +13,7 @@ from keras_vit.export.runtimes import median_ms
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.metrics import written
+from keras_vit.utils.warned import warn
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
@@ -165,9 +165,7 @@ def compare_with_model(
     found, wanted = kind.aligned(outputs, expected)
     span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)
     if span == 0:
-        warnings.warn(
-            "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
-        )
+        warn("The model returns the same output for every image, so the comparison shows nothing.")
     value, allowed = kind.largest(found, wanted) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
     apart = _distance(found, wanted)
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too

@@ -3,7 +3,6 @@
 import math
 import os
 import pathlib
-import warnings
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
 from keras_vit.utils.files import check_free, replacing
+from keras_vit.utils.warned import warn
 
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
 
@@ -226,10 +226,9 @@ def _check_splits(trained):
         return
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
     if then and then != sources.load(data, data.train, task.targets, task.extras).fingerprint():
-        warnings.warn(
+        warn(
             f"{data.source!r} has other files than {str(trained.run)!r} was trained on, so that its images are split "
-            "anew: some that are measured now may have been trained on.",
-            stacklevel=4,
+            "anew: some that are measured now may have been trained on."
         )
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import importlib.util
 import os
-import warnings
 from collections.abc import Sequence
 
 import keras
@@ -14,6 +13,7 @@ from keras_vit.models import kinds
 from keras_vit.models.outputs import head_of_others
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 REFUSED = {  # callbacks of Keras that would contradict a run, and what does their work
     "BackupAndRestore": "the run's own training state does it",
@@ -199,9 +199,7 @@ def settled(recipe, train):
 
     follows = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
     if len(train) < recipe.data.batch_size:
-        warnings.warn(
-            f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.", stacklevel=3
-        )
+        warn(f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.")
         follows["data.batch_size"] = len(train)
     recipe = config.override(recipe, follows)
     pipeline.steps_per_epoch(train, recipe)

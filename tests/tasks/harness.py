@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 import keras_vit
-from keras_vit import config, export, report
+from keras_vit import config
 from keras_vit.runs import predictions, results
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
@@ -50,7 +50,7 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
     _is_a_source_of_weights(recipe, run)
     for found in predictions.predict(run, images) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
-    page = report.report(run).read_text()
+    page = keras_vit.report(run).read_text()
     for name in next(iter(measured.values())):
         assert name.replace("_", " ") in page
     if importlib.util.find_spec("gradio"):
@@ -136,5 +136,3 @@ def _is_a_source_of_weights(recipe, run):
     start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(run)}, name="again")
     assert keras_vit.from_recipe(start).output_shape == keras_vit.load_run(run).model.output_shape
 
-
-__all__ = ["export", "run_task_test"]
