@@ -52,18 +52,8 @@ def export_onnx(
         ImportError: If tf2onnx, onnx or onnxruntime is not installed.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
-    export = sequence.checked(
-        "An ONNX file",
-        model,
-        path,
-        ".onnx",
-        images=images,
-        classes=classes,
-        score=score,
-        labels=labels,
-        probabilities=probabilities,
-        overwrite=overwrite,
-    )
+    compared = images, classes, score
+    export = sequence.checked("An ONNX file", model, path, ".onnx", compared, labels, probabilities, overwrite)
     prepare.need(onnx=True)
     return sequence.written(export, lambda path: _write(model, path, probabilities, export.facts), runtimes.onnx)
 

@@ -63,18 +63,9 @@ def export_saved_model(
     """
     checks.switch(xla=xla)
     warm_up = _counts(warm_up)
+    compared = images, classes, score
     export = sequence.checked(
-        "A SavedModel",
-        model,
-        path,
-        None,
-        images=images,
-        classes=classes,
-        score=score,
-        labels=labels,
-        probabilities=probabilities,
-        overwrite=overwrite,
-        limit=float("inf"),
+        "A SavedModel", model, path, None, compared, labels, probabilities, overwrite, limit=float("inf")
     )
 
     def write_all(path):

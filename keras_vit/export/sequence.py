@@ -26,28 +26,25 @@ class Export:
     overwrite: bool
 
 
-def checked(
-    what, model, path, ending, *, images, classes, score, labels, probabilities, overwrite, limit=prepare.LIMIT, **facts
-):
+def checked(what, model, path, ending, compared, labels, probabilities, overwrite, limit=prepare.LIMIT, **facts):
     """Checks the arguments that all exports share; nothing is written.
 
     Args:
         what: What is written, for the error on another backend, such as `"A TFLite file"`.
-        model: As in `export_tflite`; so are the following arguments.
+        model: As in `export_tflite`.
         path: What to write.
         ending: Ending of a file, such as `".tflite"`; `None` for a folder.
-        images: Pixels to compare on, or `None`.
-        classes: Labels of `images`, or `None`.
-        score: Function from outputs to a dictionary, or `None`.
-        labels: Names of the classes, or `None`.
-        probabilities: Whether the file returns probabilities.
-        overwrite: Whether to replace an existing `path`.
+        compared: `(images, classes, score)` of `export_tflite`.
+        labels: As in `export_tflite`.
+        probabilities: As in `export_tflite`.
+        overwrite: As in `export_tflite`.
         limit: Bytes of weights, at most.
         **facts: More of what a user of the file needs.
 
     Returns:
         An `Export`.
     """
+    images, classes, score = compared
     prepare.need_tensorflow_backend(what)
     path = checks.path("path", path)
     if ending and path.suffix != ending:

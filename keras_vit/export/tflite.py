@@ -73,19 +73,10 @@ def export_tflite(
     """
     checks.positive(batch_size=batch_size)
     checks.one_of("input_dtype", input_dtype, ("float32", "uint8"))
+    compared = images, classes, score
+    facts = {"dtype": input_dtype, "target": target}
     export = sequence.checked(
-        "A TFLite file",
-        model,
-        path,
-        ".tflite",
-        images=images,
-        classes=classes,
-        score=score,
-        labels=labels,
-        probabilities=probabilities,
-        overwrite=overwrite,
-        dtype=input_dtype,
-        target=target,
+        "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
     )
     _check_format(model, quantize, batch_size)
     known = model.input_shape[1:], checks.range_of(model)

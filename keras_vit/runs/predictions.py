@@ -100,12 +100,11 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
             if path in errors:
                 yield path, None, errors[path]
                 continue
-            output = outputs[path]
             if places:
                 with replacing(places[path]) as temporary:
-                    kind.save(task, output, path, temporary)
-            answer = [*task.answer(output).items()][:top]
-            rows += kind.entries(task, output, path, answer) if tables else []
+                    kind.save(task, outputs[path], path, temporary)
+            answer = [*task.answer(outputs[path]).items()][:top]
+            rows += kind.entries(task, outputs[path], path, answer) if tables else []
             yield path, answer, None
     for name, path in tables.items():
         with replacing(path) as temporary:

@@ -135,4 +135,3 @@ def _is_a_source_of_weights(recipe, run):
             np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
     start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(run)}, name="again")
     assert keras_vit.from_recipe(start).output_shape == keras_vit.load_run(run).model.output_shape
-
