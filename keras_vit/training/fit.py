@@ -143,23 +143,16 @@ def image_shape(recipe):
 
 
 def on_data(recipe, train=None, validation=None):
-    """Lets a recipe meet its data: loads both splits, and checks them, the task and the model against each other.
+    """Lets a recipe meet its data: returns it, settled and with the classes in its task, and a `Source` for each split.
 
-    Args:
-        recipe: A checked `Recipe`.
-        train: As in `fit`.
-        validation: As in `fit`.
-
-    Returns:
-        `(recipe, train, validation)`: the recipe with the classes in its task, and what `settled` says, and a `Source`
-        for each split. Everything later reads `recipe.task`.
+    Data, task and model are checked against each other. Everything later reads `recipe.task`.
     """
     from keras_vit.data import sources
 
     train, validation = sources_of(recipe, train, validation)
     arguments = _arguments(recipe)
     task = recipe.task.on(train, arguments)
-    other = recipe.task.on(validation, {**arguments, "num_classes": None})  # those of the training data:
+    other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
     sources.same_classes(task.classes, other.classes)
     task.tally()  # names what is not defined or not installed
     return dataclasses.replace(settled(recipe, train), task=task), train, validation
