@@ -130,10 +130,11 @@ def latency(variant, rounds):
 
 
 def accuracy(name):
-    recipe, model = keras_vit.load_recipe(name), keras_vit.from_recipe(name, pretrained=True)
-    examples = some_images(model, recipe, recipe.data.test, None)
+    trained = keras_vit.load_run(name)
+    model, recipe = trained.model, trained.recipe
+    examples = some_images(trained, recipe.data.test, None)
     images, classes = examples["images"], examples["labels"]
-    calibration = some_images(model, recipe, recipe.data.train, 256)["images"]
+    calibration = some_images(trained, recipe.data.train, 256)["images"]
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         cases = [(quantize, "cpu") for quantize in FORMATS] + [("int8", "integer"), ("int16x8", "cpu")]

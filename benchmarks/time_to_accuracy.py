@@ -24,7 +24,7 @@ from checkout import commit
 import keras_vit
 from keras_vit import config
 from keras_vit.__main__ import MEMORY
-from keras_vit.training.fit import sources_of
+from keras_vit.training.fit import on_data
 from keras_vit.training.loop import Run, run_epochs
 from keras_vit.utils import machine
 
@@ -53,7 +53,8 @@ def main(name, changes, goals, seeds):
         recipe = keras_vit.load_recipe(name, {**changes, "seed": seed})
         recipe = config.override(recipe, {"data.validation": recipe.data.test})
         with tempfile.TemporaryDirectory() as folder:
-            model, sources = keras_vit.from_recipe(recipe), sources_of(recipe)
+            recipe, *sources = on_data(recipe)
+            model = keras_vit.from_recipe(recipe)
             clock = Clock()
             run_epochs(Run(recipe, model, *sources, pathlib.Path(folder)), 0, extra=[clock])
         reached = {

@@ -21,7 +21,7 @@ from checkout import commit
 import keras_vit
 from keras_vit.data import pipeline
 from keras_vit.runs import results
-from keras_vit.runs.trained import find
+from keras_vit.runs.trained import load_run
 
 ROUNDS = 5
 SPEED = {  # images at a time, then r
@@ -65,10 +65,9 @@ def speed(variant, size, batch, counts):
 
 def accuracy(recipe, counts):
     """Returns, by r, the test accuracy of a recipe's weights, and how many images keep their class, in percent."""
-    found = find(recipe)
-    model = found.trained.model
-    source = results.source_of(found, found.recipe.data.test, None)
-    parts = list(pipeline.evaluation_arrays(source, found.recipe, model.input_shape[1:]))
+    trained = load_run(recipe)
+    model, source = trained.model, results.source_of(trained, None, None)
+    parts = list(pipeline.evaluation_arrays(source, trained.bound, trained.size))
     labels, before, rows = np.concatenate([part["labels"] for part in parts]), None, {}
     for r in (0, *counts):
         merged = keras_vit.merge_tokens(model, r) if r else model

@@ -99,7 +99,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path, task):
     timing = ("images_per_second", "minutes_left")
     rows = [[{k: v for k, v in row.items() if k not in timing} for row in s[1]["history"]] for s in (ours, theirs)]
     assert rows[0] == rows[1]
-    models = [results.load_run(tmp_path / name)[0].get_weights() for name in ("killed", "whole")]
+    models = [results.load_run(tmp_path / name).model.get_weights() for name in ("killed", "whole")]
     for a, b in zip(*models):
         np.testing.assert_array_equal(a, b)
     assert (tmp_path / "killed" / "learner.keras").exists() == (task == "pretrain")

@@ -51,7 +51,7 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
         "from keras_vit.utils.checks import near\n"
         "assert 'keras' not in sys.modules\n"
         "from keras_vit import Recipe, explain\n"
-        "from keras_vit import cookbook\n"
+        "from keras_vit import config\n"
         "assert Recipe(name='a', model={}).name and explain.features is keras_vit.features\n"
         "try:\n"
         "    keras_vit.nothing\n"
@@ -61,6 +61,15 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
         "print(sorted(dir(keras_vit)) == dir(keras_vit), 'fit' in dir(keras_vit), keras_vit.__version__)\n"
     )
     assert run("-c", script) == f"module 'keras_vit' has no attribute 'nothing'\nTrue True {keras_vit.__version__}\n"
+
+
+def test_what_a_recipe_is_is_read_without_layers_checkpoints_and_plots():
+    script = (
+        "import sys; sys.argv = ['keras_vit']\n"
+        "from keras_vit.config import Recipe\n"
+        "print(*{name.split('.')[1] for name in sys.modules if name.startswith('keras_vit.')})"
+    )
+    assert set(run("-c", script).split()) == {"config", "models", "tasks", "utils"}
 
 
 @slow

@@ -1,7 +1,6 @@
 """Loads a checkpoint of any format: into a model, or as the model that the file describes."""
 
 import os
-import re
 import warnings
 from typing import Any
 
@@ -16,6 +15,7 @@ from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, plan
 from keras_vit.layers import Rescale
 from keras_vit.models import variants
@@ -25,7 +25,6 @@ from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 
 OF_WEIGHTS = ("labels", "temperature", "name", "licence")  # metadata that belongs to the weights, not to the model
-OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?|last_layer2?|last_norm2?)\.")  # DINO's and iBOT's heads
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -82,36 +81,18 @@ def load_weights(
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
-        remarks = checkpoint.remarks
-        description = describe(checkpoint, format)
-        form, names, stated, evaluation, origins = description
-        if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
-            raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
-        unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
-        compared = {"rotary": not unclear, "attention_pool": own["pooling"] == "map"}
-        compared["branch_norm"] = not isinstance(origins.get("branch_norm"), tables.Assumed)
-        clear = [name for name, is_clear in compared.items() if is_clear]
-        theirs, ours = (
-            {name: arguments[name] for name in clear} | ({} if unclear else without_weights(arguments))
-            for arguments in (stated, own)
-        )
-        for name in theirs:
-            if name in ours and theirs[name] != ours[name]:
-                raise ValueError(f"{str(source)!r} has {name} {theirs[name]!r}, and the model {ours[name]!r}.")
-        _check_head(model, checkpoint, description, own, options)
-        for name in ("mean", "std"):
-            stated[name] = adapt.statistics(stated[name], own["channels"])
-        class_position = stated.get("class_position")
-        _fill(model, checkpoint, plan(model, checkpoint, form, names, options, description.grid, class_position))
-        if "image_size" in stated and checks.pair("image_size", stated["image_size"]) != own["image_size"]:
-            evaluation.pop("full_size", None)
+        description, remarks = describe(checkpoint, format), checkpoint.remarks
+        _check_architecture(source, description, own)
+        check_head(model, checkpoint, description, own, options)
+        _adapt(description, own)
         metadata = _metadata(source, checkpoint, description, own["num_classes"], options)
+        _fill(model, checkpoint, _match(model, checkpoint, description, options))
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
         rescale.metadata = kept | metadata
     _warn(remarks)
-    _warn_of_differences(source, stated, own, origins)
-    _warn_of_preparation(source, origins)
+    _warn_of_differences(source, description.arguments, own, description.origins)
+    _warn_of_preparation(source, description.origins)
     return model
 
 
@@ -171,64 +152,72 @@ def from_checkpoint(
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)
-        form, names, stated, evaluation, origins = description
+        stated = description.arguments
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
             overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
-        remarks = checkpoint.remarks + _of_other_heads(source, description, head, overrides)
+        remarks = checkpoint.remarks + of_other_heads(source, description, head, overrides)
         arguments = model_arguments(description, checkpoint, options.grid, overrides)
         if head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
             options = options._replace(head="new")
-        origins |= dict.fromkeys(set(origins) & set(overrides), "given")
-        if options.resample or "image_size" not in overrides:  # only positions on another grid depend on the method
-            origins.pop("resample", None)
-        if "image_size" in overrides:
-            evaluation.pop("full_size", None)
-        else:
-            evaluation |= full_size(stated, arguments)
+        _adapt_to_overrides(description, arguments, overrides, options)
         about = _metadata(source, checkpoint, description, arguments["num_classes"], options) | (metadata or {})
-        arguments["metadata"] = about | {"evaluation": evaluation | about["evaluation"]}
-
-        def match():
-            class_position = stated.get("class_position")
-            return plan(build(arguments), checkpoint, form, names, options, description.grid, class_position)
-
-        steps = shapes_only(match)  # a file that does not match costs no memory
+        arguments["metadata"] = about | {"evaluation": description.evaluation | about["evaluation"]}
+        # A file that does not match costs no memory.
+        steps = shapes_only(lambda: _match(build(arguments), checkpoint, description, options))
         model = build(arguments)
         _fill(model, checkpoint, steps)
     _warn(remarks)
-    _warn_of_assumptions(source, {"resample": form.resample, **arguments}, origins)
-    _warn_of_preparation(source, origins)
+    _warn_of_assumptions(source, {"resample": description.form.resample, **arguments}, description.origins)
+    _warn_of_preparation(source, description.origins)
     return model
 
 
-def _check_head(model, checkpoint, description, own, options):
-    """Raises ValueError if a classifier's head would be loaded into a model for something else, or the other way."""
-    ours = any(variable.path.startswith("head/") for variable in model.weights)
-    theirs = any(re.match(description.form.head_names, name) for name in description.names)
-    differ = bool(own["num_classes"]) != bool(description.arguments["num_classes"])
-    if ours and theirs and differ and options.head == "require":
-        raise ValueError(
-            f"{str(checkpoint.path)!r} has a head for another task than the model's. Pass head='new' to load the rest."
-        )
-
-
-def _of_other_heads(source, description, head, overrides):
-    """Returns a sentence in a tuple if a classifier's head is no linear layer, and so not in the model, else `()`.
-
-    Raises:
-        ValueError: If the caller requires it.
-    """
-    form, names, stated, *_ = description
-    others = [name for name in names if re.match(form.head_names, name) and not OF_PRETRAINING.match(name)]
-    wanted = head != "new" and overrides.get("num_classes") != 0
-    if not others or not wanted or stated["num_classes"] or stated.get("pooling") == "none":
-        return ()
-    said = f"{str(source)!r} has a head that is not one linear layer, and cannot be loaded: {tables.listing(others)}."
-    if head == "require":
-        raise ValueError(f"{said} For a head of your own, pass head='new'.")
-    return (
-        f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
+def _check_architecture(source, description, own):
+    """Raises ValueError if what a source states, and no shape shows, is not the model's."""
+    stated, origins = description.arguments, description.origins
+    if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
+        raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
+    unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
+    clear = ["rotary"] * (not unclear) + ["attention_pool"] * (own["pooling"] == "map")
+    clear += ["branch_norm"] * (not isinstance(origins.get("branch_norm"), tables.Assumed))
+    theirs, ours = (
+        {name: arguments[name] for name in clear} | ({} if unclear else without_weights(arguments))
+        for arguments in (stated, own)
     )
+    for name in theirs:
+        if name in ours and theirs[name] != ours[name]:
+            raise ValueError(f"{str(source)!r} has {name} {theirs[name]!r}, and the model {ours[name]!r}.")
+
+
+def _adapt(description, own):
+    """Brings what a source states to the channels and the image size of a model."""
+    stated = description.arguments
+    for name in ("mean", "std"):
+        stated[name] = adapt.statistics(stated[name], own["channels"])
+    if "image_size" in stated and checks.pair("image_size", stated["image_size"]) != own["image_size"]:
+        description.evaluation.pop("full_size", None)
+
+
+def _adapt_to_overrides(description, arguments, overrides, options):
+    """Brings what a source states to the model that the caller asks for: where arguments are from, and its image size.
+
+    `model_arguments` has brought mean and deviation to its channels.
+    """
+    origins, evaluation = description.origins, description.evaluation
+    origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+    if options.resample or "image_size" not in overrides:  # only positions on another grid depend on the method
+        origins.pop("resample", None)
+    if "image_size" in overrides:
+        evaluation.pop("full_size", None)
+    else:
+        evaluation |= full_size(description.arguments, arguments)
+
+
+def _match(model, checkpoint, description, options):
+    """Returns the steps that fill a model; ValueError if a weight or a tensor is left over, or a shape differs."""
+    class_position = description.arguments.get("class_position")
+    form, names = description.form, description.names
+    return plan(model, checkpoint, form, names, options, description.grid, class_position)
 
 
 def _metadata(source, checkpoint, description, num_classes, options):

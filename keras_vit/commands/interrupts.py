@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 
+from keras_vit.utils.signals import handled
+
 RETRY_SECONDS = 0.05
 
 
@@ -24,7 +26,7 @@ def ending():
         os.write(2, b"\nInterrupted.\n")
         os._exit(128 + number)
 
-    with _handled(end):
+    with handled(end):
         yield
 
 
@@ -60,7 +62,7 @@ def interruptible():
 
     unraisable, sys.unraisablehook = sys.unraisablehook, raise_again
     try:
-        with _handled(end) as heard:
+        with handled(end) as heard:
             yield
     except Exception:  # TensorFlow has places that make another error of any
         if not asked:
@@ -69,19 +71,6 @@ def interruptible():
         sys.unraisablehook = unraisable
     if asked:
         raise _interrupted(asked[0])
-
-
-@contextlib.contextmanager
-def _handled(end):
-    """A block in which a function handles Ctrl-C and SIGTERM, unless ignored; yields the signals that it handles."""
-    alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
-    both = (signal.SIGINT, signal.SIGTERM) if alone else ()
-    before = {n: signal.signal(n, end) for n in both if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
-    try:
-        yield list(before)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _interrupted(number):

@@ -18,7 +18,7 @@ def measure(run: Run, *, split: Text = None) -> None:
     from keras_vit.runs import results, trained
     from keras_vit.utils.metrics import written
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
     measured = results.evaluate(model, split)
     width = max(map(len, measured))
@@ -46,7 +46,7 @@ def apply(
     from keras_vit.tasks.base import words
     from keras_vit.utils.folders import shown
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     files, bad = predictions.image_files(images), 0
     for file, answer, error in predictions.predictions(model, files, top, to, json=json, csv=csv):
         if error and len(files) == 1:
@@ -71,7 +71,7 @@ def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> N
     from keras_vit.runs import calibration, trained
     from keras_vit.utils.files import check_free, replacing
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     path = to or model.home / "calibrated.keras"
     if path.suffix != ".keras":
         raise ValueError(f"`to` must end in .keras. Received: to={str(path)!r}")
@@ -103,7 +103,7 @@ def write_exports(
     """
     from keras_vit.runs import results, trained
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *['ONNX'] * onnx])}")
     for report in results.export(model, to, quantize=quantize, onnx=onnx, overwrite=overwrite):
         print(report)
@@ -118,7 +118,7 @@ def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
     """
     from keras_vit.runs import predictions, results, trained
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     files = predictions.image_files(images) if images else []
     of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
     say(f"Drawing what {model.file} attends to{of}")
@@ -136,7 +136,7 @@ def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
     from keras_vit import reporting
     from keras_vit.runs import trained
 
-    model = trained.find(run)
+    model = trained.load_run(run)
     say(f"Measuring {model.file}")
     print(reporting.report(model, to, most=most))
 

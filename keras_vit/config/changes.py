@@ -4,7 +4,6 @@ import ast
 import dataclasses
 import warnings
 
-from keras_vit.checkpoints.pretrained import location
 from keras_vit.config.moved import MOVED
 from keras_vit.utils import checks
 
@@ -33,8 +32,7 @@ def override(recipe, changes):
             warnings.warn(f"{name} is now {MOVED[name]}.", DeprecationWarning, stacklevel=2)
             name = MOVED[name]
         part, _, key = name.partition(".")
-        own = (part, key) == ("model", "weights") and value is not None and location(value) is not None
-        if own and "model.variant" not in changes:
+        if (part, key) == ("model", "weights") and _are_own(value) and "model.variant" not in changes:
             recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the file's is meant
         if part == "model" and key:
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
@@ -45,6 +43,13 @@ def override(recipe, changes):
         else:
             raise ValueError(f"A recipe has no option {name!r}. {checks.near(name, names(recipe))}")
     return dataclasses.replace(recipe, reached=None) if changes else recipe
+
+
+def _are_own(weights):
+    """Returns whether weights are a file or an address, which is of one variant, and not published by name."""
+    from keras_vit.checkpoints.pretrained import location
+
+    return weights is not None and location(weights) is not None
 
 
 def names(recipe):

@@ -126,7 +126,10 @@ class Source:
         return [path for column in self._columns.values() if _are_paths(column, self.files) for path in column]
 
     def fingerprint(self):
-        """Returns a hash of the targets, and of the pixels, encoded files or file names, in their order."""
+        """Returns a hash of the targets, and of the pixels, encoded files or file names, in their order.
+
+        File names begin below the folder that all files are in: it may be moved.
+        """
         labels = self.targets.get("labels")
         digest = hashlib.sha256(repr(self.class_names).encode() + (b"" if labels is None else labels.tobytes()))
         for name, column in self._columns.items():
@@ -137,7 +140,9 @@ class Source:
             if column.dtype.kind in "uf":
                 digest.update(np.ascontiguousarray(column).reshape(-1))
             elif _are_paths(column, self.files):
-                digest.update(repr(column.tolist()).encode())
+                names = column.tolist()
+                folder = os.path.commonpath([os.path.dirname(name) for name in names]) if names else ""
+                digest.update(repr([name[len(folder) :].lstrip(os.sep) for name in names]).encode())
             else:
                 for item in column:
                     digest.update(len(item).to_bytes(8, "little") + item)

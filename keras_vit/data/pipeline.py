@@ -27,7 +27,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
 
     Args:
         source: Result of `sources.load`.
-        recipe: A `Recipe`; its `task`, `data`, `augment`, `optim.epochs` and `seed` are read.
+        recipe: A `Recipe`, whose task has met the source; its `data`, `augment`, `optim.epochs` and `seed` are read.
         size: `(height, width, channels)` of the images that the model takes.
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
@@ -46,7 +46,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
     if batch % share[1]:
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
-    task, size = recipe.task.on(source), recipe.task.data_shape(size)
+    task, size = recipe.task, recipe.task.data_shape(size)
     chunk = _chunk(part, size)
     read = _reader(source, size, recipe.data, settings)
 
@@ -81,7 +81,7 @@ def evaluation_batches(source, recipe, size, batch=None):
 
     `batch` is the batch size; the recipe's if `None`.
     """
-    batch, task = batch or recipe.data.batch_size, recipe.task.on(source)
+    batch, task = batch or recipe.data.batch_size, recipe.task
 
     def make_batch(examples, seed):
         return task.batch(task.prepare(examples, seed), None, seed)
@@ -94,7 +94,7 @@ def evaluation_arrays(source, recipe, size):
 
     Args:
         source: Result of `sources.load`.
-        recipe: A `Recipe`; its `data` is read.
+        recipe: A `Recipe`; its `task` and `data` are read.
         size: `(height, width, channels)` of the images that the model takes.
 
     Yields:
@@ -105,7 +105,7 @@ def evaluation_arrays(source, recipe, size):
     Raises:
         ValueError: If a file can no longer be read, with its name.
     """
-    batches = _in_order(source, recipe, size, recipe.data.batch_size, recipe.task.on(source).prepare, raw=True)
+    batches = _in_order(source, recipe, size, recipe.data.batch_size, recipe.task.prepare, raw=True)
     with inspection.named(source):
         yield from batches.as_numpy_iterator()
 

@@ -13,7 +13,7 @@ from keras_vit.models.preprocessing import preprocess
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.runs import trained
-from keras_vit.tasks.base import Task, are_shares, words
+from keras_vit.tasks.base import are_shares, words
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import images
 from keras_vit.utils.metrics import written
@@ -29,8 +29,8 @@ def page(target):
     need_tensorflow("Reading image files")
     import gradio as gr
 
-    found = trained.find(target)
-    (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
+    found = trained.load_run(target)
+    model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
     methods = {name: METHODS[name] for name in METHODS if name != "relevance" or has_classes(model)}
     run = found.viewer()
     size, source = model.input_shape[1:], recipe.data.source
@@ -100,7 +100,7 @@ def page(target):
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**shown)
-                        gr.Markdown("Model input" if type(task).picture is Task.picture else "Prediction")
+                        gr.Markdown("Prediction" if task.draws else "Model input")
                     with gr.Column(min_width=120):
                         laid = gr.Image(**shown)
                         heading = gr.Markdown()

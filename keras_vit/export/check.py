@@ -4,17 +4,16 @@ import dataclasses
 import json
 import math
 import pathlib
-import warnings
 
 import keras
 import numpy as np
 
-from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
-from keras_vit.models.outputs import returns_images
+from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.metrics import written
+from keras_vit.utils.warned import warn
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
@@ -157,19 +156,17 @@ def compare_with_model(
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
         raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
-    plain = float32(model)
+    plain, kind = float32(model), kind_of(model)
     expected = model_outputs(plain, images)
-    if plain is not model and not _distance(*aligned(model, model_outputs(model, images[:8]), expected[:8])) <= MEAN:
+    if plain is not model and not _distance(*kind.aligned(model_outputs(model, images[:8]), expected[:8])) <= MEAN:
         raise RuntimeError(f"The outputs of {model.name!r} and of its copy in float32 differ: it cannot be exported.")
     expected = np.asarray(keras.ops.softmax(expected)) if probabilities else expected
     outputs = run(images)
-    found, wanted = aligned(model, outputs, expected)
+    found, wanted = kind.aligned(outputs, expected)
     span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)
     if span == 0:
-        warnings.warn(
-            "The model returns the same output for every image, so the comparison shows nothing.", stacklevel=3
-        )
-    value, allowed = largest(model, found, wanted) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
+        warn("The model returns the same output for every image, so the comparison shows nothing.")
+    value, allowed = kind.largest(found, wanted) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
     apart = _distance(found, wanted)
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
@@ -189,8 +186,8 @@ def compare_with_model(
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),
         range=span,
-        agreement=agreement(model, found, wanted),
-        same="pixel values" if returns_images(model) else "top-1 class",
+        agreement=kind.agreement(found, wanted),
+        same=kind.counted,
         images=len(images),
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),

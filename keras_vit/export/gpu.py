@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
-from keras_vit.export.aligned import agreement, aligned, largest
+from keras_vit.models.kinds import kind_of
 from keras_vit.utils.keras_private import tflite_operators
 
 IMAGES = 4
@@ -102,8 +102,9 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
         outputs, whole, device = _outputs(path, images, manifests)
     except OSError as error:
         return _not_run(str(error))
-    (outputs, expected), span = aligned(model, outputs, run(images)), max(report.range, 1e-3)
-    value = largest(model, outputs, expected) / span
+    kind, span = kind_of(model), max(report.range, 1e-3)
+    outputs, expected = kind.aligned(outputs, run(images))
+    value = kind.largest(outputs, expected) / span
     allowed = LARGEST.get(report.quantize, MORE + report.max_abs_diff / span)
     if not value <= allowed:  # written so that NaN fails too
         raise RuntimeError(
@@ -116,7 +117,7 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
         "gpu_note": device,
         "gpu_images": len(images),
         "gpu_max_abs_diff": value * span,
-        "gpu_agreement": agreement(model, outputs, expected),
+        "gpu_agreement": kind.agreement(outputs, expected),
     }
 
 

@@ -1,13 +1,12 @@
 """Whether a model is right in float16, in which GPUs of phones compute."""
 
-import warnings
-
 import numpy as np
 
-from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.export.check import model_outputs
 from keras_vit.export.forms import export_copy, float32
 from keras_vit.models.counting import count_macs
+from keras_vit.models.kinds import kind_of
+from keras_vit.utils.warned import warn
 
 IMAGES, MACS = 4, 50e9  # images, and multiply-adds of one: TensorFlow computes float16 slowly on a CPU
 LARGEST = 0.05  # difference, as a share of the range of the outputs, from which on there is a warning
@@ -33,19 +32,18 @@ def compare_with_float32(model, images):
     half = export_copy(model, half=True, dtype="mixed_float16")
     if half is model or count_macs(half) > MACS:
         return {}
-    images = images[:IMAGES]
+    images, kind = images[:IMAGES], kind_of(model)
     with np.errstate(over="ignore", invalid="ignore"):
-        outputs, expected = aligned(model, model_outputs(half, images), model_outputs(float32(model), images))
-        difference = largest(model, outputs, expected)
+        outputs, expected = kind.aligned(model_outputs(half, images), model_outputs(float32(model), images))
+        difference = kind.largest(outputs, expected)
     span = float(np.ptp(expected))
     if not difference <= LARGEST * max(span, 1e-3):  # written so that NaN warns too
-        warnings.warn(
+        warn(
             f"In float16 the outputs of {model.name!r} differ by {difference:.3g}, of a range of {span:.3g}: let the "
-            "GPU compute in float32.",
-            stacklevel=3,
+            "GPU compute in float32."
         )
     return {
         "half_images": len(images),
         "half_max_abs_diff": difference,
-        "half_agreement": agreement(model, outputs, expected),
+        "half_agreement": kind.agreement(outputs, expected),
     }

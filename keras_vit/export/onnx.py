@@ -1,7 +1,6 @@
 """Exports to ONNX, for other runtimes than TensorFlow's."""
 
 import contextlib
-import dataclasses
 import io
 import json
 import os
@@ -11,9 +10,8 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, prepare, runtimes
+from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export.forms import export_copy
-from keras_vit.utils import checks, files
 
 
 def export_onnx(
@@ -54,36 +52,17 @@ def export_onnx(
         ImportError: If tf2onnx, onnx or onnxruntime is not installed.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
-    prepare.need_tensorflow_backend("An ONNX file")
-    path = checks.path("path", path)
-    if path.suffix != ".onnx":
-        raise ValueError(f"`path` must end in .onnx. Received: path={str(path)!r}")
+    compared = images, classes, score
+    export = sequence.checked("An ONNX file", model, path, ".onnx", compared, labels, probabilities, overwrite)
     prepare.need(onnx=True)
-    prepare.check_model(model)
-    prepare.check_labels(model, labels)
-    prepare.check_probabilities(model, probabilities)
-    score = check.scorer(model, images, classes, score)
-    images = check.sample(model, images)
-    files.check_free(f"{path}.json", overwrite)
-    with prepare.destination(path, overwrite) as temporary:
-        facts = prepare.facts(model, labels)
-        _write(export_copy(model, erf=True), temporary, probabilities, facts)
-        try:
-            run, operators = runtimes.onnx(temporary)
-        except Exception as error:  # ONNX Runtime's own classes are not public
-            raise RuntimeError(f"ONNX Runtime cannot run the exported file: {str(error).splitlines()[0]}") from None
-        report = check.compare_with_model(
-            temporary, model, images, run, operators, probabilities=probabilities, score=score
-        )
-        report = dataclasses.replace(report, path=str(path))
-        check.write_json(f"{path}.json", report, **facts)
-    return report
+    return sequence.written(export, lambda path: _write(model, path, probabilities, export.facts), runtimes.onnx)
 
 
 def _write(model, path, probabilities, facts):
     """Writes a model with Keras's exporter, which needs a model that was called, and then names the outputs."""
     import onnx
 
+    model = export_copy(model, erf=True)
     pixels = keras.Input(model.input_shape[1:], name="images")
     named = prepare.named_outputs(model, model(pixels, training=False), probabilities)
     last = keras.layers.Activation("linear", dtype="float32")

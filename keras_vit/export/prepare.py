@@ -7,11 +7,10 @@ import os
 import pathlib
 
 import keras
-import numpy as np
 
-from keras_vit.layers.heads.point_boxes import EDGES
 from keras_vit.models.backbone import check_plain
-from keras_vit.models.outputs import num_classes, returns_boxes, returns_images, returns_probabilities
+from keras_vit.models.kinds import kind_of
+from keras_vit.models.outputs import num_classes, returns_probabilities
 from keras_vit.models.preprocessing import evaluation_rule, stated_labels
 from keras_vit.utils import checks, files
 
@@ -66,10 +65,8 @@ def check_labels(model, labels):
 
 def check_probabilities(model, probabilities):
     """Raises ValueError if probabilities are asked for of a model without logits, or with one."""
-    if probabilities and returns_boxes(model):
-        raise ValueError(f"A detector returns scores already. Received: probabilities=True with {model.name!r}")
-    if probabilities and returns_images(model):
-        raise ValueError(f"An image has no probabilities. Received: probabilities=True with {model.name!r}")
+    if probabilities and (why := kind_of(model).bounded):
+        raise ValueError(f"{why} Received: probabilities=True with {model.name!r}")
     if probabilities and returns_probabilities(model):
         raise ValueError(f"The model returns probabilities already. Received: probabilities=True with {model.name!r}")
     if probabilities and model.output_shape[-1] == 1:
@@ -80,20 +77,9 @@ def check_probabilities(model, probabilities):
 
 
 def named_outputs(model, output, probabilities):
-    """Returns a file's outputs by name, from the model's.
-
-    They are `boxes` in pixels and `scores`, `pixels` of an image, `logits` or `probabilities`.
-
-    `runtimes.packed` is its inverse.
-    """
-    if returns_images(model):
-        return {"pixels": output}
-    if not returns_boxes(model):
-        if probabilities:
-            return {"probabilities": keras.ops.softmax(output)}
-        return {"probabilities" if returns_probabilities(model) else "logits": output}
-    pixels = np.tile(model.input_shape[1:3], 2).astype("float32")
-    return {"boxes": output[..., :EDGES] * pixels, "scores": output[..., EDGES:]}
+    """Returns a file's outputs by name, from the model's: see `models.kinds`. `runtimes.packed` is its inverse."""
+    output = keras.ops.softmax(output) if probabilities else output
+    return kind_of(model).named(output, model.input_shape[1:3], probabilities or returns_probabilities(model))
 
 
 def facts(model, labels):

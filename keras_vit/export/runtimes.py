@@ -11,6 +11,7 @@ from collections import Counter
 
 import numpy as np
 
+from keras_vit.models import kinds
 from keras_vit.utils.keras_private import tflite_operators
 
 THREADS = (1, 2)
@@ -28,9 +29,7 @@ print((peak() - before) / 1000)
 
 def packed(outputs, size):
     """Returns a file's outputs, a dictionary of arrays by name, as the model's one; `size` is (height, width)."""
-    if "boxes" not in outputs:
-        return next(iter(outputs.values()))
-    return np.concatenate([outputs["boxes"] / np.tile(size, 2).astype("float32"), outputs["scores"]], axis=-1)
+    return kinds.of_outputs(outputs).packed(outputs, size)
 
 
 def saved_model(path):
@@ -67,7 +66,10 @@ def onnx(path):
     import onnx
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's own classes are not public
+        raise RuntimeError(f"ONNX Runtime cannot run the exported file: {str(error).splitlines()[0]}") from None
     [pixels], names = session.get_inputs(), [output.name for output in session.get_outputs()]
 
     def run(images):

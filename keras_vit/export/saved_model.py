@@ -1,6 +1,5 @@
 """Exports to TensorFlow's SavedModel, for servers."""
 
-import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -8,11 +7,11 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 
-from keras_vit.export import check, prepare, runtimes
+from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
 from keras_vit.models.preprocessing import data_resize, evaluation_rule
-from keras_vit.utils import checks, files
+from keras_vit.utils import checks
 
 
 def export_saved_model(
@@ -62,27 +61,25 @@ def export_saved_model(
         ValueError: If images, classes or labels do not match the model, or for a number of images below 1.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
-    prepare.need_tensorflow_backend("A SavedModel")
-    path = checks.path("path", path)
-    prepare.check_model(model, limit=float("inf"))
-    prepare.check_labels(model, labels)
-    prepare.check_probabilities(model, probabilities)
     checks.switch(xla=xla)
     warm_up = _counts(warm_up)
-    score = check.scorer(model, images, classes, score)
-    files.check_free(path, overwrite)
-    images = check.sample(model, images)
-    with prepare.destination(path, overwrite) as temporary:
-        signatures = write(float32(model), temporary, None, probabilities=probabilities, encoded=True, xla=xla)
-        run, operators = runtimes.saved_model(temporary)
-        runtimes.try_bytes(temporary, images[0])
-        report = check.compare_with_model(
-            temporary, model, images, run, operators, probabilities=probabilities, score=score
-        )
-        report = dataclasses.replace(report, path=str(path))  # the JSON is inside the folder, so before it moves
-        warm_up_file.write(temporary, signatures, model.input_shape[1:], warm_up)
-        check.write_json(temporary / "assets.extra" / "keras_vit.json", report, **prepare.facts(model, labels))
-    return report
+    compared = images, classes, score
+    export = sequence.checked(
+        "A SavedModel", model, path, None, compared, labels, probabilities, overwrite, limit=float("inf")
+    )
+
+    def write_all(path):
+        write(float32(model), path, None, probabilities=probabilities, encoded=True, xla=xla)
+
+    def load(path):
+        runtimes.try_bytes(path, export.images[0])
+        return runtimes.saved_model(path)
+
+    def warmed_up(path, run, report):
+        warm_up_file.write(path, _signatures(model), model.input_shape[1:], warm_up)
+        return {}
+
+    return sequence.written(export, write_all, load, warmed_up)
 
 
 def _counts(warm_up):
@@ -95,8 +92,14 @@ def _counts(warm_up):
     return counts
 
 
+def _signatures(model):
+    """Returns the names of a model's signatures."""
+    files = model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES
+    return ["serve", "serve_bytes"] if files else ["serve"]
+
+
 def write(model, path, batch_size, input_dtype="float32", probabilities=False, encoded=False, xla=False):
-    """Writes a SavedModel with the signature `serve`, and `serve_bytes` if `encoded`; returns the names of both."""
+    """Writes a SavedModel with the signature `serve`, and with `serve_bytes` if `encoded` and the model has it."""
     import tensorflow as tf
 
     (height, width, channels), rule = model.input_shape[1:], evaluation_rule(model)
@@ -124,11 +127,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     archive.track(model)
     images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
     archive.add_endpoint("serve", serve, input_signature=[images])
-    signatures = ["serve"]
-    if encoded and model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES:
-        signatures.append("serve_bytes")
+    if encoded and "serve_bytes" in _signatures(model):
         archive.add_endpoint(
             "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
         )
     archive.write_out(str(path), verbose=False)
-    return signatures

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, ranks, runtimes, saved_model, sequence
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
-from keras_vit.utils import checks, files
+from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -71,57 +71,48 @@ def export_tflite(
         RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the outputs of
             file and model differ, on the CPU or on LiteRT's GPU accelerator; no file is kept then.
     """
-    prepare.need_tensorflow_backend("A TFLite file")
-    path = checks.path("path", path)
-    if path.suffix != ".tflite":
-        raise ValueError(f"`path` must end in .tflite. Received: path={str(path)!r}")
     checks.positive(batch_size=batch_size)
     checks.one_of("input_dtype", input_dtype, ("float32", "uint8"))
-    prepare.check_model(model)
-    prepare.check_labels(model, labels)
-    prepare.check_probabilities(model, probabilities)
-    files.check_free(path, overwrite)
-    files.check_free(f"{path}.json", overwrite)
-    calibrated = quantize in formats.CALIBRATED
-    if batch_size > 1 and calibrated:
+    compared = images, classes, score
+    facts = {"dtype": input_dtype, "target": target}
+    export = sequence.checked(
+        "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
+    )
+    _check_format(model, quantize, batch_size)
+    known = model.input_shape[1:], checks.range_of(model)
+    calibration = formats.calibration_images(quantize, target, calibration, *known)
+    images = check.sample(model, calibration) if images is None and calibration is not None else export.images
+    if input_dtype == "uint8":
+        images, calibration = images.round(), None if calibration is None else calibration.round()
+    export = dataclasses.replace(export, images=images)
+
+    def write(path):
+        copy = export_copy(model, fold=calibration is None, half=quantize == "float16")
+        _convert(copy, path, quantize, target, calibration, batch_size, input_dtype, probabilities)
+        if quantize == "int8" and target == "cpu":
+            formats.products_in_int8(path, calibration.astype(input_dtype))
+        ranks.align(path, delegate=quantize == "float16")
+        metadata.write(path, export.facts)
+
+    def on_other_hardware(path, run, report):
+        on_gpu = gpu.compare_with_cpu(path, model, images, run, report, batch_size)
+        in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
+        return {"refused": gpu_rules.refused(path), "npu_refused": npu_rules.refused(path), **on_gpu, **in_half}
+
+    return sequence.written(export, write, runtimes.tflite, on_other_hardware, quantize=quantize, cost=runtimes.profile)
+
+
+def _check_format(model, quantize, batch_size):
+    """Raises ValueError for what calibrated formats cannot hold."""
+    if quantize not in formats.CALIBRATED:
+        return
+    if batch_size > 1:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
-    if calibrated and any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
+    if any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
         raise ValueError(
             "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
             f"without merging. Received: quantize={quantize!r}"
         )
-    known = model.input_shape[1:], checks.range_of(model)
-    calibration = formats.calibration_images(quantize, target, calibration, *known)
-    score = check.scorer(model, images, classes, score)
-    images = check.sample(model, calibration if images is None else images)
-    if input_dtype == "uint8":
-        images, calibration = images.round(), None if calibration is None else calibration.round()
-    with prepare.destination(path, overwrite) as temporary:
-        copy = export_copy(model, fold=calibration is None, half=quantize == "float16")
-        _convert(copy, temporary, quantize, target, calibration, batch_size, input_dtype, probabilities)
-        if quantize == "int8" and target == "cpu":
-            formats.products_in_int8(temporary, calibration.astype(input_dtype))
-        ranks.align(temporary, delegate=quantize == "float16")
-        facts = {**prepare.facts(model, labels), "dtype": input_dtype, "target": target}
-        metadata.write(temporary, facts)
-        run, operators = runtimes.tflite(temporary)
-        report = check.compare_with_model(
-            temporary,
-            model,
-            images,
-            run,
-            operators,
-            quantize=quantize,
-            probabilities=probabilities,
-            score=score,
-            cost=runtimes.profile(temporary),
-        )
-        on_gpu = gpu.compare_with_cpu(temporary, model, images, run, report, batch_size)
-        in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
-        by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
-        report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
-        check.write_json(f"{path}.json", report, **facts)
-    return report
 
 
 def _convert(model, path, quantize, target, calibration, batch_size, input_dtype, probabilities):

@@ -6,9 +6,7 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_vit.layers.heads.add_to_image import AddToImage
-from keras_vit.layers.heads.point_boxes import EDGES, PointBoxes
-from keras_vit.layers.heads.set_boxes import SetBoxes
+from keras_vit.models.kinds import kind_of
 from keras_vit.utils import files
 from keras_vit.utils.warned import warn
 
@@ -40,7 +38,7 @@ def read_labels(path):
 
 def num_classes(model):
     """Returns the number of classes for which a model has outputs: all but the edges of a detector's boxes."""
-    return model.output_shape[-1] - (EDGES if returns_boxes(model) else 0)
+    return model.output_shape[-1] - kind_of(model).edges
 
 
 def ignored(classes):
@@ -49,16 +47,6 @@ def ignored(classes):
     What is found of class c inside such a region, a crowd, is neither right nor wrong.
     """
     return -2 - classes
-
-
-def returns_boxes(model):
-    """Returns whether a model is a detector, whose output is edges of boxes, then scores."""
-    return isinstance(model.layers[-1], (PointBoxes, SetBoxes))
-
-
-def returns_images(model):
-    """Returns whether a model's output is an image, of pixels from 0 to 255."""
-    return isinstance(model.layers[-1], AddToImage)
 
 
 def returns_probabilities(model):

@@ -71,12 +71,12 @@ def gather(target, arrays=None, most=10_000):
     checks.positive(most=most)
     from keras_vit.training import evaluation, history
 
-    found = trained.find(target)
-    (model, known, class_names), recipe, task = found.trained, found.recipe, found.task
+    found = trained.load_run(target)
+    model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
     anatomy.blocks(model)  # whose attention is drawn: a model without any is refused before it is measured
     source = results.source_of(found, None, arrays)
-    some, size, run = source.take(slice(most)), model.input_shape[1:], trained.predictor(model)
-    tally, scores = evaluation.tally_of(run, task, recipe, some, size, keep=True)
+    some, size, run = source.take(slice(most)), found.size, trained.predictor(model)
+    tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
     best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
     view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
@@ -89,7 +89,7 @@ def gather(target, arrays=None, most=10_000):
     return Facts(
         name=recipe.name,
         model=model,
-        recipe=known,
+        recipe=found.recipe,
         class_names=class_names,
         split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),

@@ -11,7 +11,7 @@ from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.runs import results
-from keras_vit.runs.trained import Found, find, predictor
+from keras_vit.runs.trained import Trained, load_run, predictor
 from keras_vit.tasks import Classify
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
@@ -28,7 +28,7 @@ class Calibrated(NamedTuple):
     loss: tuple[float, float]  # mean cross-entropy, before and after
 
 
-def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple | None = None) -> Calibrated:
+def calibrate(target: os.PathLike | str | keras.Model | Trained, *, arrays: tuple | None = None) -> Calibrated:
     """Divides a classifier's logits by one temperature, so that its probabilities fit its accuracy.
 
     Guo et al. 2017 (arXiv:1706.04599), section 4.2: the temperature with the least cross-entropy on images that were
@@ -56,7 +56,7 @@ def calibrate(target: os.PathLike | str | keras.Model | Found, *, arrays: tuple 
     if isinstance(target, keras.Model):
         model, task, (logits, labels) = target, Classify(), _of_arrays(target, arrays)
     else:
-        model, task, (logits, labels) = _of_run(find(target), arrays)
+        model, task, (logits, labels) = _of_run(load_run(target), arrays)
     temperature = _fitted(task, logits, labels)
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])
@@ -77,22 +77,22 @@ def _of_arrays(model, arrays):
     return logits_of(model, predict(model, images)), labels
 
 
-def _of_run(found, arrays):
-    """Returns the model and task of a `Found`, and its logits and labels on the validation split, or on arrays."""
+def _of_run(trained, arrays):
+    """Returns the model and task of a `Trained`, and its logits and labels on the validation split, or on arrays."""
     from keras_vit.data import pipeline
 
-    model = found.trained.model
-    if not isinstance(found.task, Classify):
-        raise ValueError(f"Calibration is for classifiers. Received: {found.file!r}, for {type(found.task).__name__}")
+    model, task = trained.model, trained.task
+    if not isinstance(task, Classify):
+        raise ValueError(f"Calibration is for classifiers. Received: {trained.file!r}, for {type(task).__name__}")
     _heads(model)
-    split = found.recipe.data.validation if arrays is None else None
-    source, run = results.source_of(found, split, arrays), predictor(model)
+    split = trained.bound.data.validation if arrays is None else None
+    source, run = results.source_of(trained, split, arrays), predictor(model)
     parts = [
         (run(examples["images"]), examples["labels"])
-        for examples in pipeline.evaluation_arrays(source, found.recipe, model.input_shape[1:])
+        for examples in pipeline.evaluation_arrays(source, trained.bound, trained.size)
     ]
     logits, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return model, found.task, (logits.astype("float64"), labels)
+    return model, task, (logits.astype("float64"), labels)
 
 
 def _heads(model):

@@ -10,12 +10,12 @@ from json import dumps
 
 import numpy as np
 
-from keras_vit.runs.trained import find, read
-from keras_vit.tasks.base import Task
+from keras_vit.models.kinds import KINDS
+from keras_vit.runs.trained import load_run, read
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder
-from keras_vit.utils.images import encoded, image_size, opened, read_pixels, save_like
+from keras_vit.utils.images import read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 
@@ -76,40 +76,39 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
     """
     checks.positive(top=top)
-    found = find(target)
-    model, task = found.trained.model, found.task
-    finds = type(task).objects is not Task.objects
+    trained = load_run(target)
+    task, kind = trained.task, KINDS[trained.task.gives]
+    files = [pathlib.Path(file) for file in files]
     tables = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in tables.items():
-        _check_table(name, path, files, finds)
-    places = _places(task, files, checks.path("to", to)) if to is not None else {}
+        _check_table(name, path, files, kind)
+    places = _places(task, kind, files, checks.path("to", to)) if to is not None else {}
     rows = []
-    as_image = task.whole and type(task).image is not Task.image
-    run = found.viewer(finish=task.image if as_image else None)
-    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(model.input_shape[1:])), 1)
+    run = trained.viewer(finish=task.image if kind.pixels and task.whole else None)
+    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
     for first in range(0, len(files), count):
         images, errors, outputs = {}, {}, {}  # the last batch's outputs are let go first
         for path in files[first : first + count]:
             try:
-                images[path] = read_pixels(path, model.input_shape[-1]) if task.whole else read(found, [path])[0]
+                images[path] = read_pixels(path, trained.size[2]) if task.whole else read(trained, [path])[0]
             except (ValueError, OSError) as error:
                 errors[path] = error
         if images:
             outputs = dict(zip(images, run(_batch([*images.values()]))))
             images.clear()
         for path in files[first : first + count]:
-            if path in outputs and places:
-                _write(task, outputs[path], path, places[path], as_image)
-            answer = [*task.answer(outputs[path]).items()][:top] if path in outputs else None
-            if answer and not finds:
-                rows += [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
-            elif path in outputs and tables and finds:
-                entries = task.objects(outputs[path], image_size(encoded(path)))
-                rows += [{"image_id": pathlib.Path(path).name, **entry} for entry in entries]
-            yield path, answer, errors.get(path)
+            if path in errors:
+                yield path, None, errors[path]
+                continue
+            if places:
+                with replacing(places[path]) as temporary:
+                    kind.save(task, outputs[path], path, temporary)
+            answer = [*task.answer(outputs[path]).items()][:top]
+            rows += kind.entries(task, outputs[path], path, answer) if tables else []
+            yield path, answer, None
     for name, path in tables.items():
         with replacing(path) as temporary:
-            WRITE[name](temporary, rows, COLUMNS[finds])
+            WRITE[name](temporary, rows, kind.columns)
 
 
 def _write_json(path, rows, _):
@@ -126,13 +125,12 @@ def _write_csv(path, rows, columns):
 
 
 WRITE = {"json": _write_json, "csv": _write_csv}
-COLUMNS = {False: ("image_id", "name", "value"), True: ("image_id", "category", "x", "y", "width", "height", "score")}
 
 
-def _check_table(name, path, files, finds):
+def _check_table(name, path, files, kind):
     """Raises ValueError or FileExistsError unless the answers of files can be written to a path, as JSON or CSV."""
-    if finds:
-        _check_different([pathlib.Path(file).name for file in files], "for one file of objects")
+    if kind.by_name:
+        _check_different([file.name for file in files], "for one file of objects")
     if path.suffix != f".{name}":
         raise ValueError(f"`{name}` must end in .{name}. Received: {name}={str(path)!r}")
     if path.exists():
@@ -147,17 +145,17 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _places(task, files, folder):
+def _places(task, kind, files, folder):
     """Returns where to write the image made of each file, in a folder that is made if necessary.
 
     Arguments are as in `predict`.
     """
-    if type(task).mask is Task.mask and type(task).image is Task.image:
+    if kind.save is None:
         name = type(task).__name__
         raise ValueError(
             f"`to` is for tasks that make images, such as Segment and Restore. Received: to={str(folder)!r} with {name}"
         )
-    places = {path: folder / f"{pathlib.Path(path).stem}.png" for path in files}
+    places = {path: folder / f"{path.stem}{kind.ending}" for path in files}
     _check_different([file.name for file in places.values()], "for files in one folder")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
@@ -170,18 +168,6 @@ def _places(task, files, folder):
 
 def _batch(images):
     return images[0][None] if len(images) == 1 else np.stack(images)  # a single one may be large: not copied
-
-
-def _write(task, output, source, path, as_image):
-    """Writes what a task makes of an image file: an image like it, which the output may be already, or a mask."""
-    from PIL import Image
-
-    data = encoded(source)
-    with opened(data) as original, replacing(path) as temporary:
-        if type(task).image is Task.image:
-            Image.fromarray(task.mask(output, image_size(data))).save(temporary, "PNG")
-        else:
-            save_like(original, output if as_image else task.image(output), temporary)
 
 
 def image_files(paths):

@@ -3,7 +3,6 @@
 import math
 import os
 import pathlib
-import warnings
 
 import numpy as np
 
@@ -12,19 +11,19 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.models.outputs import fitting, num_classes
-from keras_vit.runs.trained import Found, find, predictor, read
-from keras_vit.runs.trained import load_run as load_run
-from keras_vit.tasks.base import Task, are_shares
+from keras_vit.runs.trained import Trained, load_run, predictor, read
+from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
 from keras_vit.utils.files import check_free, replacing
+from keras_vit.utils.warned import warn
 
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
 
 
 def evaluate(
-    target: os.PathLike | str | Found, split: str | None = None, *, arrays: tuple | None = None
+    target: os.PathLike | str | Trained, split: str | None = None, *, arrays: tuple | None = None
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
@@ -47,15 +46,15 @@ def evaluate(
     need_tensorflow("Evaluation of a recipe")
     from keras_vit.training import evaluation
 
-    found = find(target)
-    model, source = found.trained.model, source_of(found, split, arrays)
-    artifacts = dict.fromkeys(found.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
-    artifacts |= dict.fromkeys(sorted(found.home.glob("model*.tflite")), runtimes.tflite)
-    artifacts |= dict.fromkeys(found.home.glob("model.onnx"), runtimes.onnx)
+    trained = load_run(target)
+    source = source_of(trained, split, arrays)
+    artifacts = dict.fromkeys(trained.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
+    artifacts |= dict.fromkeys(sorted(trained.home.glob("model*.tflite")), runtimes.tflite)
+    artifacts |= dict.fromkeys(trained.home.glob("model.onnx"), runtimes.onnx)
     measured = {}
-    for name, load in {found.file: None, **artifacts}.items():
-        run = predictor(model) if load is None else load(name)[0]
-        tally, _ = evaluation.tally_of(run, found.task, found.recipe, source, model.input_shape[1:])
+    for name, load in {trained.file: None, **artifacts}.items():
+        run = predictor(trained.model) if load is None else load(name)[0]
+        tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured
 
@@ -84,36 +83,44 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     """
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
-    found = find(target)
-    (model, _, class_names), recipe = found.trained, found.recipe
-    folder = pathlib.Path(folder or found.home)
-    more = {"labels": fitting(class_names, num_classes(model)), "overwrite": overwrite}
-    planned = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
-    if (quantize or onnx) and not overwrite:
-        planned = {path: what for path, what in planned.items() if not path.exists()}
-    planned |= {folder / f"model-{name}.tflite": (export_tflite, {"quantize": name}) for name in quantize}
-    planned |= {folder / "model.onnx": (export_onnx, {})} if onnx else {}
+    trained = load_run(target)
+    planned = _planned(pathlib.Path(folder or trained.home), quantize, onnx, overwrite)
     for path in planned:
         check_free(path, overwrite)
     need(quantize, onnx)
-    calibration = None
+    given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
+    calibration = {}
     if set(quantize) & set(CALIBRATED):
-        _need_data(found, "its model and `calibration` to export_tflite")
-        calibration = some_images(model, recipe, recipe.data.train, 256)["images"]
-        count = max(min(1000, OUTPUTS // math.prod(model.output_shape[1:])), 8)
-        examples = some_images(model, recipe, recipe.data.test, count)
-        more |= {"images": examples["images"], "score": lambda outputs: _score(found.task, examples, outputs)}
+        _need_data(trained, "its model and `calibration` to export_tflite")
+        calibration = {"calibration": some_images(trained, trained.recipe.data.train, 256)["images"]}
+        given |= _scored(trained)
     reports = []
     for path, (write, settings) in planned.items():
-        given = {"calibration": calibration} if settings.get("quantize") in CALIBRATED else {}
-        reports.append(write(model, path, **settings, **given, **more))
+        own = calibration if settings.get("quantize") in CALIBRATED else {}
+        reports.append(write(trained.model, path, **settings, **own, **given))
     return reports
 
 
-def _score(task, examples, outputs):
-    tally = task.tally()
-    tally.add(examples, outputs)
-    return tally.result()
+def _planned(folder, quantize, onnx, overwrite):
+    """Returns what to write, in order: a dictionary from paths to functions and their own arguments."""
+    plain = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
+    if (quantize or onnx) and not overwrite:
+        plain = {path: what for path, what in plain.items() if not path.exists()}
+    smaller = {folder / f"model-{name}.tflite": (export_tflite, {"quantize": name}) for name in quantize}
+    return plain | smaller | ({folder / "model.onnx": (export_onnx, {})} if onnx else {})
+
+
+def _scored(trained):
+    """Returns test images to compare a model and its exports on, and the score of both: arguments of the exports."""
+    count = max(min(1000, OUTPUTS // math.prod(trained.model.output_shape[1:])), 8)
+    examples = some_images(trained, trained.recipe.data.test, count)
+
+    def score(outputs):
+        tally = trained.task.tally()
+        tally.add(examples, outputs)
+        return tally.result()
+
+    return {"images": examples["images"], "score": score}
 
 
 def explain(target, files=(), folder=None):
@@ -128,28 +135,27 @@ def explain(target, files=(), folder=None):
     Returns:
         The paths of the pictures.
     """
-    found = find(target)
-    model = found.trained.model
+    trained = load_run(target)
     if not files:
-        _need_data(found, "image files")
-    examples = {"images": read(found, files)} if files else some_images(model, found.recipe, found.recipe.data.test, 8)
-    images = examples["images"]
+        _need_data(trained, "image files")
+    examples = {"images": read(trained, files)} if files else some_images(trained, trained.recipe.data.test, 8)
+    images, task = examples["images"], trained.task
     from keras_vit import plots
     from keras_vit.training import history
 
-    outputs = found.viewer()(images)
-    titles = [_title(found.task.answer(output)) for output in outputs]
+    outputs = trained.viewer()(images)
+    titles = [_title(task.answer(output)) for output in outputs]
     if len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
-        titles = [found.task.caption(*pair) for pair in zip(outputs, each)]
-    folder = pathlib.Path(folder or found.home)
+        titles = [task.caption(*pair) for pair in zip(outputs, each)]
+    folder = pathlib.Path(folder or trained.home)
     folder.mkdir(parents=True, exist_ok=True)
-    method = "relevance" if has_classes(model) else "rollout"
-    figures = {"attention.png": plots.plot_attention(model, images, titles, method)}
-    if found.run and (found.run / rundir.HISTORY).exists():
-        figures["curves.png"] = plots.plot_history(history.read(found.run))
-    if type(found.task).picture is not Task.picture:
-        pictures = [found.task.picture(*pair) for pair in zip(images, outputs)]
+    method = "relevance" if has_classes(trained.model) else "rollout"
+    figures = {"attention.png": plots.plot_attention(trained.model, images, titles, method)}
+    if trained.run and (trained.run / rundir.HISTORY).exists():
+        figures["curves.png"] = plots.plot_history(history.read(trained.run))
+    if task.draws:
+        pictures = [task.picture(*pair) for pair in zip(images, outputs)]
         figures["pictures.png"] = plots.plot_pictures(pictures, titles)
     for name, figure in figures.items():
         with replacing(folder / name) as temporary:
@@ -162,64 +168,75 @@ def _title(answer):
     return f"{name} ({value:{'.0%' if are_shares([value]) else '.4g'}})" if name else ""
 
 
-def source_of(found, split, arrays):
+def source_of(trained, split, arrays):
     """Returns the source of images that a trained model is evaluated on, checked against it.
 
     Args:
-        found: The `Found` of `trained.find`.
+        trained: A `Trained`.
         split: As in `evaluate`.
         arrays: As in `evaluate`.
     """
     from keras_vit.data import sources
 
-    (model, _, class_names), recipe, task = found.trained, found.recipe, found.task
-    shape = task.data_shape(model.input_shape[1:])
-    if arrays is not None and split is not None:
+    if arrays is None:
+        _need_data(trained, "`arrays`, (images, labels)")
+        source = _loaded(trained, split or trained.recipe.data.test)
+        _check_splits(trained)
+        return source
+    if split is not None:
         raise ValueError(f"A split is of the recipe's data, in whose place `arrays` are. Received: split={split!r}")
-    if arrays is not None:
-        wanted = (None, None, shape[2]) if task.whole else shape
-        source = sources.from_arrays(arrays, task.targets, wanted, class_names)
-    else:
-        _need_data(found, "`arrays`, (images, labels)")
-        source = sources.load(recipe.data, split or recipe.data.test, task.targets, task.extras)
-        _check_splits(found)
-        sources.check_channels(source, shape)
-    if task.on(source).classes != task.classes:
-        sources.same_classes(task.classes, task.on(source).classes)
+    task, shape = trained.task, trained.task.data_shape(trained.size)
+    wanted = (None, None, shape[2]) if task.whole else shape
+    return _met(trained, sources.from_arrays(arrays, task.targets, wanted, trained.class_names))
+
+
+def some_images(trained, split, count):
+    """Returns the first images of a split, resized as in evaluation, and their targets: a dictionary of arrays."""
+    need_tensorflow("Reading a recipe's data")
+    from keras_vit.data import pipeline
+
+    source = _loaded(trained, split).take(slice(count))
+    batches = list(pipeline.evaluation_arrays(source, trained.bound, trained.size))
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+
+
+def _loaded(trained, split):
+    """Returns a split of the recipe's data, checked against the model."""
+    from keras_vit.data import sources
+
+    task = trained.task
+    source = sources.load(trained.recipe.data, split, task.targets, task.extras)
+    return _met(trained, sources.check_channels(source, task.data_shape(trained.size)))
+
+
+def _met(trained, source):
+    """Returns a source; ValueError unless it has what the task asks for, of the model's classes."""
+    from keras_vit.data import sources
+
+    sources.same_classes(trained.task.classes, trained.task.on(source).classes)
     return source
 
 
-def _check_splits(found):
+def _check_splits(trained):
     """Warns if a folder has other files than a run was trained on: parts of `"all"` are then others too."""
     from keras_vit.data import sources
 
-    data, task = found.recipe.data, found.recipe.task
-    if found.run is None or not data.source.startswith("folder:") or not data.train.startswith("all"):
+    data, task = trained.recipe.data, trained.task
+    if trained.run is None or not data.source.startswith("folder:") or not data.train.startswith("all"):
         return
-    then = rundir.read_json(found.run / rundir.DATA).get("train")
+    then = rundir.read_json(trained.run / rundir.DATA).get("train")
     if then and then != sources.load(data, data.train, task.targets, task.extras).fingerprint():
-        warnings.warn(
-            f"{data.source!r} has other files than {str(found.run)!r} was trained on, so that its images are split "
-            "anew: some that are measured now may have been trained on.",
-            stacklevel=3,
+        warn(
+            f"{data.source!r} has other files than {str(trained.run)!r} was trained on, so that its images are split "
+            "anew: some that are measured now may have been trained on."
         )
 
 
-def _need_data(found, instead):
+def _need_data(trained, instead):
     """Raises ValueError, with what to pass instead, if a trained model has no recipe with data."""
-    if found.alone:
+    if trained.alone:
         raise ValueError(
-            f"{found.file!r} has no data: it is outside a run directory. Pass a run directory, or {instead}."
+            f"{trained.file!r} has no data: it is outside a run directory. Pass a run directory, or {instead}."
         )
-    if found.on_arrays:
-        raise ValueError(f"The run in {str(found.run)!r} was trained on arrays. Pass {instead}.")
-
-
-def some_images(model, recipe, split, count):
-    """Returns the first images of a split, resized as in evaluation, and their targets: a dictionary of arrays."""
-    need_tensorflow("Reading a recipe's data")
-    from keras_vit.data import pipeline, sources
-
-    source = sources.load(recipe.data, split, recipe.task.targets, recipe.task.extras).take(slice(count))
-    batches = list(pipeline.evaluation_arrays(source, recipe, model.input_shape[1:]))
-    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    if trained.on_arrays:
+        raise ValueError(f"The run in {str(trained.run)!r} was trained on arrays. Pass {instead}.")

@@ -1,9 +1,9 @@
 """Trained models: from a run, from the weights that ship with a recipe, or from a `.keras` file."""
 
 import dataclasses
+import functools
 import os
 import pathlib
-from typing import NamedTuple
 
 import keras
 
@@ -18,30 +18,39 @@ from keras_vit.utils.feeding import run
 from keras_vit.utils.tiles import tiled
 
 
-class Trained(NamedTuple):
-    """A trained model with its recipe and class names."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained model with its recipe and class names, and where its files and data are."""
 
     model: keras.Model
     recipe: config.Recipe | None  # `None` for a file outside a run directory
     class_names: tuple[str, ...]
-
-
-class Found(NamedTuple):
-    """A trained model, and where its files and data are."""
-
-    trained: Trained
-    recipe: config.Recipe  # of a file outside a run directory: a stand-in, to classify arrays of the model's size
     file: str  # the model's file, as `evaluate` lists it
     home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
     on_arrays: bool = False  # whether the run was trained on arrays
 
+    @functools.cached_property
+    def bound(self):
+        """The recipe, with the classes in its task; probabilities are those in which the model ends, if it does.
+
+        Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
+        """
+        name = pathlib.Path(self.file).stem
+        recipe = self.recipe or config.Recipe(name=name, model={}, data=config.Data(source=""))
+        task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
+        end = end_of(self.model) if isinstance(task, config.Classify) else None
+        return dataclasses.replace(recipe, task=dataclasses.replace(task, loss=end) if end else task)
+
     @property
     def task(self):
-        """The recipe's task, with its classes; probabilities are those in which the model ends, if it does."""
-        task = dataclasses.replace(self.recipe.task, classes=tuple(self.trained.class_names))
-        end = end_of(self.trained.model) if isinstance(task, config.Classify) else None
-        return dataclasses.replace(task, loss=end) if end else task
+        """The task of `bound`."""
+        return self.bound.task
+
+    @property
+    def size(self):
+        """`(height, width, channels)` of the images that the model takes."""
+        return self.model.input_shape[1:]
 
     def viewer(self, finish=None):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
@@ -51,13 +60,13 @@ class Found(NamedTuple):
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or predictor(self.trained.model, eager=True)
-        return tiled(own, self.trained.model.input_shape[1:], finish=finish) if self.task.whole else own
+        own = own or predictor(self.model, eager=True)
+        return tiled(own, self.size, finish=finish) if self.task.whole else own
 
     @property
     def alone(self):
         """Whether it is a file outside a run directory."""
-        return self.trained.recipe is None
+        return self.recipe is None
 
     @property
     def shipped(self):
@@ -65,7 +74,7 @@ class Found(NamedTuple):
         return self.run is None and not self.alone
 
 
-def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
+def load_run(target: os.PathLike | str | Trained, file: str = rundir.MODEL) -> Trained:
     """Loads a trained model from a run directory, a `.keras` file, or the weights that ship with a recipe.
 
     A `.keras` file in a run directory has the run's recipe and class names. Any other file has the class names in its
@@ -73,23 +82,19 @@ def load_run(target: os.PathLike | str, file: str = rundir.MODEL) -> Trained:
 
     Args:
         target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
-            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines.
+            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. A `Trained` is returned
+            as it is.
         file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
 
     Returns:
-        A `Trained` named tuple: `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and
+        A `Trained`, with attributes `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and
         `class_names`.
 
     Raises:
         ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
         FileNotFoundError: If the directory or file does not exist, or the run is not finished.
     """
-    return find(target, file).trained
-
-
-def find(target, file=rundir.MODEL):
-    """Returns what `load_run` loads as a `Found`, which it takes too; arguments and errors as there."""
-    if isinstance(target, Found):
+    if isinstance(target, Trained):
         return target
     checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
     path = checks.path("target", target)
@@ -112,8 +117,8 @@ def find(target, file=rundir.MODEL):
             f"The recipe {recipe.name!r} has no trained weights with the package. Did you mean {str(own)!r}?"
         )
     labels = labels_beside(cookbook.weights_path(recipe)) or ()
-    trained = Trained(cookbook.from_recipe(recipe, pretrained=True), recipe, labels)
-    return Found(trained, recipe, recipe.weights.file, pathlib.Path("exports", recipe.name))
+    model, home = cookbook.from_recipe(recipe, pretrained=True), pathlib.Path("exports", recipe.name)
+    return Trained(model, recipe, labels, recipe.weights.file, home)
 
 
 def _refuse(path, given, own):
@@ -135,14 +140,13 @@ def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
     _check_images(model, folder / file)
     home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
-    trained = Trained(model, recipe, class_names)
-    found = Found(trained, recipe, str(folder / file), home, folder, bool(data.get("arrays")))
-    if class_names and not found.task.fits(model):
+    trained = Trained(model, recipe, class_names, str(folder / file), home, folder, bool(data.get("arrays")))
+    if class_names and not trained.task.fits(model):
         raise ValueError(
             f"{str(folder / file)!r} must have the classes of its run, {len(class_names)} in {rundir.LABELS}. "
             f"Received: a model of {num_classes(model)}"
         )
-    return found
+    return trained
 
 
 def _alone(path):
@@ -150,9 +154,8 @@ def _alone(path):
     _check_images(model, path)
     classes = _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
-    trained = Trained(model, None, names if len(names) == classes else tuple(map(str, range(classes))))
-    stand_in = config.Recipe(name=path.stem, model={}, data=config.Data(source=""))
-    return Found(trained, stand_in, str(path), path.with_suffix(""))
+    names = names if len(names) == classes else tuple(map(str, range(classes)))
+    return Trained(model, None, names, str(path), path.with_suffix(""))
 
 
 def predictor(model, eager=False):
@@ -171,15 +174,14 @@ def predictor(model, eager=False):
     return predict
 
 
-def read(found, files):
+def read(trained, files):
     """Returns the pixels of image files, resized as in evaluation."""
-    model = found.trained.model
-    if found.alone:
-        return preprocess(model, files)
+    if trained.alone:
+        return preprocess(trained.model, files)
     need_tensorflow("Reading image files")
     from keras_vit.data import pipeline
 
-    return pipeline.read_files(files, model.input_shape[1:], found.recipe.data)
+    return pipeline.read_files(files, trained.size, trained.recipe.data)
 
 
 def _check_images(model, path):

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Protocol
 import keras
 import numpy as np
 
+from keras_vit.models.kinds import KINDS
 from keras_vit.models.outputs import distinct
+from keras_vit.utils import checks
 from keras_vit.utils.checked import Checked
 from keras_vit.utils.images import coloured
 
@@ -58,6 +60,8 @@ class Task(Checked):
     extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
     whole: ClassVar[bool] = False  # images are scored and predicted whole, at their own size, by `tiles.tiled`
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
+    gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
+    draws: ClassVar[bool] = False  # whether `picture` draws the output
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
     classes: tuple[str, ...] = ()
@@ -67,13 +71,14 @@ class Task(Checked):
         known = TASKS.get(cls.__name__)
         if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
+        checks.one_of("gives", cls.gives, KINDS)
         TASKS[cls.__name__] = cls
 
     def check(self, recipe) -> None:
         """Raises ValueError if settings of the recipe contradict the task."""
 
     def on(self, source, arguments: dict | None = None) -> "Task":
-        """Returns the task with the class names of some data.
+        """Returns the task with the class names of some data: called once for each split, before anything else is done.
 
         Args:
             source: A `data.memory.Source`.
@@ -183,7 +188,7 @@ class Task(Checked):
         return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-        """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if the task has one.
+        """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if it `gives` masks.
 
         Args:
             output: The model's output for it.
@@ -192,7 +197,7 @@ class Task(Checked):
         raise NotImplementedError(f"{type(self).__name__} has no masks.")
 
     def image(self, output: np.ndarray) -> np.ndarray:
-        """Returns the output for one image as an image, uint8 `(rows, columns, channels)`, if the task makes images.
+        """Returns the output for one image as an image, uint8 `(rows, columns, channels)`, if it `gives` an image.
 
         Args:
             output: The model's output for it.
@@ -200,7 +205,7 @@ class Task(Checked):
         raise NotImplementedError(f"{type(self).__name__} makes no images.")
 
     def objects(self, output: np.ndarray, size: tuple[int, int]) -> list[dict]:
-        """Returns the objects of one image, as entries of COCO's results, if the task has any; see `Detect`.
+        """Returns the objects of one image, as entries of COCO's results, if it `gives` boxes; see `Detect`.
 
         Args:
             output: The model's output for it.
@@ -218,7 +223,7 @@ class Task(Checked):
         return words([*self.answer(output).items()][:3])
 
     def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
-        """Returns an image with the output drawn, uint8 `(rows, columns, 3)`.
+        """Returns an image, with the output drawn if the task `draws`, uint8 `(rows, columns, 3)`.
 
         Args:
             image: float32 `(height, width, channels)`, 0..255.

@@ -5,16 +5,6 @@ import re
 
 import keras
 
-from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import class_names, describe
-from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.formats import huggingface_yolos
-from keras_vit.checkpoints.match import matching
-from keras_vit.checkpoints.pretrained import location, vit
-from keras_vit.layers import DPTHead
-from keras_vit.layers.functional import Model
-from keras_vit.models import anatomy
 from keras_vit.utils import checks
 
 GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
@@ -50,6 +40,8 @@ def encoder(arguments, outputs, what):
     Raises:
         ValueError: If they ask for a head or pooling.
     """
+    from keras_vit.checkpoints.pretrained import vit
+
     fixed = {"num_classes": (0, None, outputs), "pooling": ("none",)}
     wrong = [f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]]
     if wrong:
@@ -73,6 +65,9 @@ def finished(encoder, output, arguments, classes, what):
     Raises:
         ValueError: With `head="require"`, if the weights have another head.
     """
+    from keras_vit.checkpoints.pretrained import location
+    from keras_vit.layers.functional import Model
+
     model = Model(encoder.input, output, name=encoder.name)
     weights, wanted = arguments.get("weights"), arguments.get("head")
     if weights is not None and wanted != "new" and not _load_head(model, location(weights), classes) and wanted:
@@ -82,6 +77,13 @@ def finished(encoder, output, arguments, classes, what):
 
 def _load_head(model, source, classes):
     """Loads the head too if the weights are of such a model with the same one and the same classes, and says so."""
+    from keras_vit.checkpoints.arguments import arguments_of
+    from keras_vit.checkpoints.describe import describe
+    from keras_vit.checkpoints.files.fetch import fetch
+    from keras_vit.checkpoints.files.read import open_checkpoint
+    from keras_vit.checkpoints.formats import huggingface_yolos
+    from keras_vit.checkpoints.match import matching
+
     if source is None:  # published by name: no model of these tasks
         return False
     head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
@@ -107,6 +109,8 @@ def _load_head(model, source, classes):
 
 def names_of(checkpoint, count):
     """Returns the names of a checkpoint's classes, made different where two are the same, as COCO's `"N/A"`."""
+    from keras_vit.checkpoints.describe import class_names
+
     names = class_names(checkpoint, count).get("labels", ())
     return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
 
@@ -120,6 +124,9 @@ def dpt(encoder, units, width=None, start=None):
         width: Channels of the head; `None` for half of the encoder's, at most 256.
         start: What each channel is everywhere before training; `None` for random values.
     """
+    from keras_vit.layers import DPTHead
+    from keras_vit.models import anatomy
+
     blocks = anatomy.blocks(encoder)
     tokens = [blocks[math.ceil(i * len(blocks) / 4) - 1].output for i in (1, 2, 3)] + [encoder.output]
     maps = [feature_map(encoder, patches(encoder, x, f"_{i}"), f"map_{i}") for i, x in enumerate(tokens)]
@@ -144,6 +151,8 @@ def dpt(encoder, units, width=None, start=None):
 
 def patches(encoder, tokens, suffix=""):
     """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
+    from keras_vit.models import anatomy
+
     prefix = anatomy.num_prefix(encoder)
     crop = keras.layers.Cropping1D((prefix, 0), name=f"patch_tokens{suffix}", dtype=tokens.dtype)
     return crop(tokens) if prefix else tokens
@@ -151,5 +160,7 @@ def patches(encoder, tokens, suffix=""):
 
 def feature_map(encoder, tokens, name):
     """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
+    from keras_vit.models import anatomy
+
     size = *anatomy.grid(encoder), tokens.shape[-1]
     return keras.layers.Reshape(size, name=name, dtype=tokens.dtype)(tokens)

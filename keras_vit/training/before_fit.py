@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import compiled
-from keras_vit.utils.checks import pixels, range_of, targets
+from keras_vit.utils.checks import pixels, range_of, rows, targets
 
 BATCHES = 4  # of a dataset that are checked
 
@@ -106,16 +106,9 @@ def numbers(values, size, count=None, name="labels"):
     Raises:
         ValueError: For a wrong shape or type, or numbers that are not finite.
     """
-    array = np.asarray(values)
-    shapes = [(size,)] if size > 1 else [(), (1,)]
-    if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
-        wanted = f"(batch, {size})" if size > 1 else "(batch,) or (batch, 1)"
-        raise ValueError(
-            f"`{name}` must be numbers of shape {wanted}, as the outputs: the compiled loss is that of a regression. "
-            f"Received: shape={array.shape}, dtype={array.dtype}"
-        )
-    if count is not None and len(array) != count:
-        raise ValueError(f"Every image must have one label. Received: {count} images and {len(array)} {name}")
+    shape = f"(batch, {size})" if size > 1 else "(batch,) or (batch, 1)"
+    wanted = f"be numbers of shape {shape}, as the outputs: the compiled loss is that of a regression"
+    array = rows(values, size, count, name, wanted)
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` must be finite numbers. Received: {np.sum(~np.isfinite(array))} that are not")
     return array

@@ -6,13 +6,12 @@ from keras_vit.utils.progress import counted
 from keras_vit.utils.tiles import tiled
 
 
-def tally_of(function, task, recipe, source, size, keep=False):
+def tally_of(function, recipe, source, size, keep=False):
     """Runs a function from pixels to outputs over a source; memory does not grow with the number of images.
 
     Args:
         function: Function from images, `(batch, height, width, channels)`, to outputs, both arrays.
-        task: The recipe's task, with its classes.
-        recipe: A `Recipe`; its `data` is read.
+        recipe: A `Recipe`, whose task has its classes; its `data` is read too.
         source: The images and targets.
         size: `(height, width, channels)` of the images that the function takes.
         keep: As in `Task.tally`.
@@ -20,8 +19,8 @@ def tally_of(function, task, recipe, source, size, keep=False):
     Returns:
         The task's `Tally`, and a list of the scores of each batch's images, `None` where the task has no such scores.
     """
-    tally, scores, arrays = task.tally(keep), [], pipeline.evaluation_arrays
-    if task.whole:
+    tally, scores, arrays = recipe.task.tally(keep), [], pipeline.evaluation_arrays
+    if recipe.task.whole:
         function, arrays = tiled(function, size), whole_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):
         score = tally.add(examples, function(examples["images"]))

@@ -1,17 +1,19 @@
 """Trains the model of a recipe on its data."""
 
+import dataclasses
 import importlib.util
 import os
-import warnings
 from collections.abc import Sequence
 
 import keras
 
 from keras_vit import config
 from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_recipe
+from keras_vit.models import kinds
 from keras_vit.models.outputs import head_of_others
 from keras_vit.training import devices, finetuning, growing, rundir, saving
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 REFUSED = {  # callbacks of Keras that would contradict a run, and what does their work
     "BackupAndRestore": "the run's own training state does it",
@@ -42,9 +44,8 @@ def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validat
     devices.need_tensorflow("A data pipeline")
     from keras_vit.data import pipeline
 
-    recipe = read_recipe(recipe)
-    train, validation = sources_of(recipe, train, validation)
-    recipe, size = settled(recipe, train), image_shape(recipe)
+    recipe, train, validation = on_data(read_recipe(recipe), train, validation)
+    size = image_shape(recipe)
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
@@ -102,13 +103,12 @@ def fit(
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 
-    recipe = read_recipe(recipe)
-    folder = checks.path("workdir", workdir or f"runs/{recipe.name}")
-    sources = sources_of(recipe, train, validation)
-    recipe = settled(recipe, sources[0])
+    asked = read_recipe(recipe)
+    folder = checks.path("workdir", workdir or f"runs/{asked.name}")
+    recipe, *sources = on_data(asked, train, validation)
+    kept = dataclasses.replace(recipe, task=asked.task)  # in the run's files the data name the classes
+    names = recipe.task.classes
     identity = inspection.identity(*sources, arrays=train is not None)
-    names = recipe.task.on(sources[0]).classes
-    recipe.task.tally()  # raises if the task does not define it
     place = devices.start(recipe)
     extra = [_tensorboard(folder)] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
@@ -117,12 +117,15 @@ def fit(
             model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
         place.check(model)
-        model.get_layer("rescale").metadata["labels"] = list(names)
-        run = Run(recipe, model, *sources, folder, recipe.task.teacher_for(model, place.moved(teacher)), place)
-        growing.check(recipe, model, run.teacher)
-        identity |= rundir.contents_of(run.teacher)
-        run.mark = model.get_layer("rescale").metadata["run"] = rundir.mark(recipe, identity)
-        with rundir.claimed(folder, recipe, identity, names, writes=place.writes):
+        metadata = model.get_layer("rescale").metadata
+        metadata["labels"] = list(names)
+        kinds.note(model, recipe.task.gives)
+        teacher = recipe.task.teacher_for(model, place.moved(teacher))
+        growing.check(recipe, model, teacher)
+        identity |= rundir.contents_of(teacher)
+        metadata["run"] = rundir.mark(kept, identity)
+        run = Run(recipe, model, *sources, folder, teacher, place, mark=metadata["run"])
+        with rundir.claimed(folder, kept, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, [*callbacks, *extra])
             model = saving.save_final(run)
     return model, history
@@ -139,12 +142,27 @@ def image_shape(recipe):
     return (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
 
 
+def on_data(recipe, train=None, validation=None):
+    """Lets a recipe meet its data: returns it, settled and with the classes in its task, and a `Source` for each split.
+
+    Data, task and model are checked against each other. Everything later reads `recipe.task`.
+    """
+    from keras_vit.data import sources
+
+    train, validation = sources_of(recipe, train, validation)
+    arguments = _arguments(recipe)
+    task = recipe.task.on(train, arguments)
+    other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
+    sources.same_classes(task.classes, other.classes)
+    task.tally()  # names what is not defined or not installed
+    return dataclasses.replace(settled(recipe, train), task=task), train, validation
+
+
 def sources_of(recipe, train=None, validation=None):
-    """Returns the training and validation sources of a recipe, or of the caller's arrays, checked against its model."""
+    """Returns the training and validation sources of a recipe, or of the caller's arrays."""
     from keras_vit.data import sources
     from keras_vit.data.augment import keras_layers
 
-    arguments = {**arguments_of_model(recipe), "num_classes": recipe.model.get("num_classes")}
     task = recipe.task
     shape = task.data_shape(image_shape(recipe))
     if (train is None) != (validation is None):
@@ -153,15 +171,19 @@ def sources_of(recipe, train=None, validation=None):
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
         found = [sources.load(recipe.data, split, task.targets, task.extras) for split in splits]
-        sources.same_classes(*(task.on(source).classes for source in found))
     else:
-        names, wanted = task.names(arguments), (None, None, shape[2]) if task.whole else shape
+        wanted = (None, None, shape[2]) if task.whole else shape
+        names = task.names(_arguments(recipe))
         found = [sources.from_arrays(arrays, task.targets, wanted, names) for arrays in (train, validation)]
     for source in found:
         sources.check_channels(source, shape)
-        task.on(source, arguments)
     keras_layers.check_layers(recipe.augment.layers, found[0].targets)
     return found
+
+
+def _arguments(recipe):
+    """Returns the arguments of a recipe's model; its `num_classes` is `None` where the data say it."""
+    return {**arguments_of_model(recipe), "num_classes": recipe.model.get("num_classes")}
 
 
 def settled(recipe, train):
@@ -170,9 +192,7 @@ def settled(recipe, train):
 
     follows = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
     if len(train) < recipe.data.batch_size:
-        warnings.warn(
-            f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.", stacklevel=3
-        )
+        warn(f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.")
         follows["data.batch_size"] = len(train)
     recipe = config.override(recipe, follows)
     pipeline.steps_per_epoch(train, recipe)

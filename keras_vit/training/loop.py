@@ -23,7 +23,7 @@ class Run:
     """One training run: recipe, model, data, devices and progress.
 
     Args:
-        recipe: A `Recipe`.
+        recipe: A `Recipe`, whose task has the classes of the data.
         model: The model that is trained and saved.
         train: `Source` to train on.
         validation: `Source` to measure on after each epoch.
@@ -54,10 +54,10 @@ class Run:
     mark: str = ""
     ended: bool = False
 
-    @functools.cached_property
+    @property
     def task(self):
-        """The recipe's task, with the classes of the training data."""
-        return self.recipe.task.on(self.train)
+        """The recipe's task."""
+        return self.recipe.task
 
     @functools.cached_property
     def steps(self):

@@ -19,10 +19,9 @@ from keras_vit.training import state
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
 
-RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
+RECIPE, DATA, LABELS, MACHINE, LOCK = "recipe.json", "data.json", "labels.txt", "machine.json", ".lock"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
-LOCK = ".lock"
 ABSENT = object()
 CONTENTS = ("train_contents", "validation_contents", "teacher_contents")  # missing in `data.json` of older runs
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
@@ -99,15 +98,20 @@ def claim(folder, recipe, data, class_names):
     """
     folder = pathlib.Path(folder)
     check_labels(class_names)
-    values = _plain(recipe)
     if is_run(folder) and state.exists(folder):
         _same_run(folder, recipe, data)
-        _write(folder / RECIPE, values)  # options outside of `IDENTITY` may differ
-        write_labels(folder / LABELS, class_names)
-        _write(folder / DATA, read_json(folder / DATA) | data)  # with keys that earlier versions did not write
-        _write(folder / MACHINE, machine.describe())
-        return
-    _refuse_foreign(folder)
+        data = read_json(folder / DATA) | data  # with keys that earlier versions did not write
+    else:
+        _refuse_foreign(folder)
+        _refuse_finished(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / RECIPE, _plain(recipe))  # options outside of `IDENTITY` may differ
+    write_labels(folder / LABELS, class_names)
+    _write(folder / DATA, data)
+    _write(folder / MACHINE, machine.describe())
+
+
+def _refuse_finished(folder):
     finished = [name for name in (MODEL, LEARNER, SAVED_MODEL, "model.onnx") if (folder / name).exists()]
     finished += sorted(path.name for path in folder.glob("model*.tflite"))
     if finished:
@@ -115,11 +119,6 @@ def claim(folder, recipe, data, class_names):
             f"{str(folder)!r} contains {', '.join(finished)} but no training state to resume from. "
             "Choose another directory or delete it."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / RECIPE, values)
-    write_labels(folder / LABELS, class_names)
-    _write(folder / DATA, data)
-    _write(folder / MACHINE, machine.describe())
 
 
 def _refuse_foreign(folder):
@@ -150,8 +149,7 @@ def _same_run(folder, recipe, data):
         )
     there = read_json(folder / DATA)
     unknown = [name for name in CONTENTS if name not in there or name not in data]
-    there, here = ({k: v for k, v in values.items() if k not in unknown} for values in (there, data))
-    different = _different(_dotted(there), _dotted(here))
+    different = {name: said for name, said in _different(there, data).items() if name not in unknown}
     if different:
         raise ValueError(
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
@@ -167,6 +165,8 @@ def _identity(values, recipe):
         recipe: The `Recipe`, whose task says which options only measure.
     """
     options = _dotted(_defaults(recipe)) | _dotted(values)
+    if options["data.source"].startswith("folder:"):  # which may be moved: the data are known by their hashes
+        options["data.source"] = "folder:"
     # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
     options["augment.layers"] = config.without("seed", options["augment.layers"])
     free = {f"task.{name}" for name in recipe.task.measured}

@@ -3,7 +3,6 @@
 import zipfile
 import zlib
 
-from keras_vit.tasks.base import Task
 from keras_vit.training import finetuning, rundir
 from keras_vit.training.ema import averaged
 from keras_vit.utils import files
@@ -40,7 +39,7 @@ def save_final(run):
     Returns:
         The model with all its weights in every process.
     """
-    viewed = type(run.task).viewer is not Task.viewer and run.own_variables()
+    viewed = run.own_variables() and run.task.viewer(run.learner)
     kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
     for name, model in kept.items():
         missing = run.place.writes and not _is_whole(run.folder / name)

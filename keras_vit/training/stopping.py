@@ -3,13 +3,13 @@
 import contextlib
 import math
 import signal
-import threading
 
 import keras
 
 from keras_vit.training import state
 from keras_vit.training.devices import TOGETHER
 from keras_vit.training.pace import learning_rate
+from keras_vit.utils.signals import handled
 
 
 class Stopped(KeyboardInterrupt):
@@ -28,11 +28,7 @@ def signals():
             raise _stopped(asked[0], "Interrupted.")
         asked.append(number)
 
-    with contextlib.ExitStack() as before:
-        if threading.current_thread() is threading.main_thread():
-            heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]  # as `nohup`
-            for number in heard:
-                before.callback(signal.signal, number, signal.signal(number, note))
+    with handled(note):
         yield asked
 
 

@@ -206,14 +206,25 @@ def targets(values, num_classes, count=None, name="labels"):
     array = np.asarray(values)
     if num_classes > 1 and array.shape[1:] in ((), (1,)):
         return class_indices(array, num_classes, count, name)
-    shapes = [(num_classes,)] if num_classes > 1 else [(), (1,)]
-    if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
-        wanted = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
-        raise ValueError(f"`{name}` must have the shape {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
-    _as_many(array, count, name)
+    wanted = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
+    array = rows(array, num_classes, count, name, f"have the shape {wanted}")
     low, high = (float(array.min()), float(array.max())) if array.size else (0, 0)
     if not (low >= 0 and high <= 1):  # written so that NaN fails too
         raise ValueError(f"`{name}` must be from 0 to 1 for each logit. Received: values from {low:g} to {high:g}")
+    return array
+
+
+def rows(values, size, count, name, wanted):
+    """Returns numbers of shape `(batch, size)`, of one number also `(batch,)`, as an array.
+
+    Raises:
+        ValueError: With what the argument `name` must be, `wanted`, for others; or if they are not `count`.
+    """
+    array = np.asarray(values)
+    shapes = [(size,)] if size > 1 else [(), (1,)]
+    if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
+        raise ValueError(f"`{name}` must {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
+    _as_many(array, count, name)
     return array
 
 

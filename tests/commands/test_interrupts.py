@@ -12,7 +12,9 @@ COMMAND = """
 import gc, runpy, signal, sys, time
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
-interruptible = runpy.run_path(sys.argv[3])["interruptible"]  # without Keras, whose import takes seconds
+sys.argv[0] = "keras_vit"  # as the command line, which imports no Keras yet
+import keras_vit
+interruptible = runpy.run_path(sys.argv[3])["interruptible"]
 
 class Destructor:
     def __del__(self):

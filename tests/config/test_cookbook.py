@@ -8,7 +8,8 @@ import pytest
 import keras_vit
 from keras_vit.commands.recipes import renamed
 from keras_vit.config import Weights, cookbook
-from keras_vit.models.outputs import labels_beside, num_classes, returns_images
+from keras_vit.models.kinds import kind_of
+from keras_vit.models.outputs import labels_beside, num_classes
 from tests.marks import slow
 
 pytestmark = pytest.mark.backend
@@ -21,7 +22,7 @@ def test_every_recipe_loads_and_builds():
         recipe = keras_vit.load_recipe(name)
         assert recipe.name == name
         planned = cookbook.plan(recipe)
-        if returns_images(planned):
+        if kind_of(planned).pixels:
             assert planned.output_shape[1:] == recipe.task.data_shape(planned.input_shape[1:])
             continue
         classes = recipe.task.names({"num_classes": 0, **recipe.model})

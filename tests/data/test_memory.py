@@ -7,7 +7,7 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data, Optim, Recipe
+from keras_vit.config import Augment, Classify, Data, Optim, Recipe
 from keras_vit.data import memory, pipeline, sources
 from keras_vit.data.memory import Source
 from tests.marks import slow
@@ -15,7 +15,7 @@ from tests.marks import slow
 PIXELS = np.random.default_rng(0).integers(0, 256, (20, 6, 5, 3)).astype("uint8")
 LABELS = {"labels": (np.arange(20) % 2).astype("int32")}
 NAMES = ("cat", "dog")
-RECIPE = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
+RECIPE = Recipe(name="x", model={}, task=Classify(classes=NAMES), data=Data(batch_size=4), optim=Optim(epochs=2))
 
 
 @pytest.fixture

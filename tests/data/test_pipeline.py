@@ -23,7 +23,8 @@ from tests.marks import few, slow  # noqa: E402
 COUNT, SIZE = 22, (4, 4, 1)
 PIXELS = np.repeat(np.arange(COUNT, dtype="uint8"), 16).reshape(COUNT, *SIZE)  # an image is its own number
 SOURCE = Source(PIXELS, {"labels": (np.arange(COUNT) % 3).astype("int32")}, ("a", "b", "c"))
-RECIPE = Recipe(name="x", model={}, data=Data(batch_size=5), optim=Optim(epochs=3), seed=7)
+LETTERS = Classify(classes=("a", "b", "c"))
+RECIPE = Recipe(name="x", model={}, task=LETTERS, data=Data(batch_size=5), optim=Optim(epochs=3), seed=7)
 ALONE = Augment(crop="padded", crop_padding=1, rotation=30.0, scale=0.1, translation=0.2, flip=True, jitter=0.2,
                 randaugment=1, magnitude=9.0, erase=0.3)  # fmt: skip
 EVERYTHING = dataclasses.replace(ALONE, mixup=0.4, cutmix=1.0)
@@ -252,7 +253,7 @@ def test_evaluation_arrays_have_targets_as_they_are():
         def prepare(self, examples, seed):
             return {**examples, "labels": tf.one_hot(examples["labels"], len(self.classes))}
 
-    first, *_ = pipeline.evaluation_arrays(SOURCE, change(task=OneHot()), SIZE)
+    first, *_ = pipeline.evaluation_arrays(SOURCE, change(task=OneHot(classes=LETTERS.classes)), SIZE)
     np.testing.assert_array_equal(first["labels"].argmax(-1), SOURCE.labels[:5])
 
 

@@ -17,7 +17,7 @@ def test_a_run_is_measured_as_by_evaluate(run):
     accuracy = evaluate(run)[str(run / "model.keras")]["accuracy"]
     assert facts.numbers["accuracy"] == accuracy and 0 <= facts.numbers["calibration_error"] <= 1
     assert facts.whole and facts.split == facts.recipe.data.test
-    model, *_ = load_run(run)
+    model = load_run(run).model
     worst, best = facts.examples["Worst"], facts.examples["Best"]
     logits = np.asarray(model(np.stack([one.image for one in worst])))
     assert all(f"{digit} (" in one.caption for digit, one in zip(logits.argmax(-1), worst))

@@ -14,7 +14,7 @@ from tests.marks import slow
 
 @pytest.fixture(scope="module")
 def written(run):
-    model, *_ = load_run(run)
+    model = load_run(run).model
     export_tflite(model, run / "model.tflite")
     return report(run)
 
@@ -23,7 +23,7 @@ def test_one_file_has_everything(run, written):
     assert written == run / "report.html" and written.stat().st_size < 2e6
     page = written.read_text()
     assert not re.search(r'(src|href)="(?!data:|#)', page)
-    model, recipe, _ = load_run(run)
+    model, recipe = load_run(run).model, load_run(run).recipe
     assert f"{model.count_params():,}" in page and f"{count_macs(model) / 1e6:,.3f}" in page
     export = json.loads((run / "model.tflite.json").read_text())["report"]
     assert "model.tflite" in page and f"{export['bytes'] / 1e6:.2f}" in page
@@ -60,7 +60,7 @@ def test_a_failure_leaves_the_old_report(run, tmp_path, monkeypatch):
 
 @slow
 def test_all_right_all_wrong_and_one_image(run, tmp_path):
-    model, *_ = load_run(run)
+    model = load_run(run).model
     images = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 1))
     right = np.asarray(model(images)).argmax(-1)
     for labels, mistake in ((right, False), ((right + 1) % 10, True)):

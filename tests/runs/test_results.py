@@ -67,7 +67,7 @@ def test_explain_and_predict(run, tmp_path, monkeypatch):
 @slow
 def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    model, *_ = keras_vit.load_run(run)
+    model = keras_vit.load_run(run).model
     model.get_layer("rescale").metadata["labels"] = [f"digit {i}" for i in range(10)]
     model.save("mine.keras")
     inside, outside = predict(run, pictures, 10), predict("mine.keras", pictures, 10)

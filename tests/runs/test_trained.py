@@ -34,8 +34,8 @@ def weights(found):
 def test_a_run_and_the_files_in_it(folder):
     last, best = trained.load_run(folder), trained.load_run(folder, "best.keras")
     by_path = trained.load_run(folder / "best.keras")
-    _, recipe, class_names = by_path
-    assert by_path.recipe == recipe and recipe.name == "mine" and class_names[3] == by_path.class_names[3] == "digit 3"
+    recipe = by_path.recipe
+    assert recipe.name == "mine" and by_path.class_names[3] == "digit 3"
     assert weights(best) == weights(by_path) != weights(last) == weights(trained.load_run(str(folder / "model.keras")))
     keras_vit.from_recipe(recipe, {"seed": 5}).save(folder / "third.keras")
     assert trained.load_run(folder / "third.keras").recipe.name == "mine"
@@ -54,11 +54,11 @@ def test_a_file_of_other_classes_in_a_run_is_refused(folder):
 
 
 def test_what_is_made_of_two_models_of_a_run_does_not_mix(folder):
-    last, best = trained.find(folder), trained.find(folder / "best.keras")
+    last, best = trained.load_run(folder), trained.load_run(folder / "best.keras")
     assert (last.home, best.home) == (folder, folder / "best") and last.run == best.run == folder
     assert last.file == str(folder / "model.keras") and best.file == str(folder / "best.keras")
     assert last.on_arrays and best.on_arrays and not last.shipped and not best.alone
-    assert trained.find(best) is best
+    assert trained.load_run(best) is best
 
 
 @pytest.mark.backend
@@ -70,26 +70,26 @@ def test_a_file_outside_of_a_run_says_what_it_knows(tmp_path):
     model.save(tmp_path / "named.keras")
     model.get_layer("rescale").metadata["labels"] = ["one", "two"]
     model.save(tmp_path / "wrong.keras")
-    plain, named, wrong = (trained.find(tmp_path / f"{name}.keras") for name in ("plain", "named", "wrong"))
-    assert plain.trained.recipe is None and plain.alone and not plain.shipped and plain.run is None
-    assert plain.trained.class_names == wrong.trained.class_names == tuple("0123456789")
-    assert named.trained.class_names[3] == "digit 3" and named.home == tmp_path / "named"
-    assert plain.recipe.data.resize is None  # its arrays have the model's size
+    plain, named, wrong = (trained.load_run(tmp_path / f"{name}.keras") for name in ("plain", "named", "wrong"))
+    assert plain.recipe is None and plain.alone and not plain.shipped and plain.run is None
+    assert plain.class_names == wrong.class_names == tuple("0123456789")
+    assert named.class_names[3] == "digit 3" and named.home == tmp_path / "named"
+    assert plain.bound.data.resize is None  # its arrays have the model's size
 
 
 def test_a_recipe_s_file_is_its_run_also_if_it_names_weights(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(cookbook.recipe_path("mnist"), "mine.py")
-    assert trained.find("mine.py").shipped
+    assert trained.load_run("mine.py").shipped
     shutil.copytree(folder, "runs/mnist")
-    found = trained.find("mine.py")
-    assert not found.shipped and found.run == pathlib.Path("runs/mnist") and found.trained.class_names[0] == "digit 0"
+    found = trained.load_run("mine.py")
+    assert not found.shipped and found.run == pathlib.Path("runs/mnist") and found.class_names[0] == "digit 0"
 
 
 def test_a_recipe_s_own_weights():
-    found = trained.find("mnist")
-    assert found.shipped and found.trained.recipe.name == "mnist" and found.file == "mnist.keras"
-    assert len(found.trained.class_names) == 10 and str(found.home) == str(pathlib.Path("exports/mnist"))
+    found = trained.load_run("mnist")
+    assert found.shipped and found.recipe.name == "mnist" and found.file == "mnist.keras"
+    assert len(found.class_names) == 10 and str(found.home) == str(pathlib.Path("exports/mnist"))
 
 
 @pytest.mark.parametrize("name", ["nonsense", "last.keras", "", None])
@@ -163,9 +163,9 @@ def test_what_is_no_image_classifier_is_named(make, said, tmp_path):
 def test_any_keras_model_of_images_and_classes_is_one(tmp_path):
     inputs = keras.Input((8, 8, 3))
     keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Flatten()(inputs))).save(tmp_path / "mine.keras")
-    model, recipe, class_names = trained.load_run(tmp_path / "mine.keras")
-    assert recipe is None and class_names == ("0", "1", "2")
-    assert np.shape(keras_vit.preprocess(model, np.zeros((5, 6, 3), "uint8"))) == (1, 8, 8, 3)
+    found = trained.load_run(tmp_path / "mine.keras")
+    assert found.recipe is None and found.class_names == ("0", "1", "2")
+    assert np.shape(keras_vit.preprocess(found.model, np.zeros((5, 6, 3), "uint8"))) == (1, 8, 8, 3)
 
 
 @pytest.mark.parametrize(

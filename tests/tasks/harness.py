@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 import keras_vit
-from keras_vit import config, report
+from keras_vit import config
 from keras_vit.runs import predictions, results
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
@@ -53,7 +53,7 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
     _is_a_source_of_weights(recipe, run)
     for found in predictions.predict(run, images) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
-    page = report(run).read_text()
+    page = keras_vit.report(run).read_text()
     for name in next(iter(measured.values())):
         assert name.replace("_", " ") in page
     if not QUICKLY and importlib.util.find_spec("gradio"):
@@ -98,7 +98,8 @@ def _steps(recipe):
 
 def _is_saved(recipe, run):
     """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
-    model, loaded, _ = keras_vit.load_run(run)
+    found = keras_vit.load_run(run)
+    model, loaded = found.model, found.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
     images = np.random.default_rng(0).integers(0, 256, (2, *model.input_shape[1:])).astype("float32")
     again = keras.models.load_model(run / "model.keras")

@@ -17,6 +17,7 @@ from keras_vit.data import pipeline, sources
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import base
 from tests.marks import slow
+from tests.small import small
 from tests.tasks.harness import run_task_test
 
 TOY = """
@@ -109,6 +110,22 @@ def test_targets_of_the_task_s_own_are_scored_too():
     scored = [examples["turns"] for examples in pipeline.evaluation_arrays(source, recipe, (8, 8, 1))]
     np.testing.assert_array_equal(trained, scored)
     assert (scored[0] != scored[1]).any() and set(np.concatenate(scored)) == {0, 1, 2, 3}
+
+
+def test_a_task_meets_its_data_once(tmp_path, monkeypatch, eagerly):
+    met = []
+    on = config.Classify.on
+
+    def counted(task, source, arguments=None):
+        met.append(len(source))
+        return on(task, source, arguments)
+
+    monkeypatch.setattr(config.Classify, "on", counted)
+    keras_vit.datasets(small())
+    keras_vit.fit(small(), tmp_path, verbose=0)
+    assert met == [8, 8] * 2  # both splits
+    keras_vit.evaluate(tmp_path)
+    assert len(met) == 5
 
 
 def test_what_a_task_does_not_define_is_named():

@@ -17,6 +17,7 @@ SOURCE = Source(
 RECIPE = config.Recipe(
     name="x",
     model={},
+    task=config.Classify(classes=tuple("abc")),
     data=config.Data(batch_size=8),
     augment=config.Augment(rotation=10.0, translation=0.1, mixup=0.2),
     optim=config.Optim(epochs=3, warmup_epochs=1.0, learning_rate=0.01, weight_decay=0.1, ema=0.9),

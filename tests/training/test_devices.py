@@ -73,7 +73,7 @@ def same(folder, other):
     for name in ("loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"):
         np.testing.assert_allclose(first[name], second[name], rtol=1e-5, err_msg=name)
     for file in ("model.keras", "best.keras"):
-        weights = [results.load_run(f, file)[0].get_weights() for f in (folder, other)]
+        weights = [results.load_run(f, file).model.get_weights() for f in (folder, other)]
         for a, b in zip(*weights):
             np.testing.assert_allclose(a, b, rtol=0, atol=2e-5)
     return True

@@ -1,3 +1,4 @@
+import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -10,6 +11,7 @@ from keras_vit.training import evaluation
 from tests.training.small import RECIPE, SOURCE
 
 TASK = Classify(classes=SOURCE.class_names, metrics=("accuracy", "balanced_accuracy"))
+SCORED = dataclasses.replace(RECIPE, task=TASK)
 
 
 def answers(images):
@@ -17,7 +19,7 @@ def answers(images):
 
 
 def test_every_image_counts_once_and_has_a_score():
-    tally, scores = evaluation.tally_of(answers, TASK, RECIPE, SOURCE, (8, 8, 1), keep=True)
+    tally, scores = evaluation.tally_of(answers, SCORED, SOURCE, (8, 8, 1), keep=True)
     predictions = np.concatenate([np.arange(8) % 3] * 5)
     assert tally.result()["accuracy"] == np.mean(predictions == SOURCE.labels)
     scores = np.concatenate(scores)
@@ -27,7 +29,7 @@ def test_every_image_counts_once_and_has_a_score():
 def peak(batches, keep):
     """Returns the most memory that scoring so many batches of eight images takes, in bytes."""
     tracemalloc.start()
-    tally, _ = evaluation.tally_of(answers, TASK, RECIPE, range(8 * batches), (8, 8, 1), keep)
+    tally, _ = evaluation.tally_of(answers, SCORED, range(8 * batches), (8, 8, 1), keep)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert tally.total.sum() == 8 * batches

@@ -76,11 +76,10 @@ def test_a_run_leaves_its_files(run):
     assert {p.name.split("-")[0] for p in run.iterdir()} - {".lock"} == {
         "recipe.json", "machine.json", "data.json", "labels.txt", "history.csv", "state", "best.keras", "model.keras"
     }  # fmt: skip
-    model, recipe, names = results.load_run(run)
-    assert recipe == small() and names == tuple("0123456789")
-    assert not model.compiled
-    best, *_ = results.load_run(run, "best.keras")  # of one epoch
-    for a, b in zip(model.get_weights(), best.get_weights()):
+    last, best = results.load_run(run), results.load_run(run, "best.keras")  # of one epoch
+    assert last.recipe == small() and last.class_names == tuple("0123456789")
+    assert not last.model.compiled
+    for a, b in zip(last.model.get_weights(), best.model.get_weights()):
         np.testing.assert_array_equal(a, b)
 
 
@@ -88,7 +87,7 @@ def test_a_second_fit_goes_on_and_another_recipe_is_refused(run, eagerly):
     before = (run / "model.keras").read_bytes()
     model, history = fit(small(), run, verbose=0)
     assert len(history["loss"]) == 1 and (run / "model.keras").read_bytes() == before
-    np.testing.assert_array_equal(model.get_weights()[0], results.load_run(run)[0].get_weights()[0])
+    np.testing.assert_array_equal(model.get_weights()[0], results.load_run(run).model.get_weights()[0])
     with pytest.raises(ValueError, match=r"another recipe.*Different: optim.learning_rate: 0.002 there, 0.5 here"):
         fit(config.override(small(), {"optim.learning_rate": 0.5}), run, verbose=0)
 
@@ -127,7 +126,7 @@ def test_an_error_leaves_the_terminal_on_a_fresh_line(tmp_path, capsys, monkeypa
 
 def test_the_trained_model_knows_its_classes(run):
     for file in ("model.keras", "best.keras"):
-        assert results.load_run(run, file)[0].get_layer("rescale").metadata["labels"] == list("0123456789")
+        assert results.load_run(run, file).model.get_layer("rescale").metadata["labels"] == list("0123456789")
 
 
 def test_labels_may_be_a_column(tmp_path, eagerly):

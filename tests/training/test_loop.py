@@ -18,8 +18,7 @@ pytestmark = pytest.mark.compiled
 
 
 def accuracy(model):
-    task = RECIPE.task.on(SOURCE)
-    return tally_of(model.predict_on_batch, task, RECIPE, SOURCE, (8, 8, 1))[0].result()["accuracy"]
+    return tally_of(model.predict_on_batch, RECIPE, SOURCE, (8, 8, 1))[0].result()["accuracy"]
 
 
 @pytest.mark.parametrize("after", [7, pytest.param(13, marks=slow)])

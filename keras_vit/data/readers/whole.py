@@ -17,7 +17,7 @@ def whole_arrays(source, recipe, size):
         recipe: A `Recipe`; its `task` is read.
         size: `(height, width, channels)` of the images that the model takes; the channels are read.
     """
-    look_up, task = source.reader(), recipe.task.on(source)
+    look_up, task = source.reader(), recipe.task
     *steps, channels = task.data_shape((1, 1, size[2]))
 
     def read(keys):

@@ -42,6 +42,8 @@ class AddToImage(Layer):
     (1, 16, 16, 3)
     """
 
+    gives = "image"  # see `models.kinds`
+
     def __init__(self, *, scale: int = 1, keep_brightness: bool = False, **kwargs):
         super().__init__(**kwargs)
         checks.positive(scale=scale)

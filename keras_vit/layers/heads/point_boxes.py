@@ -36,6 +36,8 @@ class PointBoxes(Layer):
     (2, 10, 7)
     """
 
+    gives = "boxes"  # see `models.kinds`
+
     def __init__(self, most: int = 100, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
         checks.positive(most=most)

@@ -82,6 +82,8 @@ class SetBoxes(Layer):
     (2, 10, 7)
     """
 
+    gives = "boxes"  # see `models.kinds`
+
     def __init__(self, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
 

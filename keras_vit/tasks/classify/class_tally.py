@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from keras_vit import plots
-from keras_vit.explain import answers
 from keras_vit.models.outputs import distinct
-from keras_vit.plots import canvas
 from keras_vit.utils import metrics
 
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
@@ -41,10 +38,16 @@ class ClassTally:
         return np.where(predictions == labels, highest, own - highest)
 
     def result(self):
+        from keras_vit.explain import answers
+
         found = {name: METRICS[name](self) for name in self.task.metrics}
         return found | ({"calibration_error": answers.binned(*self._arrays()).error} if self.keep else {})
 
     def figures(self):
+        from keras_vit import plots
+        from keras_vit.explain import answers
+        from keras_vit.plots import canvas
+
         labels, certainty = self._arrays()
         names, predictions = distinct(self.task.classes), certainty.argmax(-1)
         short = [canvas.short(name) for name in names]

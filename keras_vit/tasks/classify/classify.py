@@ -8,13 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.checkpoints.pretrained import vit
-from keras_vit.models.backbone import HEADS
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify.balance import class_weights
 from keras_vit.tasks.classify.class_tally import ClassTally
-from keras_vit.tasks.classify.distillation import Distiller, load_teacher
 from keras_vit.utils.checked import number
 
 
@@ -70,6 +67,8 @@ class Classify(Task):
         return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
+        from keras_vit.checkpoints.pretrained import vit
+
         model = vit(**arguments)
         if len(model.output_shape) != 2:
             raise ValueError(
@@ -79,9 +78,14 @@ class Classify(Task):
         return model
 
     def teacher_for(self, model, given=None):
+        from keras_vit.tasks.classify.distillation import load_teacher
+
         return load_teacher(self, model, given)
 
     def learner(self, model, teacher=None):
+        from keras_vit.models.backbone import HEADS
+        from keras_vit.tasks.classify.distillation import Distiller
+
         if self.head_bias is not None:
             for layer in model.layers:
                 if layer.name in HEADS and not np.any(layer.bias):  # trained ones stay

@@ -7,7 +7,6 @@ import io
 import numpy as np
 from keras.ops import convert_to_numpy
 
-from keras_vit import plots
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import iou
 
@@ -63,6 +62,8 @@ class BoxTally:
         return {"map": mean, "map50": half, **{name: value for name, value in each.items() if not np.isnan(value)}}
 
     def figures(self):
+        from keras_vit import plots
+
         precision = self._precision()
         if (precision < 0).all():
             return {}

@@ -9,15 +9,6 @@ from typing import Literal
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.describe import recognise
-from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.formats import huggingface_yolos
-from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
-from keras_vit.layers.functional import Model
-from keras_vit.models import anatomy
-from keras_vit.plots.boxes import boxed
-from keras_vit.plots.canvas import side_by_side
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task, distinct
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
@@ -57,6 +48,8 @@ class Detect(Task):
 
     targets = ("bounding_boxes",)
     best = ("val_map50", "max")
+    gives = "boxes"
+    draws = True
     measured = ("score",)
 
     head: Literal["points", "tokens", "decoder"] = "points"
@@ -84,6 +77,11 @@ class Detect(Task):
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
+        from keras_vit.checkpoints.describe import recognise
+        from keras_vit.checkpoints.files.fetch import fetch
+        from keras_vit.checkpoints.files.read import open_checkpoint
+        from keras_vit.checkpoints.formats import huggingface_yolos
+
         fixed = sorted({"variant", "weights", "head", "registers"} & set(arguments))
         if fixed:
             raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={arguments[fixed[0]]!r}")
@@ -118,7 +116,6 @@ class Detect(Task):
 
     def on(self, source, arguments=None):
         self.check()
-        self.tally()  # which says what is not installed, before any work is done
         if source.class_names and tuple(source.class_names) != self.classes:
             raise ValueError(
                 f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
@@ -135,6 +132,8 @@ class Detect(Task):
         return model.output_shape[1:] == (self.most, 4 + len(self.classes))
 
     def model(self, **arguments):
+        from keras_vit.layers import PointBoxes, SetBoxes
+
         self.check()
         if self.head == "tokens":
             if arguments.get("registers"):
@@ -152,6 +151,9 @@ class Detect(Task):
 
     def _tokens(self, encoder):
         """Returns what the boxes' own tokens say, `(batch, 1, most, 4 + classes + 1)`."""
+        from keras_vit.layers import SetHead
+        from keras_vit.models import anatomy
+
         last, patches, x = anatomy.num_prefix(encoder), math.prod(anatomy.grid(encoder)), encoder.output
         x = keras.layers.Cropping1D((last - self.most, patches), name="box_tokens", dtype=x.dtype)(x)
         x = keras.layers.Reshape((1, *x.shape[1:]), name="box_sets", dtype=x.dtype)(x)
@@ -159,6 +161,9 @@ class Detect(Task):
 
     def _queries(self, encoder):
         """Returns what the queries say after each block, `(batch, blocks, most, 4 + classes + 1)`."""
+        from keras_vit.layers import QueryDecoder
+        from keras_vit.models import anatomy
+
         block = encoder.get_layer("block_0")
         decoder = QueryDecoder(
             len(self.classes),
@@ -174,6 +179,8 @@ class Detect(Task):
         return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
+        from keras_vit.layers.functional import Model
+
         return Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
@@ -214,6 +221,9 @@ class Detect(Task):
         return [{"category": self.classes[c], "bbox": box, "score": round(float(s), 4)} for c, box, s in rows]
 
     def picture(self, image, output, example=None):
+        from keras_vit.plots.boxes import boxed
+        from keras_vit.plots.canvas import side_by_side
+
         size = np.tile(np.shape(image)[:2], 2)
         edges, classes, scores = self._likely(output)
         drawn = [boxed(image, edges * size, classes, self.classes, scores)]

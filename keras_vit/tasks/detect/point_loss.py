@@ -5,7 +5,6 @@ import math
 import keras
 from keras import ops
 
-from keras_vit.layers.heads.point_boxes import edges
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import area, paired_giou
 
@@ -37,6 +36,8 @@ class PointLoss(keras.losses.Loss):
         self.box_weight = float(box_weight)
 
     def call(self, y_true, y_pred):
+        from keras_vit.layers.heads.point_boxes import edges
+
         boxes, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
         heat, wanted, weights = map(ops.stop_gradient, targets(boxes, y_pred.shape[1:3], y_pred.shape[3] - 4))
         logits = y_pred[..., 4:]

@@ -1,7 +1,5 @@
 """What the encoder of a masked autoencoder must be."""
 
-from keras_vit.layers.inputs.patch_encoder import POSITIONS
-
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
 
 
@@ -18,6 +16,8 @@ def visible_patches(patches, mask_ratio):
 
 def check_encoder(arguments):
     """Raises ValueError unless masked pre-training trains everything of a model with these arguments."""
+    from keras_vit.layers.inputs.patch_encoder import POSITIONS
+
     wanted = {
         "stem": ((None,), "no stem, which would mix the pixels of visible and masked patches"),
         "num_classes": ((0,), "no head: num_classes=0"),

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_vit import plots
-from keras_vit.checkpoints.pretrained import DEFAULTS, vit
-from keras_vit.explain import project
 from keras_vit.models import variants
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
-from keras_vit.tasks.pretrain.masked import MaskedAutoencoder, MaskedLoss
 from keras_vit.tasks.pretrain.neighbors import knn_accuracy
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
@@ -33,6 +29,7 @@ class Pretrain(Task):
     """
 
     extras = ("labels",)
+    draws = True
 
     mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked
     decoder_width: int = number(512, low=8)
@@ -41,6 +38,8 @@ class Pretrain(Task):
     normalise: bool = True  # predict pixels normalised in each patch
 
     def check(self, recipe):
+        from keras_vit.checkpoints.pretrained import DEFAULTS
+
         arguments = {**DEFAULTS, **recipe.model}
         if "num_classes" in recipe.model and recipe.model["num_classes"] not in (0, None):
             raise ValueError(
@@ -71,13 +70,19 @@ class Pretrain(Task):
                     raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
 
     def model(self, **arguments):
+        from keras_vit.checkpoints.pretrained import vit
+
         return vit(**{**arguments, "num_classes": 0})
 
     def learner(self, model, teacher=None):
+        from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
+
         decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
         return MaskedAutoencoder(model, self.mask_ratio, **decoder, normalise=self.normalise)
 
     def compiled(self, source):
+        from keras_vit.tasks.pretrain.masked import MaskedLoss
+
         return {"loss": MaskedLoss(), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
@@ -151,9 +156,13 @@ class EmbeddingTally:
         return {"knn_accuracy": knn_accuracy(self.vectors, self.labels)}
 
     def figures(self):
+        from keras_vit import plots
+
         if len(self.keys) < 3:
             return {}
         return {"Embeddings, projected to two principal components": plots.plot_embedding(*self._points())}
 
     def _points(self):
+        from keras_vit.explain import project
+
         return project(self.vectors), self.labels

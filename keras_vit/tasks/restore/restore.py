@@ -5,10 +5,6 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.pretrained import DEFAULTS
-from keras_vit.layers import AddToImage, PixelHead
-from keras_vit.layers.inputs.stems import stem_for
-from keras_vit.plots.canvas import side_by_side
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.restore.image_tally import ImageTally
@@ -45,6 +41,8 @@ class Restore(Task):
 
     whole = True
     best = ("val_psnr", "max")
+    gives = "image"
+    draws = True
 
     scale: int = number(1, low=1, most=8)
     grey: bool = False
@@ -55,6 +53,8 @@ class Restore(Task):
     head_depth: int = number(0)
 
     def check(self, recipe=None):
+        from keras_vit.models.vit import DEFAULTS
+
         if self.classes:
             raise ValueError(f"Restore has no classes. Received: classes={self.classes!r}")
         if self.scale == 1 and not (self.grey or self.noise or self.jpeg or self.mask):
@@ -96,6 +96,10 @@ class Restore(Task):
         return self
 
     def model(self, **arguments):
+        from keras_vit.layers import AddToImage, PixelHead
+        from keras_vit.layers.inputs.stems import stem_for
+        from keras_vit.models.vit import DEFAULTS
+
         self.check()
         channels = arguments.get("channels", DEFAULTS["channels"])
         self._check_channels(channels)
@@ -147,6 +151,8 @@ class Restore(Task):
         return f"{found:.2f} dB, without the model {given:.2f} dB"
 
     def picture(self, image, output, example=None):
+        from keras_vit.plots.canvas import side_by_side
+
         shown = [self._enlarged(image), output, *([example["originals"]] if example else [])]
         return side_by_side([Task.picture(self, one, None) for one in shown])
 

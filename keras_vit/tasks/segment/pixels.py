@@ -4,7 +4,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit import plots
 from keras_vit.tasks.base import distinct
 from keras_vit.utils import metrics
 from keras_vit.utils.images import mask_pixels, strips
@@ -135,6 +134,8 @@ class PixelTally:
         }
 
     def figures(self):
+        from keras_vit import plots
+
         return {
             "Intersection over union of each class, lowest first.": plots.plot_iou(self.matrix, self.names),
             "Confusion of pixels: shares of the true class.": plots.plot_pixels(self.matrix, self.names),

@@ -7,9 +7,6 @@ from typing import Literal
 import keras
 import numpy as np
 
-from keras_vit.layers import MaskDecoder
-from keras_vit.plots import masks
-from keras_vit.plots.canvas import side_by_side
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task, distinct
 from keras_vit.tasks.classify.balance import class_weights
@@ -39,6 +36,8 @@ class Segment(Task):
 
     targets = ("segmentation_masks",)
     best = ("val_mean_iou", "max")
+    gives = "masks"
+    draws = True
 
     head: Literal["linear", "mask", "dpt"] = "linear"
     first: int = number(0, most=255)
@@ -102,6 +101,8 @@ class Segment(Task):
         return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
 
     def _mask(self, encoder):
+        from keras_vit.layers import MaskDecoder
+
         block = encoder.get_layer("block_0")
         head = MaskDecoder(
             len(self.classes),
@@ -143,6 +144,9 @@ class Segment(Task):
         return (pixels.predict(output, size) + self.first).astype("uint8")
 
     def picture(self, image, output, example=None):
+        from keras_vit.plots import masks
+        from keras_vit.plots.canvas import side_by_side
+
         drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.classes)]
         if example is not None and "segmentation_masks" in example:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)

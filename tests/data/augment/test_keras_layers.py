@@ -12,7 +12,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.config import Augment, Classify, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.augment import keras_layers  # noqa: E402
 from keras_vit.data.sources import Source  # noqa: E402
@@ -21,6 +21,8 @@ from tests.marks import few, slow  # noqa: E402
 RNG = np.random.default_rng(0)
 PIXELS = np.clip(RNG.normal(0, 20, (24, 32, 32, 3)) + np.linspace(20, 220, 32)[:, None, None], 0, 255).astype("uint8")
 SOURCE = Source(PIXELS, {"labels": (np.arange(24) % 3).astype("int32")}, ("a", "b", "c"))
+LETTERS = Classify(classes=("a", "b", "c"))
+RECIPE = Recipe(name="x", model={}, task=LETTERS, data=Data(batch_size=4), optim=Optim(epochs=2))
 L = keras.layers
 KERAS = {
     "RandAugment": lambda: L.RandAugment(),
@@ -37,8 +39,7 @@ KERAS = {
 
 
 def batches(*layers, epoch=0, step=0, seed=1):
-    recipe = Recipe(name="x", model={}, data=Data(batch_size=4), augment=Augment(layers=layers), optim=Optim(epochs=2),
-                    seed=seed)  # fmt: skip
+    recipe = Recipe(**{**vars(RECIPE), "augment": Augment(layers=layers), "seed": seed})
     dataset = pipeline.training_batches(SOURCE, recipe, (32, 32, 3), first_epoch=epoch, first_step=step)
     return np.stack([images for images, _ in dataset.as_numpy_iterator()])
 
@@ -68,10 +69,9 @@ def test_layers_of_keras(names):
 def test_layers_draw_apart_from_each_other_and_anew_for_each_batch_and_seed():
     noise = lambda: L.RandomBrightness(0.5, seed=1)  # noqa: E731 - the same seed each time
     flat = Source(np.full((24, 32, 32, 3), 100, "uint8"), SOURCE.targets, SOURCE.class_names)
-    recipe = Recipe(name="x", model={}, data=Data(batch_size=4), optim=Optim(epochs=2))
 
     def shifts(layers, seed=1):
-        changed = Recipe(**{**vars(recipe), "augment": Augment(layers=layers), "seed": seed})
+        changed = Recipe(**{**vars(RECIPE), "augment": Augment(layers=layers), "seed": seed})
         found = pipeline.training_batches(flat, changed, (32, 32, 3), first_epoch=0).as_numpy_iterator()
         return np.array([images[0, 0, 0, 0] - 100 for images, _ in found])
 

@@ -8,14 +8,15 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.config import Augment, Classify, Data, Optim, Recipe  # noqa: E402
 from keras_vit.data import memory, pipeline, sources  # noqa: E402
 from keras_vit.data.readers import records  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
 
 COUNTS = (9, 1, 30, 20, 13)  # records of each file
 SIZE = (4, 4, 3)
-RECIPE = Recipe(name="x", model={}, data=Data(batch_size=8), optim=Optim(epochs=3), seed=7)
+LETTERS, DIGITS = Classify(classes=("a", "b", "c")), Classify(classes=tuple("0123456789"))
+RECIPE = Recipe(name="x", model={}, task=LETTERS, data=Data(batch_size=8), optim=Optim(epochs=3), seed=7)
 
 
 def write(path, numbers, label=lambda number: number % 3):
@@ -177,7 +178,8 @@ def test_the_buffer_holds_so_many_bytes():
 @slow
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR is not set")
 def test_real_mnist_streamed_is_mnist_in_memory(monkeypatch):
-    recipe = Recipe(name="x", model={}, data=Data(source="tfds:mnist", batch_size=100), optim=Optim(epochs=1))
+    mnist = Data(source="tfds:mnist", batch_size=100)
+    recipe = Recipe(name="x", model={}, task=DIGITS, data=mnist, optim=Optim(epochs=1))
     held = sources.load(recipe.data, "test[1%:12%]")
     monkeypatch.setattr(memory, "SHARE", 0)
     stream = sources.load(recipe.data, "test[1%:12%]")

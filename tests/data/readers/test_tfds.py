@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import os
 import tarfile
@@ -93,6 +94,7 @@ def test_imagenet_is_prepared_from_the_official_archives(tmp_path, monkeypatch):
         train, validation = (sources.load(data, split) for split in ("train", "validation"))
         assert isinstance(train, memory.Source if share else records.Stream)
         assert train.class_names[:2] == ("n01440764", "n01443537") and len(train.class_names) == 1000
+        recipe = dataclasses.replace(recipe, task=recipe.task.on(train))
         assert sorted(train.labels) == [0] * 5 + [1] * 5 + [230] + [999] * 5
         found = list(pipeline.training_batches(train, recipe, (24, 24, 3), first_epoch=0).as_numpy_iterator())
         assert len(found) == 4  # two epochs of 16 images

@@ -1,0 +1,96 @@
+"""What the exports to SavedModel, TFLite and ONNX have in common: check everything, write, run, compare, describe."""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from keras_vit.export import check, prepare
+from keras_vit.utils import checks, files
+
+IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSON next to it
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """A checked export that is not written yet."""
+
+    model: keras.Model
+    path: pathlib.Path
+    images: np.ndarray  # float32 pixels to compare on
+    score: Callable | None
+    probabilities: bool
+    facts: dict  # what a user of the file needs
+    overwrite: bool
+
+
+def checked(what, model, path, ending, compared, labels, probabilities, overwrite, limit=prepare.LIMIT, **facts):
+    """Checks the arguments that all exports share; nothing is written.
+
+    Args:
+        what: What is written, for the error on another backend, such as `"A TFLite file"`.
+        model: As in `export_tflite`.
+        path: What to write.
+        ending: Ending of a file, such as `".tflite"`; `None` for a folder.
+        compared: `(images, classes, score)` of `export_tflite`.
+        labels: As in `export_tflite`.
+        probabilities: As in `export_tflite`.
+        overwrite: As in `export_tflite`.
+        limit: Bytes of weights, at most.
+        **facts: More of what a user of the file needs.
+
+    Returns:
+        An `Export`.
+    """
+    images, classes, score = compared
+    prepare.need_tensorflow_backend(what)
+    path = checks.path("path", path)
+    if ending and path.suffix != ending:
+        raise ValueError(f"`path` must end in {ending}. Received: path={str(path)!r}")
+    prepare.check_model(model, limit)
+    prepare.check_labels(model, labels)
+    prepare.check_probabilities(model, probabilities)
+    files.check_free(path, overwrite)
+    if ending:
+        files.check_free(f"{path}.json", overwrite)
+    score = check.scorer(model, images, classes, score)
+    images = check.sample(model, images)
+    return Export(model, path, images, score, probabilities, {**prepare.facts(model, labels), **facts}, overwrite)
+
+
+def written(export, write, load, then=None, *, quantize=None, cost=None):
+    """Writes a file, runs it, compares it with the model, and describes it in JSON; after an error nothing is kept.
+
+    Args:
+        export: An `Export`.
+        write: Function that writes the model to a path.
+        load: Function from the path to a function from images to outputs, in the file's own runtime, and its operators.
+        then: Function `(path, run, report)` for what else is done with a file that matches the model; returns more
+            fields of the report.
+        quantize: Name of the format.
+        cost: Function from the path to fields of the report, in place of the time of a call.
+
+    Returns:
+        A `Report`.
+    """
+    with prepare.destination(export.path, export.overwrite) as temporary:
+        write(temporary)
+        run, operators = load(temporary)
+        report = check.compare_with_model(
+            temporary,
+            export.model,
+            export.images,
+            run,
+            operators,
+            quantize=quantize,
+            probabilities=export.probabilities,
+            score=export.score,
+            cost=cost and cost(temporary),
+        )
+        more = then(temporary, run, report) if then else {}
+        report = dataclasses.replace(report, path=str(export.path), **more)
+        beside = temporary / IN_FOLDER if temporary.is_dir() else f"{export.path}.json"
+        check.write_json(beside, report, **export.facts)
+    return report

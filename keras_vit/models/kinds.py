@@ -1,0 +1,158 @@
+"""Kinds of outputs: how a file names them, how two are compared, and what is written of one. A kind is a row."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from keras_vit.models import box_outputs
+from keras_vit.utils.images import encoded, image_size, opened, save_like
+
+GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
+
+
+def _numbers(output, size, shares):
+    return {"probabilities" if shares else "logits": output}
+
+
+def _only(outputs, size):
+    return next(iter(outputs.values()))
+
+
+def _largest(outputs, expected):
+    return float(np.abs(outputs - expected).max())
+
+
+def _top(outputs):
+    """Returns the top-1 class; of a single logit, whether it is above 0."""
+    return outputs.argmax(-1) if outputs.shape[-1] > 1 else outputs > 0
+
+
+def _vectors(outputs, expected):
+    return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
+
+
+def _pairs(task, output, path, answer):
+    return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
+
+
+def _objects(task, output, path, answer):
+    return [{"image_id": path.name, **entry} for entry in task.objects(output, image_size(encoded(path)))]
+
+
+def _save_mask(task, output, source, path):
+    from PIL import Image
+
+    Image.fromarray(task.mask(output, image_size(encoded(source)))).save(path, "PNG")
+
+
+def _save_image(task, output, source, path):
+    with opened(encoded(source)) as original:
+        save_like(original, output if task.whole else task.image(output), path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of outputs. The defaults are those of numbers by name, such as the logits of classes.
+
+    Args:
+        names: All names of its outputs in exported files.
+        labelled: Those whose last axis is the classes.
+        named: Function from the model's output, `(height, width)` of its images and whether its numbers are
+            probabilities to a file's outputs by name.
+        packed: Function from a file's outputs by name, arrays, and `(height, width)` to the model's one: its inverse.
+        edges: Channels before those of the classes.
+        bounded: Why it has no softmax, a sentence; `None` if it may have one.
+        aligned: Function from two outputs to both, made comparable number by number.
+        largest: Function from two aligned outputs to their largest difference.
+        same: Function from aligned outputs to an array, whose equal elements count as agreement.
+        counted: What `same` returns, in words.
+        save: Function `(task, output, source, path)` that writes what was made of an image file, or `None`.
+        ending: Ending of the file that `save` writes.
+        pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
+        entries: Function `(task, output, path, answer)` that returns the rows for an image in a table of answers.
+        columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
+        by_name: Whether rows tell images apart by the names of their files, not by their paths.
+    """
+
+    names: tuple[str, ...] = ("logits", "probabilities")
+    labelled: tuple[str, ...] = ()
+    named: Callable = _numbers
+    packed: Callable = _only
+    edges: int = 0
+    bounded: str | None = None
+    aligned: Callable = lambda outputs, expected: (outputs, expected)
+    largest: Callable = _largest
+    same: Callable = _top
+    counted: str = "top-1 class"
+    save: Callable | None = None
+    ending: str = ".png"
+    pixels: bool = False
+    entries: Callable = _pairs
+    columns: tuple[str, ...] = ("image_id", "name", "value")
+    by_name: bool = False
+
+    def agreement(self, outputs, expected):
+        """Returns the share of aligned outputs that are the same."""
+        return float((self.same(outputs) == self.same(expected)).mean())
+
+
+KINDS = {
+    "classes": Kind(labelled=("logits", "probabilities")),
+    "masks": Kind(labelled=("logits", "probabilities"), save=_save_mask),
+    "boxes": Kind(
+        names=("boxes", "scores"),
+        labelled=("scores",),
+        named=box_outputs.named,
+        packed=box_outputs.packed,
+        edges=box_outputs.EDGES,
+        bounded="A detector returns scores already.",
+        aligned=box_outputs.aligned,
+        largest=box_outputs.largest,
+        entries=_objects,
+        columns=("image_id", "category", "x", "y", "width", "height", "score"),
+        by_name=True,
+    ),
+    "image": Kind(
+        names=("pixels",),
+        named=lambda output, size, shares: {"pixels": output},
+        bounded="An image has no probabilities.",
+        aligned=_vectors,
+        same=np.rint,
+        counted="pixel values",
+        save=_save_image,
+        pixels=True,
+    ),
+}
+
+
+def kind_of(model):
+    """Returns the `Kind` of a model's output: what its last layer says, else its metadata, else `"classes"`.
+
+    Raises:
+        ValueError: For a kind that is in no row.
+    """
+    name = _name_of(model)
+    if name not in KINDS:
+        raise ValueError(
+            f"The output of {model.name!r} must be one of {', '.join(map(repr, KINDS))}. Load the recipe file that "
+            f"defines another kind first. Received: {name!r}"
+        )
+    return KINDS[name]
+
+
+def note(model, name):
+    """Writes the kind of a model's output into its metadata, where its last layer does not say it."""
+    if _name_of(model) != name:
+        model.get_layer("rescale").metadata[GIVES] = {model.layers[-1].name: name}
+
+
+def _name_of(model):
+    last = model.layers[-1]
+    metadata = next((getattr(layer, "metadata", {}) for layer in model.layers if layer.name == "rescale"), {})
+    return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, "classes")
+
+
+def of_outputs(names):
+    """Returns the `Kind` of an exported file by the names of its outputs; numbers by name if there is none."""
+    return next((kind for kind in KINDS.values() if set(names) <= set(kind.names)), KINDS["classes"])
