@@ -2,10 +2,8 @@
 
 import ast
 import dataclasses
-import warnings
 
 from keras_vit.checkpoints.pretrained import location
-from keras_vit.config.moved import MOVED
 from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
@@ -29,9 +27,6 @@ def override(recipe, changes):
     if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
         raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
     for name, value in changes.items():
-        if name in MOVED:
-            warnings.warn(f"{name} is now {MOVED[name]}.", DeprecationWarning, stacklevel=2)
-            name = MOVED[name]
         part, _, key = name.partition(".")
         own = (part, key) == ("model", "weights") and value is not None and location(value) is not None
         if own and "model.variant" not in changes:
