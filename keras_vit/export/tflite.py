@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, prepare, ranks, runtimes, saved_model
+from keras_vit.export import check, gpu, half, metadata, prepare, ranks, runtimes, saved_model
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
@@ -118,8 +118,7 @@ def export_tflite(
         )
         on_gpu = gpu.compare_with_cpu(temporary, model, images, run, report, batch_size)
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
-        by_rules = {"refused": gpu_rules.refused(temporary), "npu_refused": npu_rules.refused(temporary)}
-        report = dataclasses.replace(report, path=str(path), **by_rules, **on_gpu, **in_half)
+        report = dataclasses.replace(report, path=str(path), **on_gpu, **in_half)
         check.write_json(f"{path}.json", report, **facts)
     return report
 
