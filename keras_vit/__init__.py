@@ -17,9 +17,11 @@ if typing.TYPE_CHECKING or not _command_line:
 
 
 def __getattr__(name):
-    from importlib import import_module
+    from importlib import import_module, util
 
     if _command_line:
+        if util.find_spec(f"{__name__}.{name}"):
+            return import_module(f"{__name__}.{name}")
         public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
         globals().update({key: value for key, value in public.items() if not key.startswith("_")})
         if name in globals():
