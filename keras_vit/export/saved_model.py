@@ -110,6 +110,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.augment.crops import evaluation_image
         from keras_vit.data.orientation import orientations_in_graph
+        from keras_vit.data.readers.decoding import decode_in_graph
 
         data = SimpleNamespace(
             resize=data_resize(full, rule),
@@ -117,7 +118,11 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
             antialias=rule["antialias"],
             crop_offset=rule["crop_offset"],
         )
-        image = lambda pair: evaluation_image(pair[0], (*full, channels), data, pair[1])[:height, :width]  # noqa: E731
+
+        def image(pair):
+            pixels = decode_in_graph(pair[0], channels, pair[1])
+            return evaluation_image(pixels, (*full, channels), data)[:height, :width]
+
         return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
 
     archive = keras.export.ExportArchive()
