@@ -31,8 +31,12 @@ def decode(item, channels, orientation=None):
         pixels = tf.numpy_function(lambda items: decoded(items[0], channels), [item[None]], "uint8", stateful=False)
         return tf.ensure_shape(pixels, (None, None, channels))
 
-    quick = tf.io.is_jpeg(item) | (tf.strings.substr(item, 0, 4) == b"\x89PNG")
-    return tf.cond(quick, lambda: decode_in_graph(item, channels, orientation), by_pillow)
+    return tf.cond(is_plain(item), lambda: decode_in_graph(item, channels, orientation), by_pillow)
+
+
+def is_plain(item):
+    """Returns whether an encoded image is a JPEG or PNG, by its first bytes."""
+    return tf.io.is_jpeg(item) | (tf.strings.substr(item, 0, 4) == b"\x89PNG")
 
 
 def decode_in_graph(item, channels, orientation=None):
