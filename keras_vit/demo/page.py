@@ -73,7 +73,7 @@ def page(target):
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
-    with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:
+    with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")
         current = gr.State()
         with gr.Row():
