@@ -119,6 +119,7 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
                 order = sorted(range(len(names)), key=lambda i: place[names[i]])
                 read, vectors = [names[i] for i in order], vectors[order]
             write(out, vectors, read, left_out, [stamps[name] for name in read], {**about, "changes": changes})
+        del vectors  # closed, for systems that delete no open file
         shutil.rmtree(partial)
     finally:
         lock.release()

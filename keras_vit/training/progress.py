@@ -38,22 +38,27 @@ class RunProgress(keras.callbacks.Callback):
 
     def __init__(self, run):
         super().__init__()
+        self.run = run
         self.epochs = run.recipe.optim.epochs
         self.steps = run.steps
         self.column = run.task.best[0]
-        self.validation = None
+        self.line = self.validation = None
         self.logs = {}
-        total, done = self.epochs * self.steps, run.epoch * self.steps + run.step
-        text, begun = "{desc}  {remaining} left  {rate_noinv_fmt}", f"epoch {run.epoch + 1}/{self.epochs}  compiling"
-        scale = run.recipe.data.batch_size
-        self.line = line(total, text, desc=begun, initial=done, unit=" images", unit_scale=scale)
         self.compiled = False
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self.line.close()
+        if self.line is not None:
+            self.line.close()
+
+    def on_train_begin(self, logs=None):
+        if self.line is None:
+            total, done = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
+            begun, scale = f"epoch {self.run.epoch + 1}/{self.epochs}  compiling", self.run.recipe.data.batch_size
+            text = "{desc}  {remaining} left  {rate_noinv_fmt}"
+            self.line = line(total, text, desc=begun, initial=done, unit=" images", unit_scale=scale)
 
     def on_train_batch_end(self, batch, logs=None):
         if not self.compiled:

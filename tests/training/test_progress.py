@@ -25,6 +25,7 @@ def train(clock, monkeypatch):
         stream = Stream(terminal)
         monkeypatch.setattr("sys.stdout", stream)
         with RunProgress(run_of(epochs, steps, 50, done)) as told:
+            told.on_train_begin()
             clock[0] += 8
             for epoch in range(done // steps, epochs):
                 for batch in range(steps - done % steps if epoch == done // steps else steps):
@@ -52,6 +53,14 @@ def test_a_resumed_training_begins_where_it_stopped(train):
     stream = train(True, epochs=3, done=6)
     assert stream.lines[0].startswith("epoch 2/3  compiling")
     assert not [line for line in stream.lines if line.startswith("epoch 1/3  loss")]
+
+
+def test_a_finished_training_shows_nothing(monkeypatch):
+    stream = Stream(True)
+    monkeypatch.setattr("sys.stdout", stream)
+    with RunProgress(run_of(2, 3, 4, done=6)):
+        pass
+    assert not stream.getvalue()
 
 
 def test_a_log_gets_a_line_in_ten_seconds_and_the_last(train):
