@@ -22,6 +22,8 @@ def __getattr__(name):
     if _command_line and util.find_spec(f"{__name__}.{name}"):  # `from keras_vit import config`: a part, not all names
         return import_module(f"{__name__}.{name}")
     if _command_line:
+        if util.find_spec(f"{__name__}.{name}"):
+            return import_module(f"{__name__}.{name}")
         public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
         globals().update({key: value for key, value in public.items() if not key.startswith("_")})
         if name in globals():

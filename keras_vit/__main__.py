@@ -8,9 +8,11 @@ with ending():  # the imports take half a second
     import sys
     import warnings
 
+    import tyro
+
+    from keras_vit import __version__
     from keras_vit.commands import checkpoints, features, recipes, runs, training
     from keras_vit.commands.quiet import quiet
-    from keras_vit.commands.words import call
 
 COMMANDS = {
     "list": recipes.print_recipes,
@@ -40,17 +42,17 @@ MEMORY = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(
 
 
 def main(words=None):
-    """Runs one command. An error that the user can correct is one sentence, with exit status 2."""
+    """Runs one command. An error that the user can correct is one sentence, or tyro's box, with exit status 2."""
     for name, value in MEMORY.items():
         os.environ.setdefault(name, value)
     warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
     prepare_streams()
+    if words is None:
+        quiet()
     try:
         try:
             with interruptible():
-                command = call(COMMANDS, sys.argv[1:] if words is None else words, "Vision Transformers for Keras 3.")
-                with quiet():
-                    command()
+                run(sys.argv[1:] if words is None else words)
         finally:
             sys.stdout.flush()  # here, where a reader that is gone is no error
     except BrokenPipeError:  # the reader, such as `head`, has read enough
@@ -62,6 +64,20 @@ def main(words=None):
     except KeyboardInterrupt as stopped:
         print(f"\n{stopped}" if str(stopped) else "\nInterrupted.", file=sys.stderr)
         sys.exit(128 + int(getattr(stopped, "signal", 2)))
+
+
+def run(words):
+    """Runs the command that the words name."""
+    if words == ["--version"]:
+        print(f"keras_vit {__version__}")
+        return
+    tyro.extras.subcommand_cli_from_dict(
+        COMMANDS,
+        prog="python -m keras_vit",
+        description="Vision Transformers for Keras 3.",
+        args=words,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
 
 
 def prepare_streams():

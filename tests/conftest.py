@@ -129,24 +129,10 @@ def vulkan(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test moves."""
-    from keras_vit.utils import progress
-
+    """A clock of lines of progress that a test moves."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
     return now
-
-
-@pytest.fixture
-def columns(monkeypatch):
-    """A function that sets the width of the terminal, which is 80 at first."""
-    from keras_vit.utils import progress
-
-    def set_(count):
-        monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((count, 24)))
-
-    set_(80)
-    return set_
 
 
 @pytest.fixture(scope="module", autouse=True)

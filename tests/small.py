@@ -20,7 +20,6 @@ def smoke(recipe):
     short = {
         "optim.epochs": 1,
         "optim.warmup_epochs": 0,
-        "optim.cooldown_epochs": 0,
         "optim.image_sizes": (),
         "data.batch_size": 4,
         "data.limit": 8,

@@ -33,7 +33,7 @@ def write_vectors(
 
     Args:
         tokens: A vector for each patch instead of one for each image.
-        overwrite: Compute all again, although a file exists, or parts of another model or of other images.
+        overwrite: Compute all again, in place of what is there, and of unfinished work of another model or images.
     """
     from keras_vit import frozen
     from keras_vit.frozen.embed import embed

@@ -4,9 +4,6 @@ from keras_vit.config.changes import names as names
 from keras_vit.config.changes import override as override
 from keras_vit.config.changes import parse as parse
 from keras_vit.config.consistency import check_recipe as check_recipe
-from keras_vit.config.moved import MOVED as MOVED
-from keras_vit.config.moved import hint as hint
-from keras_vit.config.moved import migrated as migrated
 from keras_vit.config.parts import LEVELS as LEVELS
 from keras_vit.config.parts import Augment as Augment
 from keras_vit.config.parts import Data as Data

@@ -2,9 +2,7 @@
 
 import ast
 import dataclasses
-import warnings
 
-from keras_vit.config.moved import MOVED
 from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
@@ -28,9 +26,6 @@ def override(recipe, changes):
     if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
         raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
     for name, value in changes.items():
-        if name in MOVED:
-            warnings.warn(f"{name} is now {MOVED[name]}.", DeprecationWarning, stacklevel=2)
-            name = MOVED[name]
         part, _, key = name.partition(".")
         if (part, key) == ("model", "weights") and _are_own(value) and "model.variant" not in changes:
             recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the file's is meant

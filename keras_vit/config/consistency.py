@@ -29,25 +29,14 @@ def check_recipe(recipe):
     if recipe.model.get("weights") and "image_size" not in recipe.model:
         raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
     image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
-    for name, pixels in (("data.resize", recipe.data.resize), ("augment.crop_resize", recipe.augment.crop_resize)):
-        if isinstance(pixels, int) and pixels < min(image):
-            raise ValueError(
-                f"{name} must be at least {min(image)}, the shorter side of image_size. Received: {pixels}"
-            )
     resize = recipe.data.resize
+    if isinstance(resize, int) and resize < min(image):
+        raise ValueError(
+            f"data.resize must be at least {min(image)}, the shorter side of image_size. Received: {resize}"
+        )
     if isinstance(resize, tuple) and not (len(resize) == 2 and resize[0] >= image[0] and resize[1] >= image[1]):
         raise ValueError(f"data.resize must be at least the image_size, {image}. Received: {resize}")
     if isinstance(resize, tuple) and abs(resize[0] / image[0] - resize[1] / image[1]) * max(image) >= 1:
         raise ValueError(f"data.resize must enlarge both sides of image_size, {image}, alike. Received: {resize}")
-    if recipe.augment.crop == "resized" and recipe.augment.crop_resize is None:
-        raise ValueError(
-            "augment.crop='resized' needs augment.crop_resize, the shorter side before the crop. "
-            "Received: augment.crop_resize=None"
-        )
-    if recipe.augment.crop != "resized" and recipe.augment.crop_resize is not None:
-        raise ValueError(
-            "augment.crop_resize is for augment.crop='resized'. "
-            f"Received: augment.crop_resize={recipe.augment.crop_resize} and augment.crop={recipe.augment.crop!r}"
-        )
     recipe.task.check(recipe)
     return recipe

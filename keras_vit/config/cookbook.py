@@ -68,8 +68,7 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
     except Exception as error:
         where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
-        said = f"{type(error).__name__}: {error}{config.hint(error)}"
-        raise ValueError(f"{str(path)!r}{place}: {said}") from error
+        raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
     return config.check_recipe(config.override(recipe, changes or {}))

@@ -36,9 +36,8 @@ class Data(Checked):
 class Augment(Checked):
     """Random augmentation of training images, in the order below. 0 turns an option off."""
 
-    crop: Literal["inception", "resized", "window", "padded"] | None = None  # see `keras_vit.data.augment.cuts`
+    crop: Literal["inception", "window", "padded"] | None = None  # see `keras_vit.data.augment.cuts`
     crop_area: float = number(0.05, low=1e-3, most=1)  # smallest share of the area in an "inception" crop
-    crop_resize: int | None = number(None, low=1)  # shorter side, in pixels, before a "resized" crop
     crop_shrink: float = number(1.0, low=1)  # largest factor by which a "window" crop is shrunk
     crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop
     rotation: float = number(0.0, below=180)  # largest angle, in degrees
@@ -86,10 +85,8 @@ class Optim(Checked):
     learning_rate: float = number(1e-3)
     weight_decay: float = number(0.05)  # times the learning rate, as in Keras and PyTorch
     momentum: float = number(0.9, below=1)  # of SGD
-    schedule: Literal["cosine", "linear", "rsqrt", "constant"] = "cosine"  # after the warm-up; the first two end at 0
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"  # after the warm-up; the first two end at 0
     warmup_epochs: float = number(1.0)
-    rsqrt_epochs: float = number(1.0)  # of "rsqrt": rate / sqrt(1 + epochs since warm-up / this)
-    cooldown_epochs: float = number(0.0)  # linear decay to 0 at the end; for "rsqrt" and "constant"
     clip_norm: float | None = number(1.0)  # of all gradients together
     accumulate: int = number(1, low=1)  # batches whose gradients are averaged for one update
     ema: float | None = number(None, below=1)  # momentum of the EMA weights, which are evaluated and saved

@@ -4,7 +4,6 @@ import dataclasses
 
 import keras
 
-from keras_vit.config.moved import migrated
 from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
 from keras_vit.tasks.base import TASKS, UnknownTaskError
 
@@ -23,12 +22,12 @@ def to_dict(recipe):
 
 
 def from_dict(values):
-    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not, also of an earlier version.
+    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not.
 
     Raises:
         UnknownTaskError: For a task of your own whose class is not defined yet.
     """
-    values = migrated(values)
+    values = dict(values)
     for part, kind in PARTS.items():
         if values.get(part) is not None:
             fields = dict(values[part])

@@ -1,7 +1,7 @@
 """The orientations that cameras write into image files (EXIF), found and applied inside a TensorFlow graph.
 
-The tag is in a block of TIFF, which is a segment of a JPEG or a chunk of a PNG or WebP: EXIF 2.32 (CIPA DC-008),
-sections 4.5.4 and 4.6; PNG, third edition, section 11.3.3.7; RFC 9649, section 2.7.1.5.
+The tag is in a block of TIFF, which is a segment of a JPEG or a chunk of a PNG: EXIF 2.32 (CIPA DC-008),
+sections 4.5.4 and 4.6; PNG, third edition, section 11.3.3.7.
 """
 
 import numpy as np
@@ -29,13 +29,11 @@ def orientations(items):
 
 
 def orientations_in_graph(items):
-    """Returns the same as `orientations`, for an exported model, which cannot run Python."""
+    """Returns the same of JPEGs and PNGs, for an exported model, which cannot run Python; 1 of others."""
     kind = tf.strings.substr(items, 0, 4)
     jpeg, png = tf.strings.substr(kind, 0, 2) == b"\xff\xd8", kind == b"\x89PNG"
-    webp = (kind == b"RIFF") & (_part(items, 8, 4) == b"WEBP")
     named = _occurs(tf.where(png, items, b""), b"eXIf")  # a PNG may have thousands of chunks, and few have this one
-    in_jpeg, in_png = _walk(items, jpeg, 2, _segment_of_jpeg), _walk(items, named, 8, _chunk_of_png)
-    start, stop = tf.unstack(in_jpeg + in_png + _walk(items, webp, 12, _chunk_of_webp))
+    start, stop = tf.unstack(_walk(items, jpeg, 2, _segment_of_jpeg) + _walk(items, named, 8, _chunk_of_png))
     return _read(tf.strings.substr(items, start, stop - start))
 
 
@@ -105,14 +103,9 @@ def _chunk_of_png(items, at, head):
     return 8 * tf.cast(_part(items, at + 4, 4) == b"eXIf", "int64"), 12 + _number(head[:, :4])
 
 
-def _chunk_of_webp(items, at, head):
-    length = _number(head[:, 7:3:-1])
-    return 8 * tf.cast(_part(items, at, 4) == b"EXIF", "int64"), 8 + length + length % 2
-
-
 def _read(blocks):
     """Returns the orientation in the first directory of each block of TIFF, int32 `(n,)`; 1 without."""
-    prefixed = tf.strings.substr(blocks, 0, len(NAME)) == NAME  # by some writers of PNG and WebP
+    prefixed = tf.strings.substr(blocks, 0, len(NAME)) == NAME  # by some writers of PNG
     at = len(NAME) * tf.cast(prefixed, "int64")
     head = _bytes(blocks, at, 8)
     little, big = _is(head[:, :4], b"II*\0"), _is(head[:, :4], b"MM\0*")

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_vit.data import inspection
 from keras_vit.data.augment import crops
 from keras_vit.data.augment.augment import augment
-from keras_vit.data.augment.cuts import CUTS
+from keras_vit.data.augment.cuts import BOXES
 from keras_vit.data.augment.keras_layers import layers_function
 from keras_vit.data.draws import draws
 from keras_vit.data.orientation import orientations
@@ -146,7 +146,7 @@ def _reader(source, size, data, settings=None, raw=False):
     has a place in its image is cut with it; with `raw` it stays as it is.
     """
     look_up = source.reader()
-    cut = settings.crop in CUTS if settings else isinstance(data.resize, (int, tuple))  # even at the right size
+    cut = settings.crop in BOXES if settings else isinstance(data.resize, (int, tuple))  # even at the right size
 
     def bring_to_size(items, numbers, orientation=None):
         if settings is None:

@@ -1,20 +1,19 @@
-"""Checks requests before the page sees them, and limits the size of the uploads that it keeps."""
+"""Checks requests before the page sees them, and limits the size of all uploads together.
 
-import contextlib
+Gradio limits one file, and deletes those that are old.
+"""
+
 import ipaddress
-import os
 import pathlib
 import socket
 from urllib.parse import urlsplit
 
-MOST_BYTES = 32 * 2**20  # of one file
-FRAMING = 2**16  # bytes of a request besides its file
 MOST_KEPT = 2**28  # bytes of all files
 LEAST = 2**16  # a smaller file counts as this many bytes, so there are at most MOST_KEPT / LEAST files
 
 
 class Guard:
-    """ASGI middleware that accepts only the page's own requests, and limits the size of its folder.
+    """ASGI middleware that accepts only the page's own requests, and uploads only while its folder has room.
 
     Any web page that the user has open can reach this machine: by sending a form, or by pointing a host name of its own
     at this machine (DNS rebinding). A request must therefore name the host that the server listens on, and come from no
@@ -23,15 +22,13 @@ class Guard:
     Args:
         app: The ASGI application.
         host: Address or name that the server listens on.
-        folder: Folder of the files that the application receives and writes. The oldest are deleted to make room for
-            new ones, except those that exist at the start.
+        folder: Folder of the files that the application receives and writes.
     """
 
     def __init__(self, app, host, folder):
         self.app = app
         self.folder = folder
         self.arriving = 0
-        self.own = set(_files(folder))
         self.names = {"localhost", host.lower()}
         self.local = _is_loopback(host)
         if not self.local:  # other machines use this one's name
@@ -43,19 +40,17 @@ class Guard:
         headers = [(name.decode("latin-1"), value.decode("latin-1").lower()) for name, value in scope["headers"]]
         method = scope.get("method", "GET")
         size = 0 if method in ("GET", "HEAD", "OPTIONS") else _size(headers)
-        refusal = self._refusal(headers, size)
+        refusal = self._refusal(headers, size, scope["path"].endswith("/upload"))
         if refusal:
             return await _refuse(scope, receive, send, *refusal)
         counted = size and max(size, LEAST)
         self.arriving += counted
         try:
-            if counted:
-                self._make_room()
             await self.app(scope, receive, send)
         finally:
             self.arriving -= counted
 
-    def _refusal(self, headers, size):
+    def _refusal(self, headers, size, uploads):
         """Returns the status and the message with which a request is refused, or `None`."""
         hosts = [value for name, value in headers if name == "host"]
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
@@ -65,10 +60,8 @@ class Guard:
             return 403, f"The request must come from this page. Received: Origin {others[0]!r}"
         if size is None:
             return 411, "The request must have one Content-Length."
-        if size > MOST_BYTES + FRAMING:
-            return 413, f"A file must have at most {MOST_BYTES // 2**20} MiB."
-        if self.arriving + size > MOST_KEPT:
-            return 503, "Too many uploads at once: try again later."
+        if uploads and self._kept() + self.arriving + size > MOST_KEPT:
+            return 503, "Too many uploads: try again in a few minutes."
         return None
 
     def _is_ours(self, authority):
@@ -79,25 +72,9 @@ class Guard:
             return False
         return name in self.names or _is_loopback(name) or (not self.local and _is_address(name))
 
-    def _make_room(self):
-        files = []
-        for path in set(_files(self.folder)) - self.own:
-            with contextlib.suppress(FileNotFoundError):  # the application moves files
-                status = os.stat(path)
-                files.append((status.st_mtime_ns, max(status.st_size, LEAST), path))
-        excess = sum(size for _, size, _ in files) + self.arriving - MOST_KEPT
-        for _, size, path in sorted(files):
-            if excess <= 0:
-                break
-            pathlib.Path(path).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # the folder is not empty
-                if os.path.dirname(path) != os.fspath(self.folder):
-                    os.rmdir(os.path.dirname(path))
-            excess -= size
-
-
-def _files(folder):
-    return [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    def _kept(self):
+        files = [path.stat() for path in pathlib.Path(self.folder).rglob("*") if path.is_file()]
+        return sum(max(status.st_size, LEAST) for status in files)
 
 
 def _size(headers):

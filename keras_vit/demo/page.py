@@ -2,7 +2,6 @@
 
 import contextlib
 import html
-import importlib.util
 import pathlib
 
 import numpy as np
@@ -15,7 +14,7 @@ from keras_vit.plots.attention import METHODS
 from keras_vit.runs import trained
 from keras_vit.tasks.base import are_shares, words
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import images
+from keras_vit.utils import extras, images
 from keras_vit.utils.metrics import written
 
 MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB
@@ -73,7 +72,7 @@ def page(target):
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     drawn = grey and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
-    with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False) as blocks:
+    with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")
         current = gr.State()
         with gr.Row():
@@ -164,5 +163,4 @@ def _named(path, name):
 
 
 def need_gradio():
-    if importlib.util.find_spec("gradio") is None:
-        raise ImportError("The demo page needs gradio: pip install gradio.")
+    extras.need("The demo page", "demo", "gradio")

@@ -4,17 +4,17 @@ import contextlib
 import errno
 import os
 import pathlib
-import signal
 import socket
 import tempfile
-import threading
 
-from keras_vit.demo import guard
+from keras_vit.demo.guard import Guard
 from keras_vit.demo.page import need_gradio, page
+
+MOST_BYTES = 32 * 2**20  # of one upload
 
 
 def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860) -> None:
-    """Serves the demo page of a trained model until Ctrl-C or SIGTERM.
+    """Serves the demo page of a trained model until Ctrl-C.
 
     Args:
         target: As in `keras_vit.load_run`.
@@ -28,7 +28,7 @@ def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860)
         ImportError: If Gradio is not installed.
     """
     need_gradio()
-    with ended_by_signals(), listening(host, port) as listener, private_folder() as folder:
+    with listening(host, port) as listener, private_folder() as folder:
         served = server(page(target), host, folder)
         name = f"[{host}]" if ":" in host else host
         print(f"http://{name}:{listener.getsockname()[1]} (stop with Ctrl-C)", flush=True)
@@ -65,27 +65,6 @@ def private_folder():
             os.environ |= {} if before is None else {name: before}
 
 
-@contextlib.contextmanager
-def ended_by_signals():
-    """Handles SIGTERM, and the SIGHUP of a closing terminal, as Ctrl-C, so that the temporary folder is deleted."""
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # only there Python handles signals
-        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        before = {number: signal.getsignal(number) for number in known}
-    for number in (number for number in before if before[number] == signal.SIG_DFL):  # nohup ignores SIGHUP
-        # Uvicorn handles SIGTERM, and raises it again after its shutdown.
-        signal.signal(number, signal.default_int_handler if number == signal.SIGTERM else _terminate)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _terminate(*_):
-    signal.raise_signal(signal.SIGTERM)
-
-
 def server(blocks, host, folder):
     """Returns a `uvicorn.Server` that serves a page and nothing else.
 
@@ -105,12 +84,13 @@ def server(blocks, host, folder):
         path="/",
         footer_links=[],
         run_history=False,
-        max_file_size=guard.MOST_BYTES,
+        max_file_size=MOST_BYTES,
         ssr_mode=False,
         enable_monitoring=False,
         mcp_server=False,
         theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
     )
     # Quiet: uvicorn logs the streams of open pages as errors at shutdown; Gradio prints the page's own errors.
-    guarded = guard.Guard(app, host, folder)
-    return uvicorn.Server(uvicorn.Config(guarded, log_config=None, log_level="critical", timeout_graceful_shutdown=1))
+    return uvicorn.Server(
+        uvicorn.Config(Guard(app, host, folder), log_config=None, log_level="critical", timeout_graceful_shutdown=1)
+    )

@@ -6,7 +6,7 @@ import numpy as np
 from keras_vit.explain import inside
 from keras_vit.layers import TransformerBlock
 from keras_vit.models.backbone import input_of, leading_to, outputs_of
-from keras_vit.utils import checks
+from keras_vit.utils import checks, extras
 from keras_vit.utils.feeding import predict
 from keras_vit.utils.keras_private import sublayers
 
@@ -80,10 +80,9 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
             f"{finite}"
         )
     if method == "umap":
-        try:
-            from umap import UMAP
-        except ImportError:
-            raise ImportError("method='umap' needs umap-learn: pip install umap-learn") from None
+        extras.need("method='umap'", "umap", "umap")
+        from umap import UMAP
+
         reducer = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
     elif method == "tsne":
         from sklearn.manifold import TSNE

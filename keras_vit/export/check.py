@@ -40,8 +40,6 @@ class Report:
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
     outside_time: float | None = None  # their share of the time on one thread, measured alone
     memory_mb: float | None = None  # growth of a process that loads the file and runs it once
-    refused: dict[str, int] | None = None  # operators that LiteRT's GPU delegate refuses by its rules, and why
-    npu_refused: dict[str, dict[str, int]] | None = None  # the same of LiteRT's compilers for NPUs, by manufacturer
     half_images: int | None = None  # number of images computed in float16
     half_max_abs_diff: float | None = None  # of float16 from the Keras model in float32, in logits
     half_agreement: float | None = None  # like `agreement`
@@ -75,13 +73,6 @@ class Report:
                 f"{_counts(self.outside)} "
                 f"({self.outside_time:.0%} of the time){memory}"
             )
-        if self.refused is not None:
-            lines.append(
-                f"  operators that LiteRT's GPU delegate leaves to the CPU, by its rules: {_counts(self.refused)}"
-            )
-        if self.npu_refused is not None:
-            left = "; ".join(f"{compiler} {_counts(found)}" for compiler, found in self.npu_refused.items())
-            lines.append(f"  operators that compilers for NPUs leave to the CPU, by their lists: {left}")
         if self.half_images:
             lines.append(
                 f"  in float16, as a phone's GPU computes, on {self.half_images} images: largest difference "

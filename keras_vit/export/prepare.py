@@ -12,9 +12,12 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import num_classes, returns_probabilities
 from keras_vit.models.preprocessing import evaluation_rule, stated_labels
-from keras_vit.utils import checks, files
+from keras_vit.utils import checks, extras, files
 
-CONVERTERS = {"int8": ["ai_edge_quantizer"], "onnx": ["tf2onnx", "onnx", "onnxruntime"]}  # modules to import
+CONVERTERS = {  # of formats: the extra, and the modules to import
+    "int8": ("quantize", ["ai_edge_quantizer"]),
+    "onnx": ("onnx", ["tf2onnx", "onnx", "onnxruntime"]),
+}
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
@@ -98,13 +101,13 @@ def facts(model, labels):
 
 
 def need(quantize=(), onnx=False):
-    """Raises ImportError, with all packages to install, unless the converters of these formats are installed."""
+    """Raises ImportError, with all extras to install, unless the converters of these formats are installed."""
     formats = [name for name in [*quantize, *["onnx"] * onnx] if name in CONVERTERS]
-    missing = {name: [m for m in CONVERTERS[name] if importlib.util.find_spec(m) is None] for name in formats}
-    if any(missing.values()):
-        each = "; ".join(f"{name!r} needs {', '.join(modules)}" for name, modules in missing.items() if modules)
-        packages = " ".join(m.replace("_", "-") for modules in missing.values() for m in modules)
-        raise ImportError(f"{each}: pip install {packages}. Nothing was written.")
+    missing = {name: [m for m in CONVERTERS[name][1] if importlib.util.find_spec(m) is None] for name in formats}
+    wanted = [name for name in formats if missing[name]]
+    if wanted:
+        each = "; ".join(f"{name!r} needs {', '.join(missing[name])}" for name in wanted)
+        raise ImportError(f"{each}. {extras.install(*(CONVERTERS[name][0] for name in wanted))} Nothing was written.")
 
 
 @contextlib.contextmanager

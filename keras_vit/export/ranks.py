@@ -7,8 +7,8 @@ TensorFlow's converter writes forms that the CPU computes correctly and the GPU 
   the left: it reads the first row of the table for every token.
 - The same for any two tensors of 8-bit integers with different ranks, also vectors.
 - The sum of tokens, `(1, tokens, width)`, and the output of a dense layer, `(tokens, width)`, is right, but the older
-  GPU delegate leaves it to the CPU (see `gpu_rules`). On a CPU the RESHAPE takes 2 % of the time: only files in float16
-  get it.
+  GPU delegate leaves it to the CPU (`CheckGpuDelegateCompatibility` in its gpu_compatibility.cc). On a CPU the RESHAPE
+  takes 2 % of the time: only files in float16 get it.
 - A dense layer with 8-bit weights flattens a tensor of more axes. The result is wrong, or the file does not compile.
 - A matrix product takes the same tensor twice. The process crashes.
 

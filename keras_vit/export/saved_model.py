@@ -113,6 +113,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     def serve_bytes(encoded):
         from keras_vit.data.augment.crops import evaluation_image
         from keras_vit.data.orientation import orientations_in_graph
+        from keras_vit.data.readers.decoding import decode_in_graph, is_plain
 
         data = SimpleNamespace(
             resize=data_resize(full, rule),
@@ -120,7 +121,12 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
             antialias=rule["antialias"],
             crop_offset=rule["crop_offset"],
         )
-        image = lambda pair: evaluation_image(pair[0], (*full, channels), data, pair[1])[:height, :width]  # noqa: E731
+
+        def image(pair):
+            with tf.control_dependencies([tf.debugging.Assert(is_plain(pair[0]), ["A file must be a JPEG or PNG."])]):
+                pixels = decode_in_graph(pair[0], channels, pair[1])
+            return evaluation_image(pixels, (*full, channels), data)[:height, :width]
+
         return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
 
     archive = keras.export.ExportArchive()

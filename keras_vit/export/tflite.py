@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, gpu, gpu_rules, half, metadata, npu_rules, ranks, runtimes, saved_model, sequence
+from keras_vit.export import check, gpu, half, metadata, ranks, runtimes, saved_model, sequence
 from keras_vit.export import quantize as formats
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock

@@ -6,21 +6,22 @@ import math
 import os
 import pathlib
 import shutil
+import time
 
 import filelock
 import keras
 import numpy as np
 
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.index import STAMPS, check_whole, join, known, names_in
+from keras_vit.frozen.index import NAMES, STAMPS, stored, write
 from keras_vit.utils import checks, warned
 from keras_vit.utils.files import read as read_file
-from keras_vit.utils.files import regular, replacing
+from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder, shown
 from keras_vit.utils.progress import counted
 
-PART_IMAGES, PART_BYTES = 1024, 2**26  # of one part, at most: what is computed again after a kill
-ABOUT, LOCK = "about.json", ".lock"
+SECONDS = 5.0  # of work that is done again after a kill, at most, and the batch that was interrupted
+PROGRESS, VECTORS, LOCK = "progress.json", "vectors", ".lock"
 
 
 def embed_folder(
@@ -38,9 +39,9 @@ def embed_folder(
     If the file exists, only images that are new, or whose size or time of change is another one, are computed; those
     that are gone are dropped. Its `about` says how many.
 
-    Finished parts are kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
-    interruption. Only one part's vectors are in memory. Images that cannot be read are listed in the file and
-    in a warning.
+    What is done is kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
+    interruption. Only one batch's vectors are in memory, and those of a file that grows. Images that cannot be read are
+    listed in the file and in a warning.
 
     Args:
         folder: Searched with all its subfolders, through links too; hidden ones are left out.
@@ -51,8 +52,8 @@ def embed_folder(
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
             `out`; `load_index(*files)` joins them. New images move others to another share.
         batch_size: Number of images that are computed at once.
-        overwrite: Whether to compute all images again, although a file exists, or parts of another model or of other
-            images.
+        overwrite: Whether to compute all images again, in place of a file that exists, and of unfinished work of another
+            model or of other images.
 
     Returns:
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`
@@ -64,8 +65,8 @@ def embed_folder(
         FileNotFoundError: If the folder does not exist.
         FileExistsError: If the file exists and is of another folder, share or model, damaged, or no index.
         ValueError: For a folder without images, if no image can be read or features are not finite; if another process
-            writes this file; if the unfinished parts are of another model, or of other images.
-        OSError: If writing fails, for example on a full disk. Parts that were finished remain.
+            writes this file; if unfinished work is of another model, or of other images.
+        OSError: If writing fails, for example on a full disk. What was done remains.
     """
     return embed(folder, model, out, tokens=tokens, share=share, batch_size=batch_size, overwrite=overwrite)[0]
 
@@ -85,8 +86,6 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
     if not files:
         raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
     embedder = Embedder(model, tokens, batch_size)
-    each = max(min(PART_BYTES // (4 * math.prod(embedder.shape)), PART_IMAGES), 1)
-    embedder.batch_size = min(batch_size, each)
     about |= {"model": embedder.name, "fingerprint": embedder.fingerprint()}
     _older(out, about, overwrite)
     partial = out.with_name(f"{out.name}.partial")
@@ -102,23 +101,30 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
         then = {} if older is None else dict(zip(older["paths"].tolist(), map(tuple, older[STAMPS].tolist())))
         kept = {name: row for row, (name, stamp) in enumerate(then.items()) if stamps.get(name) == stamp}
         new = {name: path for name, path in zip(stamps, files) if name not in kept}
-        claim = {**about, "images": _digest({name: stamps[name] for name in new}), "part": each}
-        _claim(partial, claim, overwrite or older is not None)  # what an older file lacks is little
-        parts = _write_parts(embedder, new, partial, each, claim)
-        read, left_out = names_in(parts)
+        claim = {**about, "images": _digest({name: stamps[name] for name in new})}
+        progress = _begun(partial, claim, 4 * math.prod(embedder.shape), overwrite or older is not None)
+        vectors = _embed_new(embedder, new, partial, progress)
+        left_out = progress["left_out"]
+        faults = dict(left_out)
+        read = [name for name in new if name not in faults]
+        if not kept and not read:
+            raise ValueError(f"No image could be read. The first of {len(left_out)}: {left_out[0][1]}")
         changed = len(then.keys() & read)
         dropped = len(then) - len(kept) - changed
         changes = {"kept": len(kept), "changed": changed, "new": len(read) - changed, "dropped": dropped}
-        if older is None or read or dropped or left_out.tolist() != older["left_out"].tolist():
+        if older is None or read or dropped or left_out != older["left_out"].tolist():
             if kept:
-                check_whole(out)
-            join(parts, out, embedder.shape, {**about, "changes": changes}, stamps, kept)
+                vectors = np.concatenate([stored(out, ("vectors", "about"))["vectors"][[*kept.values()]], vectors])
+                place, names = {name: i for i, name in enumerate(stamps)}, [*kept, *read]
+                order = sorted(range(len(names)), key=lambda i: place[names[i]])
+                read, vectors = [names[i] for i in order], vectors[order]
+            write(out, vectors, read, left_out, [stamps[name] for name in read], {**about, "changes": changes})
+        del vectors  # closed, for systems that delete no open file
         shutil.rmtree(partial)
     finally:
         lock.release()
-    if len(left_out):
-        faults = [shown(fault) for _, fault in left_out]
-        warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", faults)
+    if left_out:
+        warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", [*map(shown, faults.values())])
     return out, changes
 
 
@@ -129,7 +135,7 @@ def _older(out, about, overwrite):
     if overwrite or not out.exists():
         return None
     try:
-        older = known(out)
+        older = stored(out, (*NAMES[1:], STAMPS))
     except ValueError as error:
         raise FileExistsError(f"{error} Pass overwrite=True to replace it.") from None
     differ = [name for name in about if name != "model" and older["about"][name] != about[name]]
@@ -148,25 +154,31 @@ def _share(share):
     return i, n
 
 
-def _claim(partial, about, overwrite):
-    """Writes what is embedded into the folder of parts, or compares it with that of the parts that are there."""
-    file, parts = partial / ABOUT, [*partial.glob("*.npz")]
+def _begun(partial, claim, size, anew):
+    """Returns the progress of an interrupted call with the same claim, or begins: a dictionary, kept in a JSON file.
+
+    Args:
+        partial: The folder of unfinished work.
+        claim: What the work is: the folder, the model, the images.
+        size: Bytes of an image's vectors.
+        anew: Whether to begin where another claim was begun.
+
+    Raises:
+        ValueError: If another claim was begun, unless `anew`.
+    """
     try:
-        known = json.loads(read_file(file)) if file.exists() else {}
-    except ValueError:
-        known = {}
-    differ = [name for name in about if known.get(name) != about[name]]
-    if not differ:
-        return
-    if parts and not overwrite:
+        progress = json.loads(read_file(partial / PROGRESS))
+        differ = [name for name in claim if progress["claim"].get(name) != claim[name]]
+        rows = progress["done"] - len(progress["left_out"])
+        whole = (partial / VECTORS).stat().st_size >= rows * size
+    except (OSError, ValueError, KeyError, TypeError):  # none, or damaged
+        differ, whole = [], False
+    if differ and not anew:
         raise ValueError(
-            f"{str(partial)!r} has unfinished parts that differ in {', '.join(differ)}. Pass overwrite=True to begin "
+            f"{str(partial)!r} is unfinished work that differs in {', '.join(differ)}. Pass overwrite=True to begin "
             "anew, or choose another file."
         )
-    for path in parts:
-        path.unlink()
-    with replacing(file) as temporary:
-        temporary.write_text(json.dumps(about))
+    return progress if whole and not differ else {"claim": claim, "done": 0, "left_out": []}
 
 
 def _stamp(path):
@@ -182,57 +194,42 @@ def _digest(values):
     return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
 
 
-def _write_parts(embedder, files, partial, each, claim):
-    """Writes the parts that are not there yet, or are damaged, of `each` images; returns the paths of all.
+def _embed_new(embedder, files, partial, progress):
+    """Computes the vectors of the images that `progress` lacks; returns those of all that could be read.
 
     Args:
         embedder: An `Embedder`.
         files: Image files by their names in the index.
-        partial: The folder of parts.
-        each: Images of a part.
-        claim: What the parts are of. Each has a digest of it and of its images, so that none is taken for another.
+        partial: The folder of unfinished work.
+        progress: Result of `_begun`; updated.
     """
-    names = [*files]
-    pieces = {partial / f"{first:012}.npz": names[first : first + each] for first in range(0, len(names), each)}
-    of = {path: _digest([claim, piece]) for path, piece in pieces.items()}
-    missing = {path: piece for path, piece in pieces.items() if not _whole(path, piece, of[path], embedder.shape)}
+    names, size = [*files], 4 * math.prod(embedder.shape)
+    todo = names[progress["done"] :]
 
-    def batches():
-        for path, piece in missing.items():
-            found = []
-            for batch in embedder.batches([files[name] for name in piece]):
-                found.append(batch)
-                yield batch.images
-            _write_part(path, found, piece, of[path])
+    def finished(rows):
+        saved = time.monotonic()
+        for batch in embedder.batches([files[name] for name in todo]):
+            here = names[progress["done"] : progress["done"] + len(batch.images)]
+            rows.write(np.ascontiguousarray(batch.vectors, "<f4"))
+            progress["left_out"] += [[here[i], fault] for i, fault in batch.faults.items()]
+            progress["done"] += len(here)
+            if time.monotonic() - saved >= SECONDS or progress["done"] == len(names):
+                _save(partial, progress, rows)
+                saved = time.monotonic()
+            yield batch.images
 
-    for _ in counted(batches(), sum(map(len, missing.values())), "embedding"):
-        pass
-    return [*pieces]
-
-
-def _whole(path, names, of, shape):
-    """Returns whether a part is there and whole: NumPy checks the checksums of what it reads."""
-    try:
-        with open(regular(path), "rb") as file, np.load(file) as arrays:
-            vectors, paths, left_out = arrays["vectors"], arrays["paths"], arrays["left_out"]
-            same = str(arrays["of"]) == of
-    except Exception:  # zipfile, zlib and NumPy raise many kinds for damaged files
-        return False
-    fits = vectors.shape == (len(paths), *shape) and vectors.dtype == "float32" and np.isfinite(vectors).all()
-    return bool(same and fits and sorted([*paths.tolist(), *left_out[:, 0].tolist()]) == sorted(names))
+    with open(partial / VECTORS, "ab") as rows:
+        rows.truncate(size * (progress["done"] - len(progress["left_out"])))
+        for _ in counted(finished(rows), len(todo), "embedding"):
+            pass
+    if len(names) == len(progress["left_out"]):
+        return np.zeros((0, *embedder.shape), "float32")
+    return np.memmap(partial / VECTORS, "<f4", "r").reshape(-1, *embedder.shape)
 
 
-def _write_part(path, batches, names, of):
-    names, paths, left_out = iter(names), [], []
-    for batch in batches:
-        here = [next(names) for _ in batch.images]
-        paths += [here[i] for i in batch.read]
-        left_out += [(here[i], fault) for i, fault in batch.faults.items()]
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(
-            file,
-            vectors=np.concatenate([batch.vectors for batch in batches]),
-            paths=np.array(paths, "U"),
-            left_out=np.array(left_out, "U").reshape(-1, 2),
-            of=np.array(of),
-        )
+def _save(partial, progress, rows):
+    """Saves progress: the vectors first, so that whatever is counted is there."""
+    rows.flush()
+    os.fsync(rows.fileno())
+    with replacing(partial / PROGRESS) as temporary:
+        temporary.write_text(json.dumps(progress))

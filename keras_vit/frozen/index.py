@@ -1,11 +1,7 @@
 """The file of an embedded folder: vectors, paths, and which model they come from."""
 
-import heapq
 import json
-import math
-import os
 import pathlib
-import zipfile
 from typing import NamedTuple
 
 import numpy as np
@@ -84,20 +80,31 @@ def flat(index):
 def _read(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    found = Index(**stored(path, NAMES))
+    vectors = found.vectors
+    with np.errstate(over="ignore"):
+        fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and found.paths.shape == vectors.shape[:1] != (0,)
+        lengths = np.linalg.norm(vectors.reshape(len(vectors), -1), axis=1) if fits else np.zeros(1)
+    if not np.isfinite(lengths).all() or not lengths.any():
+        raise _damaged(path, "its vectors do not fit its paths, or are none, all zero, or not finite")
+    return found
+
+
+def stored(path, names):
+    """Returns arrays of a file by their names, with `about` as a dictionary.
+
+    Raises:
+        ValueError: If it is damaged or no index.
+    """
     try:
         with np.load(regular(path)) as arrays:  # never unpickles
-            vectors, paths, left_out, about = (arrays[name] for name in NAMES)
-        about = json.loads(str(about))
-        fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and paths.shape == vectors.shape[:1]
-        if not fits or not set(about) >= KEYS:
+            found = {name: arrays[name] for name in names}
+        found["about"] = json.loads(str(found["about"]))
+        if not set(found["about"]) >= KEYS:
             raise ValueError("its arrays do not fit together")
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(vectors.reshape(len(vectors), -1), axis=1)
-        if not np.isfinite(lengths).all() or not lengths.any():
-            raise ValueError("its vectors are none, all zero, or not finite")
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise _damaged(path, error) from None
-    return Index(vectors, paths, left_out, about)
+    return found
 
 
 def _damaged(path, error):
@@ -111,104 +118,14 @@ def count(path):
         return len(arrays["paths"])
 
 
-def known(path):
-    """Returns what a file has, without reading the vectors: a dictionary of `paths`, `left_out`, `about` and `stamps`.
-
-    Raises:
-        ValueError: If it is damaged or no index.
-    """
-    try:
-        with np.load(regular(path)) as arrays:
-            found = {name: arrays[name] for name in (*NAMES[1:], STAMPS)}
-        with zipfile.ZipFile(path) as file, file.open("vectors.npy") as entry:
-            count, *_ = _header(entry)
-        found["about"] = json.loads(str(found["about"]))
-        if not count == len(found["paths"]) == len(found[STAMPS]) or not set(found["about"]) >= KEYS:
-            raise ValueError("its arrays do not fit together")
-    except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
-        raise _damaged(path, error) from None
-    return found
-
-
-def check_whole(path):
-    """Raises ValueError unless the checksums of all arrays of a file are right."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            wrong = file.testzip()
-        if wrong:
-            raise ValueError(f"the checksum of {wrong!r} is wrong")
-    except Exception as error:
-        raise _damaged(path, error) from None
-
-
-def join(parts, path, shape, about, stamps, kept=None):
-    """Joins parts of an index, and rows of an older file, into a file; one part in memory at a time.
-
-    Args:
-        parts: Paths of `.npz` files with `vectors`, `paths` and `left_out`.
-        path: The file to write; a failure leaves what was there.
-        shape: Shape of an image's vectors.
-        about: Dictionary for `Index.about`.
-        stamps: `(size, time of change)` of each image by its path, in the order of the index.
-        kept: Rows of the older file at `path` by their image's path, in the order of the file.
-
-    Raises:
-        ValueError: If no image could be read.
-        OSError: If writing fails.
-    """
-    kept, (read, left_out) = kept or {}, names_in(parts)
-    if not kept and not read:
-        raise ValueError(f"No image could be read. The first of {len(left_out)}: {left_out[0][1]}")
-    place = {name: i for i, name in enumerate(stamps)}
-    header, paths = {"descr": "<f4", "fortran_order": False, "shape": (len(kept) + len(read), *shape)}, []
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
-        with file.open("vectors.npy", "w", force_zip64=True) as entry:
-            np.lib.format.write_array_header_2_0(entry, header)
-            rows = heapq.merge(_kept_rows(path, kept), _part_rows(parts), key=lambda row: place[row[0]])
-            for name, vectors in rows:
-                paths.append(name)
-                entry.write(vectors)
-        more = {"paths": np.array(paths), "left_out": left_out, "about": np.array(json.dumps(about))}
-        more[STAMPS] = np.array([stamps[name] for name in paths], "int64")
-        for name, array in more.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
-
-
-def names_in(parts):
-    """Returns the paths of the images in parts, a set, and those that could not be read, as `Index.left_out`."""
-    paths, left_out = set(), [np.zeros((0, 2), "U1")]
-    for part in parts:
-        with np.load(part) as arrays:
-            paths |= set(arrays["paths"].tolist())
-            left_out.append(arrays["left_out"])
-    return paths, np.concatenate(left_out)
-
-
-def _kept_rows(path, kept):
-    """Yields the path of each image that is kept of a file, and the bytes of its vectors."""
-    if not kept:
-        return
-    with zipfile.ZipFile(path) as file, file.open("vectors.npy") as entry:
-        _, *shape = _header(entry)
-        size, at = 4 * math.prod(shape), 0
-        for name, row in kept.items():
-            entry.seek(size * (row - at), os.SEEK_CUR)
-            at = row + 1
-            yield name, entry.read(size)
-
-
-def _part_rows(parts):
-    for part in parts:
-        with np.load(part) as arrays:
-            yield from zip(arrays["paths"].tolist(), np.ascontiguousarray(arrays["vectors"], "<f4"))
-
-
-def _header(entry):
-    """Reads the header of an array of float32, whose data come next; returns its shape."""
-    version = np.lib.format.read_magic(entry)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-    shape, in_columns, dtype = read(entry)
-    if in_columns or dtype != "<f4":
-        raise ValueError("its vectors are not float32")
-    return shape
+def write(path, vectors, paths, left_out, stamps, about):
+    """Writes a file; a failure leaves what was there. Arguments are the arrays, which may be of other types."""
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(
+            file,
+            vectors=vectors,
+            paths=np.array(paths),
+            left_out=np.array(left_out, "U").reshape(-1, 2),
+            about=np.array(json.dumps(about)),
+            stamps=np.array(stamps, "int64"),
+        )

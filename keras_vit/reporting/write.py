@@ -12,7 +12,7 @@ from keras_vit.models import counting
 from keras_vit.plots import canvas
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
-from keras_vit.utils import checks, files, machine, metrics
+from keras_vit.utils import checks, extras, files, machine, metrics
 
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
@@ -45,6 +45,7 @@ def report(
             `.html`.
         OSError: If the path is not writable.
     """
+    extras.need("A report", "report", "jinja2")
     if to is not None:
         _check_writable(checks.path("to", to))
     facts = gather(target, arrays, most)

@@ -82,8 +82,8 @@ def load_run(target: os.PathLike | str | Trained, file: str = rundir.MODEL) -> T
 
     Args:
         target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
-            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. A `Trained` is returned
-            as it is.
+            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. A `Trained` is
+            returned as it is.
         file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
 
     Returns:

@@ -36,10 +36,10 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
     Returns:
         The model, with its optimizer built.
     """
-    if optim.warmup_epochs + optim.cooldown_epochs > optim.epochs:
+    if optim.warmup_epochs > optim.epochs:
         warnings.warn(
-            f"The learning rate never reaches its peak: optim.warmup_epochs={optim.warmup_epochs} and "
-            f"optim.cooldown_epochs={optim.cooldown_epochs} are longer than optim.epochs={optim.epochs}.",
+            f"The learning rate never reaches its peak: optim.warmup_epochs={optim.warmup_epochs} is longer than "
+            f"optim.epochs={optim.epochs}.",
             stacklevel=2,
         )
     optimizer = optimizers.make(optim, model.trainable_variables, steps)

@@ -75,8 +75,8 @@ def fit(
             `(images, labels)`.
         validation: The same for validation.
         teacher: Model to distill from, in place of `task.teacher`, where the recipe sets `task.distill`.
-        verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed once per epoch, at
-            most every ten seconds; `1` or `2` for Keras's bars or lines; `0` for nothing.
+        verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed every ten seconds;
+            `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between training states within an epoch, in place of ten minutes.
         callbacks: Your own callbacks, such as `keras.callbacks.EarlyStopping("val_loss", patience=5)`. They see the

@@ -11,7 +11,7 @@ from keras_vit.utils import checks
 
 
 def of_epoch(recipe, epoch, shape):
-    """Returns the recipe of an epoch, whose crops in pixels are the same shares of its images; and the images' shape.
+    """Returns the recipe of an epoch, whose padding is the same share of its images; and the images' shape.
 
     Args:
         recipe: A `keras_vit.config.Recipe`.
@@ -20,9 +20,9 @@ def of_epoch(recipe, epoch, shape):
     """
     sides = [(side, side) for side in recipe.optim.image_sizes] + [shape[:2]]
     size = sides[_part(recipe.optim, epoch)]
-    pixels = {"crop_resize": recipe.augment.crop_resize, "crop_padding": recipe.augment.crop_padding}
-    pixels = {name: number and round(number * size[0] / shape[0]) for name, number in pixels.items()}
-    return dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, **pixels)), (*size, shape[2])
+    padding = round(recipe.augment.crop_padding * size[0] / shape[0])
+    augment = dataclasses.replace(recipe.augment, crop_padding=padding)
+    return dataclasses.replace(recipe, augment=augment), (*size, shape[2])
 
 
 def until(optim, epoch):

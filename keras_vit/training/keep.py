@@ -141,7 +141,6 @@ class KeepBest(keras.callbacks.Callback):
                 f"{type(self.run.task).__name__}.best must be a column of {', '.join(logs)}. Received: {column!r}"
             )
         value, sign = float(logs[column]), 1 if better == "max" else -1
-        first = self.run.best is None or not self.run.history  # earlier versions began with -1
-        if math.isfinite(logs["val_loss"] + value) and (first or sign * value >= sign * self.run.best):
+        if math.isfinite(logs["val_loss"] + value) and (self.run.best is None or sign * value >= sign * self.run.best):
             self.run.best = value
             save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)

@@ -32,8 +32,6 @@ def make(optim, variables, steps):
         optim.learning_rate,
         steps=optim.epochs * an_epoch,
         warmup=optim.warmup_epochs * an_epoch,
-        timescale=optim.rsqrt_epochs * an_epoch,
-        cooldown=optim.cooldown_epochs * an_epoch,
         every=optim.accumulate,
     )
     settings = dict(
@@ -53,49 +51,38 @@ def make(optim, variables, steps):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear warm-up from 0, a decay, and optionally a linear cool-down to 0, as in big_vision.
+    """Linear warm-up from 0 and a decay, as in big_vision.
 
     Args:
-        kind: `"cosine"` or `"linear"`, which end at 0; `"rsqrt"`, which divides by
-            `sqrt(1 + (step - warmup) / timescale)`; or `"constant"`.
+        kind: `"cosine"` or `"linear"`, which end at 0; or `"constant"`.
         peak: Highest learning rate.
         steps: Steps of the whole run.
         warmup: Steps of the warm-up.
-        timescale: Timescale of `"rsqrt"`, in steps.
-        cooldown: Steps of the cool-down.
         every: Batches per step. Keras counts batches even when it accumulates their gradients.
     """
 
-    def __init__(self, kind, peak, *, steps, warmup=0, timescale=1, cooldown=0, every=1):
+    def __init__(self, kind, peak, *, steps, warmup=0, every=1):
         checks.one_of("kind", kind, tuple(DECAYS))
         self.kind = kind
         self.peak = peak
         self.steps = steps
         self.warmup = warmup
-        self.timescale = timescale
-        self.cooldown = cooldown
         self.every = every
 
     def __call__(self, step):
         step = ops.cast(step // self.every, "float32")
-        since = ops.maximum(step - self.warmup, 0.0)
-        progress = ops.minimum(since / max(self.steps - self.warmup, 1), 1.0)
-        rate = self.peak * DECAYS[self.kind](progress, since / max(self.timescale, 1e-9))
-        if self.warmup:
-            rate = rate * ops.minimum(step / self.warmup, 1.0)
-        if self.cooldown:
-            rate = rate * ops.clip((self.steps - step) / self.cooldown, 0.0, 1.0)
-        return rate
+        progress = ops.clip((step - self.warmup) / max(self.steps - self.warmup, 1), 0.0, 1.0)
+        rate = self.peak * DECAYS[self.kind](progress)
+        return rate * ops.minimum(step / self.warmup, 1.0) if self.warmup else rate
 
     def get_config(self):
         return dict(vars(self))
 
 
 DECAYS = {
-    "cosine": lambda progress, _: 0.5 * (1 + ops.cos(math.pi * progress)),
-    "linear": lambda progress, _: 1 - progress,
-    "rsqrt": lambda _, time: 1 / ops.sqrt(1 + time),
-    "constant": lambda progress, _: ops.ones_like(progress),
+    "cosine": lambda progress: 0.5 * (1 + ops.cos(math.pi * progress)),
+    "linear": lambda progress: 1 - progress,
+    "constant": lambda progress: ops.ones_like(progress),
 }
 
 

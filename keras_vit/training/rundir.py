@@ -23,7 +23,6 @@ RECIPE, DATA, LABELS, MACHINE, LOCK = "recipe.json", "data.json", "labels.txt", 
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
 ABSENT = object()
-CONTENTS = ("train_contents", "validation_contents", "teacher_contents")  # missing in `data.json` of older runs
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
 IDENTITY = ("name", "task", "model", "data", "augment", "optim", "seed")  # options that identify a run
 
@@ -100,7 +99,6 @@ def claim(folder, recipe, data, class_names):
     check_labels(class_names)
     if is_run(folder) and state.exists(folder):
         _same_run(folder, recipe, data)
-        data = read_json(folder / DATA) | data  # with keys that earlier versions did not write
     else:
         _refuse_foreign(folder)
         _refuse_finished(folder)
@@ -126,7 +124,6 @@ def _refuse_foreign(folder):
         return
     names = {path.name for path in folder.iterdir()}
     begun = {name for name in names if name.startswith(files.UNFINISHED)}
-    begun |= {LABELS, DATA, MACHINE} if LOCK in names else set()  # earlier versions wrote these first
     if names - begun - {LOCK}:
         raise ValueError(
             f"{str(folder)!r} is not empty and contains no run: it has no file {RECIPE}. Choose another directory."
@@ -135,7 +132,7 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    there, here = _identity(config.migrated(read_json(folder / RECIPE)), recipe), _identity(_plain(recipe), recipe)
+    there, here = _identity(read_json(folder / RECIPE), recipe), _identity(_plain(recipe), recipe)
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -147,9 +144,7 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
         )
-    there = read_json(folder / DATA)
-    unknown = [name for name in CONTENTS if name not in there or name not in data]
-    different = {name: said for name, said in _different(there, data).items() if name not in unknown}
+    different = _different(_dotted(read_json(folder / DATA)), _dotted(data))
     if different:
         raise ValueError(
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
@@ -158,13 +153,13 @@ def _same_run(folder, recipe, data):
 
 
 def _identity(values, recipe):
-    """Returns the options that identify a run, by dotted names; what an earlier version did not write has its default.
+    """Returns the options that identify a run, by dotted names.
 
     Args:
         values: Dictionary of a recipe, such as the content of `recipe.json`.
         recipe: The `Recipe`, whose task says which options only measure.
     """
-    options = _dotted(_defaults(recipe)) | _dotted(values)
+    options = _dotted(values)
     if options["data.source"].startswith("folder:"):  # which may be moved: the data are known by their hashes
         options["data.source"] = "folder:"
     # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
@@ -176,26 +171,13 @@ def _identity(values, recipe):
 def mark(recipe, data):
     """Returns a hash that identifies a run, by its recipe and data: its training states and models carry it.
 
-    Options that have their default are left out, so that a new option does not change it.
-
     Args:
         recipe: The `Recipe`.
         data: Dictionary that identifies the data, as in `claim`.
     """
-    default = _identity(_defaults(recipe), recipe)
-    own = {k: v for k, v in _identity(_plain(recipe), recipe).items() if k not in default or v != default[k]}
     sources = [data.get(split) for split in ("train", "validation")]
-    return hashlib.sha256(json.dumps([own, sources], sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _defaults(recipe):
-    return _plain(config.Recipe(name="", model={}, task=_of_defaults(recipe.task)))
-
-
-def _of_defaults(task):
-    """Returns a task with the defaults of all its options that have one."""
-    known = {option.name: option.default for option in dataclasses.fields(task) if option.init}
-    return dataclasses.replace(task, **{k: v for k, v in known.items() if v is not dataclasses.MISSING})
+    known = [_identity(_plain(recipe), recipe), sources]
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _different(there, here):

@@ -6,14 +6,13 @@ import math
 import os
 import pathlib
 import stat
-import struct
 import threading
 import warnings
 
 import numpy as np
 
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # those that TensorFlow reads
-MOST_PIXELS = 128_000_000  # in all frames, since TensorFlow decodes a whole GIF
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")
+MOST_PIXELS = 128_000_000
 MOST_BYTES = 2**29
 MOST_OBLONG = (
     100  # longer to shorter side: resizing the shorter side to the model's would fill the memory with the longer one
@@ -45,8 +44,7 @@ def encoded(path, most_pixels=MOST_PIXELS):
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: If the path is not a regular file; or if its header shows another format, too large an image, or a
-            kind that TensorFlow reads wrongly.
+        ValueError: If the path is not a regular file; or if its header shows another format or too large an image.
     """
     name = os.fsdecode(path)
     try:
@@ -82,13 +80,18 @@ def read_pixels(path, channels, then=lambda pixels: pixels):
 
 def _decoded(path, data, channels):
     try:
-        with opened(data) as image:
-            pixels = plain_pixels(image, channels)
+        pixels = decoded(data, channels)
     except Exception as error:  # any error of the decoder is a fault of this file
         raise ValueError(f"{os.fsdecode(path)!r} cannot be read as an image: {error}.") from None
     if is_deep(data):
         warn_if_shallow(pixels.max())
     return pixels
+
+
+def decoded(data, channels):
+    """Returns the pixels of the bytes of an image file, as `plain_pixels`."""
+    with opened(data) as image:
+        return plain_pixels(image, channels)
 
 
 def is_deep(data):
@@ -120,7 +123,7 @@ def strips(rows, values):
 def plain_pixels(image, channels):
     """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
 
-    Alpha is dropped, but transparent pixels of a GIF become black. Of 16 bits the upper eight are kept. The image is
+    Alpha is dropped. Of 16 bits the upper eight are kept. The image is
     turned upright as its EXIF data say. Besides the image as Pillow holds it, four bytes a pixel, memory holds the
     result.
 
@@ -134,22 +137,19 @@ def plain_pixels(image, channels):
     number = _orientation(image)
     if image.mode in ("F", "I"):
         raise ValueError(f"A Pillow image must have 8 or 16 bits per channel. Received: mode {image.mode!r}")
-    mode, is_gif = "RGBA" if image.has_transparency_data else "RGB", image.format == "GIF"
+    mode = "RGBA" if image.has_transparency_data else "RGB"
     pixels = np.empty((image.height, image.width, channels), "uint8")
     for rows in strips(image.height, 4 * image.width):
         part = image.crop((0, rows.start, image.width, min(rows.stop, image.height)))
-        pixels[rows] = _plain_part(part, mode, is_gif, channels)
+        pixels[rows] = _plain_part(part, mode, channels)
     return turned(pixels, number)
 
 
-def _plain_part(image, mode, is_gif, channels):
+def _plain_part(image, mode, channels):
     """Returns some rows of `plain_pixels`."""
     if image.mode.startswith("I;16"):
         return (np.asarray(image) >> 8).astype("uint8")[..., None]
-    colours = np.asarray(image.convert(mode))
-    if is_gif and colours.shape[2] == 4:
-        colours = colours * (colours[..., 3:] > 0)
-    colours = colours[..., :3]
+    colours = np.asarray(image.convert(mode))[..., :3]
     if channels == 3:
         return colours
     grey = (colours * np.float32(1 / 255)) @ GREY
@@ -256,44 +256,15 @@ def _fault(data, most_pixels):
     """Returns why an encoded image must not be decoded, or `None`. Reads only its header."""
     from PIL import Image
 
-    kind = None
     try:
         with opened(data) as image:
-            kind, sides, area, tiles = image.format, image.size, image.width * image.height, image.tile
+            sides, area = image.size, image.width * image.height
     except Image.DecompressionBombError:
         area = math.inf
     except Exception:  # Pillow raises many kinds of errors for bad headers
         return "is not a PNG, JPEG, BMP, GIF or WebP image"
     if area < math.inf and max(sides) > MOST_OBLONG * min(sides):
         return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, an aspect ratio over {MOST_OBLONG}:1"
-    canvas, frames = _gif(data) if kind == "GIF" else (None, [])
-    area = max(area, sum(width * height for _, _, width, height in frames))
     if area > most_pixels:
-        where = " in its frames" if frames else ""
-        return f"is too large: it has more than {most_pixels // 10**6} million pixels{where}"
-    if kind == "GIF" and (frames[:1] != [(0, 0, *canvas)] or np.max(frames, axis=0)[2:].tolist() != [*canvas]):
-        return "is a GIF whose first frame does not fill its canvas, which TensorFlow reads wrongly"
-    if kind == "BMP" and (tiles[0][0] != "raw" or tiles[0][3][0] not in ("L", "BGR", "BGRX", "BGRA")):
-        return "is a BMP with a palette, masks or compression, which TensorFlow reads wrongly"
+        return f"is too large: it has more than {most_pixels // 10**6} million pixels"
     return None
-
-
-def _gif(data):
-    """Returns the canvas of a GIF, `(width, height)`, and its frames, `(left, top, width, height)`, undecoded."""
-    frames, at = [], 13 + _palette(data[10])
-    with contextlib.suppress(IndexError, struct.error):  # a truncated file: no decoder finds more either
-        while data[at] in b"!,":
-            if data[at] == ord(","):
-                frames.append(struct.unpack_from("<4H", data, at + 1))
-                at += 11 + _palette(data[at + 9])
-            else:
-                at += 2
-            while data[at]:
-                at += data[at] + 1
-            at += 1
-    return struct.unpack_from("<2H", data, 6), frames
-
-
-def _palette(flags):
-    """Returns the size of a GIF's palette in bytes."""
-    return 6 << (flags & 7) if flags & 0x80 else 0

@@ -35,8 +35,7 @@ def agree(images, masks, share=0.8):
     [
         ((32, 32, 3), {"crop": "inception", "flip": True}),
         ((50, 150, 1), {"crop": "inception", "crop_area": 0.3}),
-        ((32, 40, 3), {"crop": "resized", "crop_resize": 47, "flip": True}),
-        ((90, 90, 3), {"crop": "resized", "crop_resize": 100}),
+        ((32, 40, 3), {"crop": "window", "crop_shrink": 1.4, "flip": True}),
         ((24, 50, 3), {"crop": None}),
         ((24, 50, 3), {"resize": 60}),
         ((61, 80, 3), {"resize": None}),
@@ -69,7 +68,7 @@ def test_a_jpeg_s_mask_is_cut_too():
 
 
 def test_windows_of_whole_pixels_are_exact():
-    settings = Augment(crop="resized", crop_resize=61, flip=True)  # the image's own size
+    settings = Augment(crop="window", flip=True)
     image = (BATCH[0].repeat(7, 0)[:61].repeat(12, 1)[:, :80]).repeat(3, -1)
     for numbers in RNG.random((6, 4)):
         items = {"images": tf.constant(image), "segmentation_masks": tf.constant(image[..., :1])}

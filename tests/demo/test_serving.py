@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_vit.commands.interrupts import Interrupted, interruptible
 from keras_vit.demo import launch, serving
 from tests.demo.pages import kept, upload
 
@@ -27,7 +28,7 @@ def test_the_port_is_named_before_any_work():
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_cleanly(number, capsys, monkeypatch):
     gradio = pytest.importorskip("gradio", reason="gradio is not installed")
     if signal.getsignal(number) == signal.SIG_IGN:
@@ -40,7 +41,7 @@ def test_a_signal_stops_it_cleanly(number, capsys, monkeypatch):
             return blocks.queue(api_open=False)
 
         monkeypatch.setattr(serving, "page", small)
-    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     with serving.listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
     told, folders = [], []
@@ -60,19 +61,10 @@ def test_a_signal_stops_it_cleanly(number, capsys, monkeypatch):
 
     thread = threading.Thread(target=use)
     thread.start()
-    launch("mnist", port=port)
+    with pytest.raises(Interrupted), interruptible():
+        launch("mnist", port=port)
     thread.join()
     assert "".join(told[:-2]) == f"http://127.0.0.1:{port} (stop with Ctrl-C)\n" and told[-2] == 200
     assert told[-1] >= 1 and not os.path.exists(folders[0])
     assert capsys.readouterr() == ("", "")
-    assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-
-
-def test_a_signal_that_is_ignored_stays_so():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-    try:
-        with serving.ended_by_signals():
-            os.kill(os.getpid(), signal.SIGHUP)
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]

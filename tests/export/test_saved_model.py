@@ -59,6 +59,9 @@ def test_photographs_are_decoded_and_turned_as_here(tmp_path):
     export_saved_model(model, tmp_path / "saved")
     serve = tf.saved_model.load(tmp_path / "saved").signatures["serve_bytes"]
     files = {name: data for name, (data, _) in {**exiffiles.every(), "none.jpg": (exiffiles.jpeg(None), 1)}.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A file must be a JPEG or PNG"):
+        serve(encoded=tf.constant([files["1.webp"]]))
+    files = {name: data for name, data in files.items() if not name.endswith("webp")}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     expected = model(preprocess(model, [tmp_path / name for name in files])).numpy()

@@ -14,7 +14,6 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen import embed
-from keras_vit.frozen.index import check_whole
 from keras_vit.utils.warned import LeftOut
 from tests.marks import slow, slow_on_jax
 
@@ -67,40 +66,65 @@ def test_shares_join_to_the_whole(folder, model, index, tmp_path):
     np.testing.assert_allclose(joined.vectors[order], index.vectors[np.argsort(index.paths)], atol=1e-5)
 
 
-def test_it_goes_on_after_a_failure_and_equals_an_undisturbed_one(folder, model, index, tmp_path, monkeypatch):
-    monkeypatch.setattr(embed, "PART_IMAGES", 4)
-    out, real, written = tmp_path / "all.npz", embed._write_part, []
+@pytest.fixture
+def failing(monkeypatch):
+    """A function that lets the third batch of two images fail; each batch before it is saved."""
 
-    def failing(path, *given):
-        if len(written) == 2:
-            raise OSError("the disk is full")
-        real(path, *given)
-        written.append(path.name)
+    def fails(**how):
+        monkeypatch.setattr(embed, "SECONDS", 0.0)
+        real, done = embed._save, []
 
-    monkeypatch.setattr(embed, "_write_part", failing)
-    with pytest.raises(OSError, match="the disk is full"):
-        keras_vit.embed_folder(folder, model, out)
-    assert not out.exists() and len(written) == 2
-    written.clear()
+        def save(*given):
+            if len(done) == 2:
+                raise OSError("the disk is full")
+            real(*given)
+            done.append(given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(embed, "_save", save)
+            with pytest.raises(OSError, match="the disk is full"):
+                keras_vit.embed_folder(batch_size=2, **how)
+
+    return fails
+
+
+def test_it_goes_on_after_a_failure_and_equals_an_undisturbed_one(folder, model, index, tmp_path, monkeypatch, failing):
+    out, computed, read = tmp_path / "all.npz", [], embed.Embedder.read
+    failing(folder=folder, model=model, out=out)
+    assert not out.exists()
+    monkeypatch.setattr(embed.Embedder, "read", lambda self, image: computed.append(image) or read(self, image))
     found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
-    assert len(written) == 1
+    assert len(computed) == 12 - 4
     for got, wanted in zip(found, index):
         assert np.array_equal(got, wanted) or np.allclose(got, wanted, atol=1e-5)
 
 
-def test_other_unfinished_parts_are_not_mixed_in(folder, model, tmp_path, monkeypatch):
+def test_other_unfinished_work_is_not_mixed_in(folder, model, tmp_path, failing):
     out = tmp_path / "all.npz"
-    with monkeypatch.context() as patch:
-        patch.setattr(embed, "join", lambda *given: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            keras_vit.embed_folder(folder, model, out)
+    failing(folder=folder, model=model, out=out)
     keras.utils.set_random_seed(1)
     other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
-    with pytest.raises(ValueError, match="has unfinished parts that differ in fingerprint. Pass overwrite=True"):
+    with pytest.raises(ValueError, match="is unfinished work that differs in fingerprint. Pass overwrite=True"):
         keras_vit.embed_folder(folder, other, out)
-    with pytest.raises(ValueError, match="has unfinished parts that differ in share, images"):
+    with pytest.raises(ValueError, match="is unfinished work that differs in share, images"):
         keras_vit.embed_folder(folder, model, out, share=(0, 2))
     assert keras_vit.embed_folder(folder, other, out, overwrite=True) == out
+
+
+@pytest.mark.parametrize("how", ["cut", "gone", "no json", "longer"])
+def test_damaged_unfinished_work_is_done_anew(how, folder, model, index, tmp_path, failing):
+    out = tmp_path / "all.npz"
+    failing(folder=folder, model=model, out=out)
+    vectors = pathlib.Path(f"{out}.partial", embed.VECTORS)
+    whole = vectors.read_bytes()
+    vectors.write_bytes({"cut": whole[:100], "longer": whole + b"12"}.get(how, whole))
+    if how == "gone":
+        vectors.unlink()
+    if how == "no json":
+        vectors.with_name(embed.PROGRESS).write_text("{")
+    found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
+    np.testing.assert_array_equal(found.paths, index.paths)
+    np.testing.assert_allclose(found.vectors, index.vectors, atol=1e-5)
 
 
 def test_bad_input_is_one_sentence_before_any_work(folder, model, tmp_path):
@@ -149,7 +173,7 @@ def test_two_processes_do_not_write_one_file(folder, model, tmp_path):
 SCRIPT = """
 import sys, keras_vit
 from keras_vit.frozen import embed
-embed.PART_IMAGES = 4
+embed.SECONDS = 0.0
 keras_vit.embed_folder(sys.argv[1], "mnist", sys.argv[2], batch_size=2)
 """
 
@@ -159,7 +183,7 @@ def test_a_killed_process_goes_on(folder, tmp_path):
     out = tmp_path / "killed.npz"
     command = [sys.executable, "-c", SCRIPT, str(folder), str(out)]
     process, partial = subprocess.Popen(command), pathlib.Path(f"{out}.partial")
-    while process.poll() is None and not [*partial.glob("*.npz")]:
+    while process.poll() is None and not (partial / "progress.json").exists():
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -181,13 +205,12 @@ def test_a_share_without_images_and_a_folder_as_file(folder, model, tmp_path):
 
 
 def test_overwriting_goes_on_too(folder, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(embed, "PART_IMAGES", 4)
     out = keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
     with monkeypatch.context() as patch:
-        patch.setattr(embed, "join", lambda *given: 1 / 0)
+        patch.setattr(embed, "write", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             keras_vit.embed_folder(folder, model, out, overwrite=True)
-    monkeypatch.setattr(embed, "_write_part", lambda *given: 1 / 0)  # nothing is left to compute
+    monkeypatch.setattr(embed.Embedder, "read", lambda *given: 1 / 0)  # nothing is left to compute
     keras_vit.embed_folder(folder, model, out, overwrite=True)
 
 
@@ -213,7 +236,6 @@ def test_a_file_grows_by_what_is_new_and_equals_one_computed_anew(folder, model,
     assert changes == {"kept": 0, "changed": 0, "new": 9, "dropped": 0}
     read = embed.Embedder.read
     monkeypatch.setattr(embed.Embedder, "read", lambda self, image: computed.append(image.name) or read(self, image))
-    monkeypatch.setattr(embed, "PART_IMAGES", 2)
     shutil.copy(tmp_path / "1.png", photos / "light" / "9.png")  # new, at the end
     shutil.move(tmp_path / "0.png", photos / "dark" / "0.png")  # new, at the beginning
     shutil.copy(photos / "light" / "2.png", photos / "dark" / "2.png")  # changed
@@ -266,31 +288,5 @@ def test_a_flipped_bit_of_what_is_kept_is_found(folder, model, tmp_path):
     damaged[300] ^= 1  # of the vectors
     out.write_bytes(damaged)
     (photos / "dark" / "0.png").unlink()
-    with pytest.raises(FileExistsError, match="is not a whole file from `embed_folder`: Bad CRC-32"):
+    with pytest.raises(ValueError, match="is not a whole file from `embed_folder`: Bad CRC-32"):
         keras_vit.embed_folder(photos, model, out)
-    with pytest.raises(ValueError, match="is not a whole file from `embed_folder`: the checksum of 'vectors.npy'"):
-        check_whole(out)  # of a large file, of which only the names are read before
-
-
-@pytest.mark.parametrize("how", ["cut", "empty", "flipped", "of another width", "swapped"])
-def test_a_damaged_part_is_computed_anew(how, folder, model, index, tmp_path, monkeypatch):
-    monkeypatch.setattr(embed, "PART_IMAGES", 4)
-    out = tmp_path / "all.npz"
-    with monkeypatch.context() as patch:
-        patch.setattr(embed, "join", lambda *given: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            keras_vit.embed_folder(folder, model, out)
-    first, part, _ = sorted(pathlib.Path(f"{out}.partial").glob("*.npz"))
-    whole = bytearray(part.read_bytes())
-    if how == "swapped":
-        part.write_bytes(first.read_bytes())
-        first.write_bytes(whole)
-    elif how == "of another width":
-        with np.load(part) as arrays:
-            np.savez(part, **{**arrays, "vectors": np.zeros((4, 7), "float32")})
-    else:
-        whole[len(whole) // 3] ^= how == "flipped"
-        part.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "flipped": whole}[how])
-    found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
-    np.testing.assert_array_equal(found.paths, index.paths)
-    np.testing.assert_allclose(found.vectors, index.vectors, atol=1e-5)

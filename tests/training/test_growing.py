@@ -92,14 +92,12 @@ def test_patches_and_positions_must_fit_smaller_images():
             growing.check(GROWS, tiny(**more))
 
 
-def test_pixels_of_crops_are_shares_of_the_image(tmp_path):
-    large = config.override(GROWS, {"optim.image_sizes": (112,), "augment.crop": "resized", "augment.crop_resize": 256})
+def test_padding_is_a_share_of_the_image(tmp_path):
+    large = config.override(GROWS, {"optim.image_sizes": (112,), "augment.crop": "padded"})
     (first, _), (second, _) = (growing.of_epoch(large, epoch, (224, 224, 3)) for epoch in (0, 1))
-    assert (first.augment.crop_resize, first.augment.crop_padding) == (128, 2) and second == large
-    assert growing.of_epoch(GROWS, 0, (8, 8, 1))[0].augment.crop_resize is None
-    recipe = config.override(GROWS, {"augment.crop": "resized", "augment.crop_resize": 8})  # the whole image
-    small = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path).training_batches()))[0]
-    whole = next(iter(Run(recipe, tiny(), SOURCE, SOURCE, tmp_path, epoch=1).training_batches()))[0]
+    assert first.augment.crop_padding == 2 and second == large
+    small = next(iter(Run(GROWS, tiny(), SOURCE, SOURCE, tmp_path).training_batches()))[0]
+    whole = next(iter(Run(GROWS, tiny(), SOURCE, SOURCE, tmp_path, epoch=1).training_batches()))[0]
     np.testing.assert_allclose(np.mean(small), np.mean(whole), atol=12)
     assert small.shape[1:3] == (4, 4) and whole.shape[1:3] == (8, 8)
 

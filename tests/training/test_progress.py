@@ -5,100 +5,79 @@ import numpy as np
 import pytest
 
 from keras_vit import config
-from keras_vit.training import progress
-from keras_vit.utils.progress import Line
-from tests.terminal import Stream
+from keras_vit.training.progress import RunProgress
+from tests.utils.test_progress import Stream
 
 
-def run_of(epochs, steps, images):
+def run_of(epochs, steps, images, done=0):
     """Returns what is read of a run."""
-    recipe = config.Recipe(
-        name="x", model={}, data=config.Data(batch_size=images), optim=config.Optim(epochs=epochs, warmup_epochs=0)
-    )
-    return types.SimpleNamespace(recipe=recipe, task=recipe.task, steps=steps, epoch=0, step=0)
+    data, optim = config.Data(batch_size=images), config.Optim(epochs=epochs, warmup_epochs=0)
+    recipe = config.Recipe(name="x", model={}, data=data, optim=optim)
+    epoch, step = divmod(done, steps)
+    return types.SimpleNamespace(recipe=recipe, task=recipe.task, steps=steps, epoch=epoch, step=step)
 
 
-def train(stream, clock, epochs, seconds=1.0, steps=4, done=0):
-    """A training of steps that take a second each, and validations that take two."""
-    told = progress.RunProgress(run_of(epochs, steps, 50), Line(stream=stream))
-    told.run.epoch, told.run.step = divmod(done, steps)
-    told.on_train_begin()
-    for epoch in range(done // steps, epochs):
-        for batch in range(steps - done % steps if epoch == done // steps else steps):
-            clock[0] += seconds
-            told.on_train_batch_end(batch, {"loss": 0.5, "accuracy": 0.25})
-        told.on_test_begin()
-        clock[0] += 2 * seconds
-        told.on_test_batch_end(0)
-        told.on_test_end()
-        told.on_epoch_end(epoch, {"loss": 0.25, "accuracy": 0.5, "val_accuracy": 0.75 + epoch / 100})
-    told.line.end()
-    return told
+@pytest.fixture
+def train(clock, monkeypatch):
+    """A training of steps that take a second each after the first, which takes nine, and validations that take two."""
+
+    def run(terminal, epochs, steps=4, done=0):
+        stream = Stream(terminal)
+        monkeypatch.setattr("sys.stdout", stream)
+        with RunProgress(run_of(epochs, steps, 50, done)) as told:
+            told.on_train_begin()
+            clock[0] += 8
+            for epoch in range(done // steps, epochs):
+                for batch in range(steps - done % steps if epoch == done // steps else steps):
+                    clock[0] += 1
+                    told.on_train_batch_end(batch, {"loss": 0.5, "accuracy": 0.25})
+                told.on_test_begin()
+                clock[0] += 2
+                told.on_epoch_end(epoch, {"loss": 0.25, "accuracy": 0.5, "val_accuracy": 0.75 + epoch / 100})
+        return stream
+
+    return run
 
 
-def test_one_line_tells_how_far_a_whole_training_is(clock, columns):
+def test_one_line_tells_how_far_a_whole_training_is(train):
+    stream = train(True, epochs=3)
+    assert "epoch 1/3  compiling  ? left" in stream.lines[0]
+    assert "epoch 1/3  loss 0.5000  accuracy 25.00%  validating  " in stream.getvalue()
+    # Of 15 seconds after the first step, four were validations.
+    last = "epoch 3/3  loss 0.2500  accuracy 50.00%  validation 77.00%  00:00 left  "
+    assert stream.lines[-1].startswith(last) and stream.lines[-1].endswith(" images/s")
+    assert stream.getvalue().endswith("\n")
+
+
+def test_a_resumed_training_begins_where_it_stopped(train):
+    stream = train(True, epochs=3, done=6)
+    assert stream.lines[0].startswith("epoch 2/3  compiling")
+    assert not [line for line in stream.lines if line.startswith("epoch 1/3  loss")]
+
+
+def test_a_finished_training_shows_nothing(monkeypatch):
     stream = Stream(True)
-    train(stream, clock, epochs=3)
-    shown = stream.getvalue().split("\r")
-    assert shown[1].rstrip() == "epoch 1/3  compiling"
-    assert shown[2].rstrip() == "epoch 1/3 25%  loss 0.5000  accuracy 25.00%"  # its speed is not known
-    # Ten steps are left, of one second each: later the validations count too.
-    assert shown[3].rstrip() == "epoch 1/3 50%  loss 0.5000  accuracy 25.00%  0:10 left  50 images/s"
-    assert shown[6].rstrip().endswith("0:08 left  validating: batch 1")
-    assert "epoch 2/3 25%  loss 0.5000  accuracy 25.00%  validation 75.00%  0:10 left" in stream.getvalue()
-    expected = "epoch 3/3 100%  loss 0.2500  accuracy 50.00%  validation 77.00%  0:00 left  50 images/s"
-    assert stream.screen == [expected[:79].rstrip(), ""]
+    monkeypatch.setattr("sys.stdout", stream)
+    with RunProgress(run_of(2, 3, 4, done=6)):
+        pass
+    assert not stream.getvalue()
 
 
-def test_what_replaces_stdout_may_not_know_terminals(clock):
-    class Log:
-        def __init__(self):
-            self.lines = []
-            self.write, self.flush = self.lines.append, lambda: None
-
-    log = Log()
-    train(log, clock, epochs=1)
-    assert len(log.lines) == 1
+def test_a_log_gets_a_line_in_ten_seconds_and_the_last(train):
+    stream = train(False, epochs=10)
+    assert 6 <= len(stream.lines) <= 8 and stream.lines[-1].startswith("epoch 10/10  loss 0.2500")
 
 
-def test_a_narrow_terminal_cuts_the_line(clock, columns):
-    columns(30)
+def test_a_stopped_training_leaves_a_fresh_line(monkeypatch):
     stream = Stream(True)
-    train(stream, clock, epochs=2)
-    assert stream.screen == ["epoch 2/2 100%  loss 0.2500", ""]
-    assert max(len(part.rstrip("\n")) for part in stream.getvalue().split("\r")) < 30
-
-
-def test_a_resumed_training_begins_where_it_stopped(clock, columns):
-    stream = Stream(True)
-    told = train(stream, clock, epochs=3, done=6)
-    assert stream.getvalue().split("\r")[1].startswith("epoch 2/3  compiling")
-    assert "epoch 2/3 75%" in stream.getvalue() and told.done == 12
-
-
-def test_a_log_gets_a_line_an_epoch_or_one_in_ten_seconds(clock):
-    few, many, slow = Stream(False), Stream(False), Stream(False)
-    train(few, clock, epochs=20, seconds=0.01)
-    assert [line.split("%")[0] for line in few.getvalue().splitlines()] == [f"epoch {i}/20 100" for i in range(1, 21)]
-    train(many, clock, epochs=100)  # of six seconds each
-    assert [line.split("/")[0] for line in many.getvalue().splitlines()] == [f"epoch {i}" for i in range(2, 101, 2)]
-    train(slow, clock, epochs=1, seconds=25)
-    assert [line.split("%")[0] for line in slow.getvalue().splitlines()] == ["epoch 1/1 75", "epoch 1/1 100"]
-
-
-def test_a_stopped_training_leaves_a_fresh_line(clock, columns):
-    stream = Stream(True)
+    monkeypatch.setattr("sys.stdout", stream)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    told = progress.RunProgress(run_of(2, 3, 4), Line(stream=stream))
 
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             raise RuntimeError
 
-    try:
-        with pytest.raises(RuntimeError):
-            model.fit(np.zeros((12, 2)), np.zeros(12), epochs=2, batch_size=4, verbose=0, callbacks=[told, Stop()])
-    finally:
-        told.line.end()
-    assert stream.getvalue().endswith("\n") and told.done == 1
+    with pytest.raises(RuntimeError), RunProgress(run_of(2, 3, 4)) as told:
+        model.fit(np.zeros((12, 2)), np.zeros(12), epochs=2, batch_size=4, verbose=0, callbacks=[told, Stop()])
+    assert stream.getvalue().endswith("\n") and told.line.n == 1

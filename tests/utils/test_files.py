@@ -198,7 +198,7 @@ def test_a_link_to_nothing_is_not_free(tmp_path):
 
 
 READERS = {  # what opens a file of this name
-    "index.npz": ["load_index", "count", "known"],
+    "index.npz": ["load_index", "count", "stored"],
     "file.keras": ["AnomalyDetector", "load_run", "teacher", "from_checkpoint"],
     "history.csv": ["history"],
     "state-0000000001-0123456789abcdef.safetensors": ["state", "from_checkpoint"],
@@ -222,7 +222,7 @@ def test_nothing_but_a_regular_file_is_opened(name, reader, tmp_path):
         "AnomalyDetector": AnomalyDetector.load,
         "load_index": load_index,
         "count": count,
-        "known": index.known,
+        "stored": lambda path: index.stored(path, index.NAMES),
         "load_run": keras_vit.load_run,
         "from_checkpoint": keras_vit.from_checkpoint,
         "history": lambda path: history.read(path.parent),

@@ -14,7 +14,7 @@ import urllib.parse
 import keras
 
 from keras_vit.checkpoints.files.wrapped import OPEN_CLIP
-from keras_vit.utils import files
+from keras_vit.utils import extras, files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
 _SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", OPEN_CLIP]
@@ -133,10 +133,9 @@ def _from_hub(source, cache):
     match = re.fullmatch(r"hf://(\w[\w.-]*/\w[\w.-]*)(?:@([^\s@]+))?", source, flags=re.IGNORECASE | re.ASCII)
     if not match:
         raise ValueError(f"A repository must be hf://owner/name or hf://owner/name@revision. Received: {source!r}")
-    try:
-        from huggingface_hub import constants, errors, snapshot_download
-    except ImportError:
-        raise ImportError(f"{source!r} needs huggingface_hub. Install it: pip install huggingface_hub") from None
+    extras.need(repr(source), "hub", "huggingface_hub")
+    from huggingface_hub import constants, errors, snapshot_download
+
     repo, revision = match.groups()
     cache = cache or pathlib.Path(constants.HF_HUB_CACHE)
     try:

@@ -1,7 +1,6 @@
 """Reads PyTorch's `.pth`, `.pt`, `.bin` and `.ckpt` files, through PyTorch."""
 
 import contextlib
-import importlib.util
 import pathlib
 import pickle
 from collections import OrderedDict
@@ -9,6 +8,7 @@ from collections import OrderedDict
 import numpy as np
 
 from keras_vit.checkpoints.files.wrapped import FIRST, choice, preferred
+from keras_vit.utils import extras
 
 SUFFIXES = (".pth", ".pt", ".bin", ".ckpt", ".tar")
 STATE_DICT = "where it was made, run torch.save(model.state_dict(), 'weights.pth'), and load that file"
@@ -28,11 +28,8 @@ class Inert:
 def check_pytorch(source):
     """Raises ImportError if a source needs PyTorch, by its name, and PyTorch is not installed."""
     suffix = pathlib.PurePath(str(source).partition("?")[0]).suffix
-    if suffix in SUFFIXES and importlib.util.find_spec("torch") is None:
-        raise ImportError(
-            f"Reading {str(source)!r} needs PyTorch, which is not installed. Install it: pip install torch; "
-            "or use a .safetensors file."
-        )
+    if suffix in SUFFIXES:
+        extras.need(f"Reading {str(source)!r}, which is no .safetensors file,", "torch", "torch")
 
 
 @contextlib.contextmanager

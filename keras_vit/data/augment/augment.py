@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_vit.data.augment.color import erase, jitter
-from keras_vit.data.augment.cuts import CUTS
+from keras_vit.data.augment.cuts import BOXES
 from keras_vit.data.augment.geometry import draw_affine, draw_shift
 from keras_vit.data.augment.randaugment import randaugment
 from keras_vit.data.targets import KINDS, moved
@@ -29,7 +29,7 @@ def augment(examples, settings, draw):
         examples = moved(examples, "shift", settings.crop_padding, draw_shift(count, settings.crop_padding, draw))
     if settings.rotation or settings.scale or settings.shear or settings.translation:
         examples = moved(examples, "warp", draw_affine(count, height, width, settings, draw))
-    if settings.flip and settings.crop not in CUTS:  # those crops flip too
+    if settings.flip and settings.crop not in BOXES:  # those crops flip too
         examples = moved(examples, "flip", draw("flip", count, 1)[:, 0] < 0.5)
     images = examples["images"]
     if settings.jitter:

@@ -33,7 +33,7 @@ def training_example(items, size, data, settings, numbers, orientation=None):
     else:
         image = decode(item, channels, orientation)
         cut = draw_cut(tf.shape(image)[:2], size, settings, numbers)
-        image = _make(image, cut, size, "area" if settings.crop == "resized" else "bilinear", data.antialias)
+        image = _make(image, cut, size, "bilinear", data.antialias)
     return _with_image(items, image, cut, size)
 
 
@@ -64,7 +64,7 @@ def _make(image, cut, size, method, antialias):
     image = resize(box, cut.grid, method, antialias)
     if cut.window is not None:
         top, left = cut.window
-        image = _flip(image[top : top + size[0], left : left + size[1]], cut.flip)
+        image = image[top : top + size[0], left : left + size[1]]
     return tf.ensure_shape(image, size)
 
 

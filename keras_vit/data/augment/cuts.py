@@ -4,12 +4,10 @@
 
 - `"inception"`: a box of 5 to 100 % of the area and an aspect ratio of 3:4 to 4:3 (Szegedy et al. 2015,
   arXiv:1409.4842), as big_vision's `inception_crop`. Of a JPEG only the box is decoded;
-- `"resized"`: the shorter side is resized to `crop_resize` pixels, then a box of the model's size is cut out, as in
-  big_vision's `resmall_crop`;
 - `"window"`: a box of the model's size, or up to `crop_shrink` times as large, which is then shrunk;
 - `"padded"`: a box of the model's size is cut out of the image with a black border, by `targets.moved`.
 
-The first three flip too, while the pixels are few and still bytes.
+The first two flip too, while the pixels are few and still bytes.
 
 For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the centre is cut out;
 `(height, width)` to squash it to that before; `"window"` for the centre of the image as it is; `"aspect"` to cut it to
@@ -21,7 +19,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-CUTS = ("inception", "resized", "window")
 BOXES = ("inception", "window")  # of a JPEG, only the box is decoded
 
 
@@ -40,10 +37,6 @@ def draw_cut(shape, size, settings, numbers):
     """Returns the `Cut` of one image for training, by its `(height, width)`."""
     if settings.crop == "inception":
         cut = Cut(shape, *_random_box(shape, settings.crop_area, numbers), size[:2])
-    elif settings.crop == "resized":
-        cut = _whole(shape, _grid(shape, settings.crop_resize, size))
-        room = tf.cast(cut.grid - size[:2] + 1, "float32")
-        cut = cut._replace(window=tf.unstack(tf.cast(numbers[:2] * room, "int32")))
     elif settings.crop == "window":
         most = tf.reduce_min(tf.cast(shape, "float32") / size[:2])  # below 1 of a smaller image, which is enlarged
         factor = tf.minimum(1 + numbers[2] * (settings.crop_shrink - 1), most)

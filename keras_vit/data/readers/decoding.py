@@ -1,14 +1,18 @@
-"""Decoding of image files inside tf.data; `keras_vit.utils.images` finds the same pixels without TensorFlow."""
+"""Decoding of image files inside tf.data: JPEG and PNG by TensorFlow, which is quick, and others by Pillow.
+
+`keras_vit.utils.images` finds the same pixels without TensorFlow.
+"""
 
 import tensorflow as tf
 
 from keras_vit.data.orientation import box_before, orientations_in_graph, turn, turn_shape
+from keras_vit.utils.images import decoded
 
 EXACT = "INTEGER_ACCURATE"  # the cosine transform of Pillow and browsers; TensorFlow's default is a quicker one
 
 
 def decode(item, channels, orientation=None):
-    """Decodes a JPEG, PNG, BMP, GIF (first frame) or WebP (first frame), and turns it upright.
+    """Decodes an image file, of an animation the first frame, and turns it upright.
 
     Palettes and CMYK become colours. Alpha is dropped. Of 16 bits the upper eight are kept.
 
@@ -22,10 +26,23 @@ def decode(item, channels, orientation=None):
     """
     if item.dtype != tf.string:
         return item
-    head = tf.strings.substr(tf.strings.join([tf.strings.substr(item, 0, 32), b"\0" * 32]), 0, 32)
-    is_webp = (tf.strings.substr(head, 0, 4) == b"RIFF") & (tf.strings.substr(head, 8, 4) == b"WEBP")
-    others = lambda: tf.cond(is_webp, lambda: _decode_webp(item, head), lambda: _decode_first_frame(item, 3))  # noqa: E731
-    image = tf.cond(tf.io.is_jpeg(item), lambda: tf.io.decode_jpeg(item, channels=3, dct_method=EXACT), others)
+
+    def by_pillow():
+        pixels = tf.numpy_function(lambda items: decoded(items[0], channels), [item[None]], "uint8", stateful=False)
+        return tf.ensure_shape(pixels, (None, None, channels))
+
+    return tf.cond(is_plain(item), lambda: decode_in_graph(item, channels, orientation), by_pillow)
+
+
+def is_plain(item):
+    """Returns whether an encoded image is a JPEG or PNG, by its first bytes."""
+    return tf.io.is_jpeg(item) | (tf.strings.substr(item, 0, 4) == b"\x89PNG")
+
+
+def decode_in_graph(item, channels, orientation=None):
+    """Does the same for a JPEG or PNG without Python, also in an exported model."""
+    by_jpeg = lambda: tf.io.decode_jpeg(item, channels=3, dct_method=EXACT)  # noqa: E731
+    image = tf.cond(tf.io.is_jpeg(item), by_jpeg, lambda: tf.io.decode_png(item, channels=3))
     image = turn(image, _orientation(item) if orientation is None else orientation)
     image.set_shape((None, None, 3))
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
@@ -66,24 +83,3 @@ def error_reason(error):
 
 def _orientation(item):
     return orientations_in_graph(item[None])[0]
-
-
-def _decode_first_frame(item, channels):
-    return tf.io.decode_image(item, channels=channels, expand_animations=False)
-
-
-def _decode_webp(item, head):
-    """Decodes a WebP. TensorFlow needs four channels for alpha, and reads only animations marked as having alpha."""
-    flags, kind = tf.cast(tf.io.decode_raw(head, "uint8"), "int32"), tf.strings.substr(head, 12, 4)
-    extended, lossless = kind == b"VP8X", kind == b"VP8L"
-    alpha = (extended & (flags[20] & 0x10 > 0)) | (lossless & (flags[24] & 0x10 > 0))
-
-    def decode_animation():
-        flag = tf.gather([bytes([number]) for number in range(256)], flags[20] | 0x10)
-        rest = tf.strings.substr(item, 21, tf.strings.length(item) - 21)
-        return _decode_first_frame(tf.strings.join([tf.strings.substr(item, 0, 20), flag, rest]), 4)[..., :3]
-
-    def decode_still():
-        return tf.cond(alpha, lambda: _decode_first_frame(item, 4)[..., :3], lambda: _decode_first_frame(item, 3))
-
-    return tf.cond(extended & (flags[20] & 2 > 0), decode_animation, decode_still)

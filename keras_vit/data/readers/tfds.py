@@ -20,6 +20,7 @@ from keras_vit.data.readers import records
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
+from keras_vit.utils import extras as packages
 
 BOXES = "bounding_boxes"
 IGNORED = {"is_crowd", "is_difficult", "is_group_of"}  # features of what is no object to find
@@ -38,6 +39,7 @@ def read(name, split, data, targets, extras=()):
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.
     """
+    packages.need(f"'tfds:{name}'", "datasets", "tensorflow_datasets", "importlib_resources")
     import tensorflow_datasets as tfds
 
     builder = _prepared(name)

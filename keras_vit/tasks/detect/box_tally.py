@@ -1,7 +1,6 @@
 """COCO's average precision of boxes."""
 
 import contextlib
-import importlib.util
 import io
 
 import numpy as np
@@ -9,6 +8,7 @@ from keras.ops import convert_to_numpy
 
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import iou
+from keras_vit.utils import extras
 
 HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
 
@@ -28,8 +28,7 @@ class BoxTally:
     """
 
     def __init__(self, class_names, score=0.5):
-        if importlib.util.find_spec("pycocotools") is None:
-            raise ImportError("COCO's average precision needs pycocotools: pip install pycocotools.")
+        extras.need("COCO's average precision", "detection", "pycocotools")
         self.names = tuple(class_names)
         self.score = score
         self.images = 0

@@ -1,10 +1,9 @@
 """How alike images are: peak signal-to-noise ratio and structural similarity, by scikit-image."""
 
-import importlib.util
-
 import numpy as np
 
 from keras_vit.tasks.restore.luma import BLACK, WEIGHTS
+from keras_vit.utils import extras
 
 # Wang et al. 2004, section III.C: a Gaussian window of 11 pixels.
 SSIM = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
@@ -23,8 +22,7 @@ class ImageTally:
     """
 
     def __init__(self, border=0, of_luma=True):
-        if importlib.util.find_spec("skimage") is None:
-            raise ImportError("Restored images are scored by scikit-image: pip install scikit-image.")
+        extras.need("The score of restored images", "restoration", "skimage")
         self.border = border
         self.of_luma = of_luma
         self.psnr = []

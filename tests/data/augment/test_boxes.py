@@ -49,7 +49,7 @@ def check(image, found, tolerance=1.5):
     [
         ((48, 48, 3), {"crop": "inception", "crop_area": 0.3, "flip": True}),
         ((50, 100, 3), {"crop": "inception", "crop_area": 0.5}),
-        ((40, 48, 3), {"crop": "resized", "crop_resize": 55, "flip": True}),
+        ((40, 48, 3), {"crop": "window", "flip": True}),
         ((24, 50, 3), {"crop": None}),
         ((40, 40, 3), {"resize": 44}),
         ((90, 70, 3), {"resize": None}),

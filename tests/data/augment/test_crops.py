@@ -92,11 +92,11 @@ def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling
             assert difference.mean() < 0.6 and difference[2:-2, 2:-2].max(initial=0) <= 4  # colour at the box's edge
 
 
-@pytest.mark.parametrize("crop", ["inception", "resized", None])
+@pytest.mark.parametrize("crop", ["inception", None])
 @pytest.mark.parametrize("kind, mode", [("PNG", "RGB"), ("PNG", "P"), ("JPEG", "L"), ("JPEG", "CMYK"), ("BMP", "RGB")])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_every_kind_of_file_is_cut(crop, kind, mode, channels):
-    settings, size = Augment(crop=crop, crop_resize=40), (32, 24, channels)
+    settings, size = Augment(crop=crop), (32, 24, channels)
     image = training_image(encoded(kind=kind, mode=mode), size, Data(), settings, tf.fill([4], 0.3)).numpy()
     assert image.shape == size and image.dtype == np.float32 and image.min() >= 0 and image.max() <= 255
     assert image.std() > 5
@@ -118,24 +118,14 @@ def test_cuts_are_shrunk_by_area_and_enlarged_bilinearly():
         np.testing.assert_array_equal(plain, tf.image.resize(PICTURE, (height, width)))
 
 
-@pytest.mark.parametrize("crop", ["inception", "resized"])
-def test_cuts_are_flipped_by_their_last_number(crop):
-    settings = Augment(crop=crop, crop_resize=40, flip=True)
+def test_cuts_are_flipped_by_their_last_number():
+    settings = Augment(crop="inception", flip=True)
     flipped, kept = (
         training_image(encoded(), (32, 32, 3), Data(), settings, tf.constant([0.4, 0.7, 0.0, last])).numpy()
         for last in (0.49, 0.5)
     )
     np.testing.assert_allclose(flipped[:, ::-1], kept, atol=1e-3)
     assert np.abs(flipped - kept).mean() > 5
-
-
-def test_a_resized_crop_is_cut_out_of_the_shrunk_image():
-    settings = Augment(crop="resized", crop_resize=45)  # half: "area" is the mean of four pixels
-    image = training_image(tf.constant(PICTURE), (45, 20, 3), Data(), Augment(), tf.zeros(4))
-    assert image.shape == (45, 20, 3)
-    half = PICTURE.reshape(45, 2, 60, 2, 3).mean(axis=(1, 3))
-    image = training_image(tf.constant(PICTURE), (45, 45, 3), Data(), settings, tf.fill([4], 0.99)).numpy()
-    np.testing.assert_allclose(image, half[:, 15:], atol=1e-3)
 
 
 @pytest.mark.skipif("KERAS_VIT_IMAGES" not in os.environ, reason="KERAS_VIT_IMAGES is not set")

@@ -43,23 +43,16 @@ def test_inception_boxes_have_the_papers_areas_and_ratios():
     assert (larger.prod(axis=1) / (90 * 120)).min() > 0.48
 
 
-def test_a_resized_crop_lies_inside_and_everywhere():
-    cut = drawn("resized", crop_resize=90)
-    np.testing.assert_array_equal(cut["grid"], [SHAPE] * 400)
-    top, left = cut["window"].T
-    assert set(top) == set(range(31)) and left.min() == 0 and left.max() == 60 and len(set(left)) > 55
-
-
 def test_without_a_crop_the_whole_image_is_seen():
     for cut in (cuts.draw_cut(SHAPE, (60, 40, 3), Augment(), None), cuts.centre_cut(SHAPE, (60, 40, 3), Data())):
         assert cut == cuts.Cut(SHAPE, (0, 0), SHAPE, (60, 40))
 
 
-@pytest.mark.parametrize("crop", ["inception", "resized"])
+@pytest.mark.parametrize("crop", ["inception", "window"])
 def test_half_of_the_cuts_are_flipped_if_asked(crop):
-    flipped = drawn(crop, crop_resize=90, flip=True)["flip"]
+    flipped = drawn(crop, flip=True)["flip"]
     assert abs(flipped.sum() - 200) < 5 * 10
-    assert "flip" not in drawn(crop, crop_resize=90)
+    assert "flip" not in drawn(crop)
 
 
 def test_windows_are_as_large_as_the_model_or_larger_by_a_factor_and_lie_everywhere():

@@ -90,12 +90,13 @@ def test_unreadable_images_are_named_or_left_out(folder):
 
 
 def test_what_is_no_image_of_a_stranger_is_named_or_left_out(folder):
-    for name, (data, _) in picturefiles.REFUSED.items():
+    refused = {name: data for name, (data, _) in picturefiles.REFUSED.items()} | {"empty.png": b"", "nul.png": b"\0"}
+    for name, data in refused.items():
         (folder / "cat" / name).write_bytes(data)
     picturefiles.irregular(folder / "cat")  # four, one of them a folder
     os.symlink("nothing.png", folder / "dog" / "broken.png")
     os.symlink("0.jpg", folder / "dog" / "link.jpg")
-    count = len(picturefiles.REFUSED) + 3 + 1
+    count = len(refused) + 3 + 1
     with pytest.raises(ValueError, match=f"{count} of {count + 9} images cannot be read") as refused:
         load(folder)
     assert f"and {count - 10} more" in str(refused.value)
