@@ -57,7 +57,10 @@ class ExportNorm(keras.layers.LayerNormalization):
 
 
 class ExportAttention(MultiHeadSelfAttention):
-    """Self-attention whose kernel holds the scale of the scores; with norms of queries and keys it stays outside."""
+    """Self-attention by softmax, whose kernel holds the scale of the scores; not with norms of queries and keys."""
+
+    def uses_attend(self, training):
+        return False
 
     def fold_scale(self):
         """Moves the scale of the scores into the kernel of the queries."""
@@ -128,8 +131,6 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
             layer.fold_norms()
         if isinstance(layer, ExportAttention):
             layer.fold_scale()
-        if isinstance(layer, MultiHeadSelfAttention):
-            layer.custom_gradient = False
         if erf:
             _use_erf(layer)
     for layer in layers:
