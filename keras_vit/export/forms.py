@@ -83,7 +83,7 @@ class ExportBlock(TransformerBlock):
         """Moves the norms' scales and shifts into the layers that follow, where these take the norms' outputs."""
         if self.rms_norm:
             return
-        if self.norm_first and not self.branch_norm:
+        if self.norm_order == "pre":
             self.norm1.fold_into(self.attention.qkv)
             self.norm2.fold_into(self.mlp.fc1)
         if self.attention.inner_norm:

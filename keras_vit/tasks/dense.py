@@ -11,7 +11,7 @@ from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import huggingface_yolos
 from keras_vit.checkpoints.match import matching
-from keras_vit.checkpoints.pretrained import location, vit
+from keras_vit.checkpoints.pretrained import from_arguments, location
 from keras_vit.layers import DPTHead
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
@@ -57,7 +57,7 @@ def encoder(arguments, outputs, what):
     checks.one_of("head", arguments.get("head"), (None, "require", "new"))
     if arguments.get("weights") is not None:  # a classifier's pooling and what follows are left over
         arguments = {"representation_size": None, **arguments, "head": "new"}
-    return vit(**{**arguments, "num_classes": 0, "pooling": "none"})
+    return from_arguments(**{**arguments, "num_classes": 0, "pooling": "none"})
 
 
 def finished(encoder, output, arguments, classes, what):

@@ -12,7 +12,7 @@ from tests.marks import slow_on_jax
 pytestmark = pytest.mark.backend
 
 TASK = Detect(classes=("a", "b"), most=6, head="decoder", head_depth=2)
-SMALL = dict(variant="mu/8", image_size=(32, 48), class_token=True, depth=2)
+SMALL = dict(variant="mu/8", image_size=(32, 48), tokens={"class_token": True}, depth=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 32, 48, 3)).astype("float32")
 
 

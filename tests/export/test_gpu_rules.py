@@ -53,8 +53,10 @@ def test_what_the_rules_allow_is_not_named(what, tmp_path):
 
 MODELS = {
     "plain": tiny,
-    "distilled": lambda: tiny(distilled=True, registers=2, gelu="exact", qk_norm=True, layer_scale=0.1),
-    "map": lambda: tiny(pooling="map", swiglu=True),
+    "distilled": lambda: tiny(
+        tokens={"distilled": True, "registers": 2}, block={"gelu": "exact", "qk_norm": True, "layer_scale": 0.1}
+    ),
+    "map": lambda: tiny(pooling="map", block={"swiglu": True}),
     "stem": lambda: tiny(stem="conv", patch_size=1, pooling="gap"),
     "merged": lambda: keras_vit.merge_tokens(random_vit(), 3),
     "cifar10_hybrid": lambda: keras_vit.from_recipe("cifar10_hybrid", pretrained=True),

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.checkpoints.pretrained import vit
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
@@ -70,7 +69,7 @@ class Classify(Task):
         return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
-        model = vit(**arguments)
+        model = self.vit(**arguments)
         if len(model.output_shape) != 2:
             raise ValueError(
                 "A classifier must return one vector of logits per image. "

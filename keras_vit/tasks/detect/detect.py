@@ -16,6 +16,7 @@ from keras_vit.checkpoints.formats import huggingface_yolos
 from keras_vit.layers import PointBoxes, QueryDecoder, SetBoxes, SetHead
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
+from keras_vit.models.options import flat, merged
 from keras_vit.plots.boxes import boxed
 from keras_vit.plots.canvas import side_by_side
 from keras_vit.tasks import dense
@@ -84,9 +85,10 @@ class Detect(Task):
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
-        fixed = sorted({"variant", "weights", "head", "registers"} & set(arguments))
+        given = flat(arguments)
+        fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(given))
         if fixed:
-            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={arguments[fixed[0]]!r}")
+            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={given[fixed[0]]!r}")
         with open_checkpoint(fetch(source)) as checkpoint:
             form, names = recognise(checkpoint)
             if form is not huggingface_yolos.FORMAT:
@@ -137,9 +139,10 @@ class Detect(Task):
     def model(self, **arguments):
         self.check()
         if self.head == "tokens":
-            if arguments.get("registers"):
-                raise ValueError(f"The registers are the task's boxes. Received: registers={arguments['registers']!r}")
-            arguments = {**arguments, "registers": self.most}
+            registers = flat(arguments).get("tokens.registers")
+            if registers:
+                raise ValueError(f"The registers are the task's boxes. Received: registers={registers!r}")
+            arguments = merged(arguments, {"tokens": {"registers": self.most}})
         encoder = dense.encoder(arguments, len(self.classes), "detector")
         if self.head == "points":
             start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_vit import plots
-from keras_vit.checkpoints.pretrained import DEFAULTS, vit
+from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.explain import project
 from keras_vit.models import variants
+from keras_vit.models.options import merged
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
@@ -41,7 +42,7 @@ class Pretrain(Task):
     normalise: bool = True  # predict pixels normalised in each patch
 
     def check(self, recipe):
-        arguments = {**DEFAULTS, **recipe.model}
+        arguments = merged(DEFAULTS, recipe.model)
         if "num_classes" in recipe.model and recipe.model["num_classes"] not in (0, None):
             raise ValueError(
                 "Pre-training has no classes: leave out model.num_classes. "
@@ -71,7 +72,7 @@ class Pretrain(Task):
                     raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
 
     def model(self, **arguments):
-        return vit(**{**arguments, "num_classes": 0})
+        return self.vit(**{**arguments, "num_classes": 0})
 
     def learner(self, model, teacher=None):
         decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
