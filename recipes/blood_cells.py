@@ -22,7 +22,7 @@ from keras_vit.config import Augment, Data, Detect, Optim, Reached, Recipe, Weig
 
 recipe = Recipe(
     name="blood_cells",
-    task=Detect(classes=("Platelets", "RBC", "WBC"), head_width=40),
+    task=Detect(classes=("Platelets", "RBC", "WBC"), head={"kind": "points", "width": 40}),
     model=dict(variant=None, stem=((24, 2, 1), (48, 2, 1), (96, 2, 1)),  # (filters, stride, branch of n)
                patch_size=2, width=128, depth=4, num_heads=4, mlp_dim=256, image_size=(288, 384), position="sincos2d",
                pooling="none"),

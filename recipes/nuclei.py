@@ -16,7 +16,7 @@ from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Segment, Wei
 
 recipe = Recipe(
     name="nuclei",
-    task=Segment(classes=("background", "nucleus"), head="dpt", head_width=16, dice=0.5),
+    task=Segment(classes=("background", "nucleus"), head={"kind": "dpt", "width": 16}, dice=0.5),
     model=dict(variant=None, stem=((16, 2), (32, 1)),  # (filters, stride): DPT's head reads this fine map too
                patch_size=8, width=96, depth=4, num_heads=4, mlp_dim=192, image_size=256, position="sincos2d",
                pooling="none"),

@@ -42,6 +42,8 @@ def override(recipe, changes):
             recipe = dataclasses.replace(recipe, model=merged(recipe.model, {argument: {option: value}}))
         elif part == "model" and key and not dot:
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
+        elif part == "task" and argument == "head" and option in _head_options(recipe):
+            recipe = dataclasses.replace(recipe, task=recipe.task.with_head_option(option, value))
         elif part in PARTS and key in _fields(recipe, part):
             recipe = dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **{key: value})})
         elif name in TOP:
@@ -55,6 +57,7 @@ def names(recipe):
     """Returns all dotted names that `override` accepts; of the model's arguments, those that the recipe sets."""
     parts = [f"{part}.{name}" for part in PARTS for name in _fields(recipe, part)]
     options = [f"{argument}.{option}" for argument in OPTIONS for option in OPTIONS[argument]]
+    parts += [f"task.head.{option}" for option in _head_options(recipe)]
     return [*TOP, *parts, *(f"model.{key}" for key in (*recipe.model, *options))]
 
 
@@ -63,6 +66,10 @@ def _meant(name, known):
     holder, _, option = name.rpartition(".")
     inside = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == holder]
     return checks.near(option, inside) if inside and "." in holder else checks.near(name, known)
+
+
+def _head_options(recipe):
+    return getattr(recipe.task, "head_options", {})
 
 
 def _fields(recipe, part):

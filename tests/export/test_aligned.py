@@ -5,7 +5,7 @@ import pytest
 from keras_vit.export.aligned import agreement, aligned, largest
 from keras_vit.tasks import Detect, Restore
 
-MODEL = Detect(classes=("a", "b"), most=5, head_width=4).model(variant="mu/8", image_size=16)
+MODEL = Detect(classes=("a", "b"), most=5, head={"kind": "points", "width": 4}).model(variant="mu/8", image_size=16)
 ROWS = np.array(
     [[0.1, 0.1, 0.5, 0.5, 0.9, 0.0], [0.1, 0.1, 0.5, 0.6, 0.0, 0.8], [0.6, 0.6, 1.0, 1.0, 0.3, 0.0],
      [0.2, 0.0, 0.3, 1.0, 0.15, 0.0], [0.3, 0.3, 0.4, 0.4, 0.05, 0.0]],

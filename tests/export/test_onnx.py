@@ -59,7 +59,7 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
 
 @slow
 def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
-    task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
+    task = keras_vit.Detect(classes=("a", "b"), most=7, head={"kind": "points", "width": 4})
     model = task.model(variant="mu/8", image_size=(72, 40), stem=((4, 2),))  # maps of 5 rows, enlarged to 9
     rng = np.random.default_rng(0)
     for variable in model.get_layer("head").trainable_weights:

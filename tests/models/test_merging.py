@@ -91,7 +91,7 @@ def test_nested_models_and_heads_on_several_blocks():
     assert abs(np.asarray(merged(x)) - expected).max() > 1e-5
     np.testing.assert_allclose(merge_tokens(outer, 0)(x), expected, atol=1e-5)
 
-    task = keras_vit.Segment(classes=("a", "b"), head="dpt", head_width=8)
+    task = keras_vit.Segment(classes=("a", "b"), head={"kind": "dpt", "width": 8})
     model = task.model(variant="mu/4", image_size=16, depth=4)
     merged = merge_tokens(model, 3)
     assert merged(IMAGES).shape == (3, 16, 16, 2)

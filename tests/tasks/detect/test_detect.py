@@ -14,7 +14,7 @@ from tests.marks import EAGERLY, few, once, slow, slow_on_jax
 pytestmark = pytest.mark.backend
 
 CLASSES = ("cat", "dog")
-TASK = Detect(classes=CLASSES, most=6, head_width=8)
+TASK = Detect(classes=CLASSES, most=6, head={"kind": "points", "width": 8})
 SMALL = dict(variant="mu/8", image_size=(32, 48))
 HYBRID = dict(SMALL, stem=((8, 2), (8, 1)), depth=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float32")
@@ -206,6 +206,6 @@ def test_the_models_head_is_the_tasks():
 
 
 def test_heads_of_segmenters_are_new(tmp_path):
-    Segment(classes=CLASSES, head="dpt", head_width=8).model(**SMALL).save(tmp_path / "model.keras")
+    Segment(classes=CLASSES, head={"kind": "dpt", "width": 8}).model(**SMALL).save(tmp_path / "model.keras")
     model = TASK.model(**SMALL, weights=tmp_path / "model.keras")
     assert model.output_shape == (None, 6, 6)

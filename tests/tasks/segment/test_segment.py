@@ -38,7 +38,7 @@ def source(**values):
     ],
 )
 def test_any_head_learns_on_any_encoder(head, more, tmp_path):
-    task = Segment(classes=CLASSES, head=head, head_width=8 if head == "dpt" else None)
+    task = Segment(classes=CLASSES, head={"kind": "dpt", "width": 8} if head == "dpt" else head)
     model = task.model(**more)
     assert model.output_shape == (None, 32, 48, 3) and model.output.dtype == "float32"
     encoder = vit(**more, num_classes=0, pooling="none")
@@ -74,7 +74,7 @@ def test_dpt_takes_four_even_blocks_or_the_stem_and_three():
     assert blocks == ["block_1", "block_3", "block_5"]
     assert found.factors == (2, 1, 0.5, 0.25) and found.filters == 16 and len(found.input) == 4
     assert head(depth=1, tokens={"class_token": True}, patch_size=16)[0].factors == (4, 2, 1, 0.5)
-    found = Segment(classes=CLASSES, head="dpt", head_width=8).model(**HYBRID).get_layer("head")
+    found = Segment(classes=CLASSES, head={"kind": "dpt", "width": 8}).model(**HYBRID).get_layer("head")
     assert found.factors == (None, 2, 1, 0.5)
     assert found.filters == 8 and found.input[0].shape == (None, 16, 24, 8)
 
