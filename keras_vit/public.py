@@ -11,7 +11,6 @@ from keras_vit.checkpoints import list_checkpoints as list_checkpoints
 from keras_vit.checkpoints import load_weights as load_weights
 from keras_vit.checkpoints import save_checkpoint as save_checkpoint
 from keras_vit.checkpoints.pretrained import from_pretrained as from_pretrained
-from keras_vit.checkpoints.pretrained import vit as vit
 from keras_vit.config import Augment as Augment
 from keras_vit.config import Data as Data
 from keras_vit.config import Optim as Optim
@@ -69,6 +68,7 @@ from keras_vit.models.preprocessing import class_names as class_names
 from keras_vit.models.preprocessing import preprocess as preprocess
 from keras_vit.models.variants import HYBRIDS as HYBRIDS
 from keras_vit.models.variants import VARIANTS as VARIANTS
+from keras_vit.models.vit import vit as vit
 from keras_vit.plots import plot_attention as plot_attention
 from keras_vit.plots import plot_history as plot_history
 from keras_vit.reporting import report as report

@@ -26,7 +26,7 @@ from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Segment
 recipe = Recipe(
     name="camvid",
     task=Segment(classes=("sky", "building", "pole", "road", "pavement", "tree", "sign", "fence", "car", "pedestrian",
-                          "bicyclist"), void=11, head="dpt", head_width=32, dice=0.5),
+                          "bicyclist"), void=11, head={"kind": "dpt", "width": 32}, dice=0.5),
     model=dict(variant=None, stem=((24, 2), (48, 2), (48, 1)),  # (filters, stride): DPT's head reads this map too
                patch_size=5, width=128, depth=6, num_heads=4, mlp_dim=512, image_size=(240, 320), position="sincos2d",
                stochastic_depth=0.1, pooling="none"),

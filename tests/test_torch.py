@@ -46,7 +46,7 @@ def test_a_model_learns_and_is_saved(more, remat, tmp_path):
 
 
 def test_checkpoints_lora_and_maps(tmp_path):
-    model = keras_vit.add_lora(small(gelu="exact"), 2)
+    model = keras_vit.add_lora(small(block={"gelu": "exact"}), 2)
     for variable in model.trainable_variables:
         variable.assign(0.1 * np.random.default_rng(1).normal(size=variable.shape))
     merged = keras_vit.merge_lora(model)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit import vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
+from keras_vit.models.options import OPTIONS, flat, nested
 from tests.test_house import PUBLIC
 
 pytest.importorskip("tensorflow")
@@ -115,11 +116,9 @@ TAKES = {
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "vit": lambda: dict(
-        variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", registers=0, position="learned",
-        dropout=0.0, stochastic_depth=0.0, gelu="tanh", epsilon=1e-6, mean=0.5, std=0.5, stem=None, width=32, depth=1,
-        num_heads=2, mlp_dim=8, patch_size=4, metadata=None, weights=None, representation_size=None, key_bias=True,
-        rotary=None, attention_pool=None, rms_norm=False, patch_norm=False, proj_bias=True,
-        block_positions=False,
+        variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", position="learned", dropout=0.0,
+        stochastic_depth=0.0, mean=0.5, std=0.5, stem=None, width=32, depth=1, num_heads=2, mlp_dim=8, patch_size=4,
+        metadata=None, representation_size=None, rotary=None, tokens={}, norm={}, block={}, pool={},
     ),
 }  # fmt: skip
 LAYERS = {
@@ -128,7 +127,7 @@ LAYERS = {
     "ConvStem": dict(filters=(8,), strides=None, branches=None, norm=True),
     "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
-    "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_first=False, gelu="relu", epsilon=1e-6, dropout=0.0),
+    "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_order="post", gelu="relu", epsilon=1e-6, dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
@@ -171,7 +170,7 @@ LAYERS = {
         gelu="tanh",
         epsilon=1e-6,
         layer_scale=None,
-        norm_first=True,
+        norm_order="pre",
         sub_norm=None,
         rms_norm=False,
         proj_bias=True,
@@ -196,9 +195,9 @@ def test_the_table_is_complete():
     assert set(TAKES) | set(LAYERS) | RECIPES | TABLES == set(PUBLIC.split())
 
 
-def faults(name, make):
+def faults(name, make, function=None):
     """Calls a function with each argument replaced by each odd value; returns the calls without a clear error."""
-    found, function = [], getattr(keras_vit, name)
+    found, function = [], function or getattr(keras_vit, name)
     for argument in make():
         for kind, value in ODD.items():
             arguments = make() | {argument: value}
@@ -230,6 +229,12 @@ def test_functions(tmp_path, monkeypatch):
     assert not found, "\n".join(found)
 
 
+def test_options_of_vit():
+    options = flat(OPTIONS)
+    small = dict(variant="mu/4", image_size=8, pooling="map")
+    assert not (found := faults("vit", options.copy, lambda **given: vit(**small, **nested(given)))), "\n".join(found)
+
+
 def test_layers():
     found = [fault for name, arguments in LAYERS.items() for fault in faults(name, functools.partial(dict, arguments))]
     assert not found, "\n".join(found)
@@ -237,7 +242,7 @@ def test_layers():
 
 def test_arguments_of_the_table_are_the_functions():
     for name, make in TAKES.items():
-        known = DEFAULTS if name == "vit" else inspect.signature(getattr(keras_vit, name)).parameters
+        known = inspect.signature(getattr(keras_vit, name)).parameters
         assert set(make()) <= set(known), name
 
 

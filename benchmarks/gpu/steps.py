@@ -36,7 +36,7 @@ def _model(piece):
         (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
     width, depth, heads, mlp = sizes(piece)
     shape = dict(width=width, depth=depth, num_heads=heads, mlp_dim=mlp, patch_size=16, image_size=piece["image"])
-    shape |= {"gelu": "exact", "pooling": piece.get("pooling", "token")}  # as timm and Flax
+    shape |= {"block": {"gelu": "exact"}, "pooling": piece.get("pooling", "token")}  # as timm and Flax
     dtype = "mixed_bfloat16" if piece["training"] else "bfloat16"
     with rematerialised() if piece.get("remat") else contextlib.nullcontext():
         model = keras_vit.vit(None, num_classes=CLASSES, dtype=dtype, **shape)

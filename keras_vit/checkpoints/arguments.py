@@ -5,6 +5,9 @@ import numpy as np
 
 from keras_vit.layers import PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.attention.rotary import rotary_argument
+from keras_vit.layers.blocks.norms import NORM
+from keras_vit.layers.blocks.transformer_block import BLOCK
+from keras_vit.layers.heads.token_pool import POOL
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
@@ -36,50 +39,47 @@ def arguments_of(model):
     final = None
     if "norm" in layers:
         final = "before" if names.index("norm") < names.index("pool") else "after"
+    rates = ("attention_dropout",)  # of training, as `dropout` is
     return {
         "image_size": tuple(model.input_shape[1:3]),
         "channels": model.input_shape[3],
-        "num_classes": _classes(model, layers.get("head")),
-        "pooling": layers["pool"].pooling,
-        "attention_pool": _attention_pool(layers["pool"], block),
-        "class_token": encoder.class_token,
-        "distilled": encoder.distillation_token,
-        "registers": encoder.registers,
-        "position": encoder.position if block.relative is None else "relative",
-        "class_position": encoder.class_position,
-        "block_positions": "position_1" in layers,
-        "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
-        "layer_scale": block.layer_scale,
-        "rotary": rotary_argument(block.rotary),
-        "qkv_bias": block.qkv_bias,
-        "key_bias": block.key_bias or not block.qkv_bias,
-        "proj_bias": block.proj_bias,
-        "qk_norm": block.qk_norm,
-        "gelu": block.gelu,
-        "swiglu": block.swiglu,
-        "sub_norm": block.sub_norm,
-        "branch_norm": block.branch_norm,
-        "rms_norm": block.rms_norm,
-        "epsilon": block.epsilon,
-        "patch_norm": encoder.patch_norm,
-        "pre_norm": "norm_pre" in layers,
-        "final_norm": final,
         **_statistics(rescale),
         "stem": layers.get("stem"),
+        "patch_size": layers["patches"].patch_size,
         "width": encoder.width,
         "depth": len(blocks),
-        "mlp_dim": block.mlp_dim,
         "num_heads": block.num_heads,
-        "patch_size": layers["patches"].patch_size,
+        "mlp_dim": block.mlp_dim,
+        "tokens": {
+            "class_token": encoder.class_token,
+            "distilled": encoder.distillation_token,
+            "registers": encoder.registers,
+            "class_position": encoder.class_position,
+            "block_positions": "position_1" in layers,
+            "patch_norm": encoder.patch_norm,
+            "pre_norm": "norm_pre" in layers,
+        },
+        "position": encoder.position if block.relative is None else "relative",
+        "rotary": rotary_argument(block.rotary),
+        "norm": {name: getattr(block, name) for name in NORM},
+        "block": {
+            **{name: getattr(block, name) for name in BLOCK if name not in rates},
+            "key_bias": block.key_bias or not block.qkv_bias,
+        },
+        "pooling": layers["pool"].pooling,
+        "pool": _pool(layers["pool"], block),
+        "final_norm": final,
+        "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
+        "num_classes": _classes(model, layers.get("head")),
     }
 
 
-def _attention_pool(pool, block):
-    """Returns the options of attention pooling that differ from the blocks', or `None`."""
+def _pool(pool, block):
+    """Returns the options of attention pooling; `None` for the blocks' sizes."""
     if pool.pooling != "map":
-        return None
-    usual = {"num_heads": block.num_heads, "mlp_dim": block.mlp_dim, "over_prefix": False}
-    return {name: getattr(pool, name) for name in usual if getattr(pool, name) != usual[name]} or None
+        return dict(POOL)
+    usual = {"num_heads": block.num_heads, "mlp_dim": block.mlp_dim, "over_prefix": None}
+    return {name: POOL[name] if (own := getattr(pool, name)) == usual[name] else own for name in POOL}
 
 
 def _classes(model, head):

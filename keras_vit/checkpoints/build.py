@@ -6,6 +6,7 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
+from keras_vit.models.options import merged
 from keras_vit.models.variants import SIZES, VARIANTS
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
@@ -30,7 +31,7 @@ def model_arguments(description, checkpoint, grid, overrides):
         ValueError: If an argument is neither in the checkpoint nor passed.
     """
     stated, origins = description.arguments, description.origins
-    arguments = {**stated, **overrides}
+    arguments = merged(stated, overrides)
     for name, why in origins.items():
         if isinstance(why, tables.Missing) and name not in overrides:
             raise ValueError(f"{why} Received: {str(checkpoint.path)!r}")
@@ -43,18 +44,20 @@ def model_arguments(description, checkpoint, grid, overrides):
     table = row and row.theirs[0]
     if stated.get("position", "learned") == "learned" and table in description.names:
         count = tables.need({table: read_shape(row.form, checkpoint.shape(description.names[table]))}, table, 3)[1]
-        registers = stated.get("registers", 0)
-        prefix = int(stated.get("class_token", True)) + int(stated.get("distilled", False)) + registers
+        tokens = stated["tokens"]
+        registers = tokens.get("registers", 0)
+        prefix = int(tokens.get("class_token", True)) + int(tokens.get("distilled", False)) + registers
         sizes = {"image_size": arguments.get("image_size"), "channels": arguments["channels"], "stem": stem}
         likely = tables.grid({**stated, **sizes}) if "image_size" in overrides else None
-        cover, grid = adapt.covered(count, prefix, registers, grid, likely, stated.get("class_position"))
-        if arguments.get("class_position") is None:
-            arguments["class_position"] = cover == prefix
+        cover, grid = adapt.covered(count, prefix, registers, grid, likely, tokens.get("class_position"))
+        if arguments["tokens"].get("class_position") is None:
+            arguments = merged(arguments, {"tokens": {"class_position": cover == prefix}})
     if grid and "image_size" not in overrides and (stem is None or "image_size" not in stated):
         # timm leaves the edge of an image out if patches do not divide its size.
         arguments["image_size"] = tuple(side * step for side, step in zip(grid, tables.stride(stated)))
     arguments.setdefault("name", _variant_name(arguments))
-    return {k: v for k, v in arguments.items() if v is not None or k != "class_position"}
+    known = {k: v for k, v in arguments["tokens"].items() if v is not None or k != "class_position"}
+    return arguments | {"tokens": known}
 
 
 def full_size(stated, arguments):

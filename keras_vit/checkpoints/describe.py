@@ -21,6 +21,8 @@ from keras_vit.checkpoints.formats import (
 )
 from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
 from keras_vit.layers import ConvStem, ResNetStem
+from keras_vit.layers.heads.token_pool import POOL
+from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
 
@@ -47,8 +49,8 @@ FORMATS = (
 LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))
 NOTES = "the file's own notes"
 # Weights alone do not show these.
-FUNCTION = ("gelu", "epsilon", "mean", "std", "pooling", "attention_pool", "final_norm", "num_heads", "rotary",
-            "sub_norm", "branch_norm")  # fmt: skip
+FUNCTION = ("block.gelu", "block.sub_norm", "block.norm_order", "norm.epsilon", "mean", "std", "pooling",
+            *(f"pool.{name}" for name in POOL), "final_norm", "num_heads", "rotary")  # fmt: skip
 NOTED = (*FUNCTION, "image_size")  # the notes in a file may add these
 STEM = ("epsilon", "standardize")  # and these of a `ResNetStem`
 
@@ -102,10 +104,12 @@ def describe(checkpoint, name="auto"):
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
     try:
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
-        arguments = {**{name: DEFAULTS[name] for name in FUNCTION}, "stem": None, **arguments}
+        defaults = {name: value for name, value in flat(DEFAULTS).items() if name in FUNCTION}
+        arguments = merged({"tokens": {}}, nested(defaults), {"stem": None}, arguments)
         noted = checkpoint.notes.get("arguments", {})
         if noted:
-            arguments |= {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
+            stated = {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
+            arguments = merged(arguments, nested(stated))
             evaluation = checkpoint.notes.get("evaluation") or evaluation
             origins = dict.fromkeys(origins, NOTES)
         if noted.get("stem") and arguments["stem"] is not None:

@@ -23,7 +23,7 @@ def stem_kernel_path(arguments):
 
 
 def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position):
-    """Replaces the steps of a plan that depend on the model's input; see `match.plan` for the arguments."""
+    """Replaces the steps of a plan that depend on the model's input; see `match.steps_for` for the arguments."""
     root = stem_kernel_path(arguments)
     if root in steps:
         shape = next(tuple(v.shape) for v in model.weights if v.path == root)

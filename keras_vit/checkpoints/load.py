@@ -16,10 +16,11 @@ from keras_vit.checkpoints.files.own import SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
-from keras_vit.checkpoints.match import Options, plan
+from keras_vit.checkpoints.match import Options, steps_for
 from keras_vit.layers import Rescale
-from keras_vit.models import variants
+from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.options import check_names, flat, written
 from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
@@ -123,8 +124,9 @@ def from_checkpoint(
         grid: As in `load_weights`.
         sha256: As in `load_weights`.
         metadata: Dictionary to add to the model's metadata.
-        **overrides: Arguments of `keras_vit.vit`. The weights are adapted to `image_size`, `channels`, `num_classes` or
-            `patch_size`; others, such as `stochastic_depth` and `num_heads`, apply as they are.
+        **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
+            `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
+            apply as they are.
 
     Returns:
         A model as from `keras_vit.vit`.
@@ -143,10 +145,7 @@ def from_checkpoint(
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
     (None, 37)
     """
-    known = [name for name in DEFAULTS if name not in ("variant", "metadata")]
-    for name in overrides:
-        if name not in known:
-            raise ValueError(f"`vit` has no argument {name!r}. {variants.argument(name, known)}")
+    check_names(overrides, [name for name in DEFAULTS if name not in ("variant", "metadata")])
     overrides = checks.plain(overrides)
     options = Options(format, head or "require", resample, patches, grid).checked()
     check_pytorch(source)
@@ -178,10 +177,10 @@ def _check_architecture(source, description, own):
     if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
         raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
     unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
-    clear = ["rotary"] * (not unclear) + ["attention_pool"] * (own["pooling"] == "map")
-    clear += ["branch_norm"] * (not isinstance(origins.get("branch_norm"), tables.Assumed))
+    clear = ["rotary"] * (not unclear) + [f"pool.{name}" for name in POOL] * (own["pooling"] == "map")
+    clear += ["block.norm_order"] * (not isinstance(origins.get("block.norm_order"), tables.Assumed))
     theirs, ours = (
-        {name: arguments[name] for name in clear} | ({} if unclear else without_weights(arguments))
+        {name: flat(arguments)[name] for name in clear} | ({} if unclear else without_weights(arguments))
         for arguments in (stated, own)
     )
     for name in theirs:
@@ -204,7 +203,7 @@ def _adapt_to_overrides(description, arguments, overrides, options):
     `model_arguments` has brought mean and deviation to its channels.
     """
     origins, evaluation = description.origins, description.evaluation
-    origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+    origins |= dict.fromkeys(set(origins) & set(flat(overrides)), "given")
     if options.resample or "image_size" not in overrides:  # only positions on another grid depend on the method
         origins.pop("resample", None)
     if "image_size" in overrides:
@@ -215,9 +214,9 @@ def _adapt_to_overrides(description, arguments, overrides, options):
 
 def _match(model, checkpoint, description, options):
     """Returns the steps that fill a model; ValueError if a weight or a tensor is left over, or a shape differs."""
-    class_position = description.arguments.get("class_position")
+    class_position = description.arguments["tokens"].get("class_position")
     form, names = description.form, description.names
-    return plan(model, checkpoint, form, names, options, description.grid, class_position)
+    return steps_for(model, checkpoint, form, names, options, description.grid, class_position)
 
 
 def _metadata(source, checkpoint, description, num_classes, options):
@@ -249,11 +248,11 @@ def _warn(remarks):
 
 def _warn_of_differences(source, stated, own, origins):
     """Warns if a model computes another function than the source of its weights."""
-    theirs, ours = ({k: a[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
+    theirs, ours = ({k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
     unclear = {"mean", "std"} if isinstance(origins.get("mean"), tables.Assumed) else set()
     known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
     known = [name for name in known if name not in unclear]
-    other = [f"{k}={theirs[k]!r} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
+    other = [f"{written(k, theirs[k])} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
     if other:
         warnings.warn(
             f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
@@ -264,7 +263,8 @@ def _warn_of_differences(source, stated, own, origins):
 
 def _warn_of_assumptions(source, arguments, origins):
     """Warns of arguments in which published files with the same tensors differ."""
-    assumed = [f"{k}={arguments[k]!r} ({why})" for k, why in origins.items() if isinstance(why, tables.Assumed)]
+    values = flat(arguments)
+    assumed = [f"{written(k, values[k])} ({why})" for k, why in origins.items() if isinstance(why, tables.Assumed)]
     if assumed:
         warnings.warn(
             f"{str(source)!r} does not show all that its model computes. Assumed: {', '.join(assumed)}. "

@@ -61,7 +61,7 @@ class Match(NamedTuple):
     form: object
 
 
-def plan(model, checkpoint, form, names, options, source_grid=None, class_position=None):
+def steps_for(model, checkpoint, form, names, options, source_grid=None, class_position=None):
     """Matches every weight of a model with a checkpoint's tensors, by names and shapes. Reads no array.
 
     Args:
@@ -130,8 +130,8 @@ def matching(form, path, placeholders):
 
 def heads_of(path, arguments):
     """Returns the number of attention heads where a weight belongs: in a block, or in the pool."""
-    of_pool = (arguments["attention_pool"] or {}) if path.startswith("pool/") else {}
-    return of_pool.get("num_heads", arguments["num_heads"])
+    of_pool = arguments["pool"]["num_heads"] if path.startswith("pool/") else None
+    return arguments["num_heads"] if of_pool is None else of_pool
 
 
 def _tuple(value):

@@ -16,20 +16,22 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
 from keras_vit.checkpoints.files.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
-from keras_vit.checkpoints.match import Options, heads_of, matching, plan
+from keras_vit.checkpoints.match import Options, heads_of, matching, steps_for
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models.backbone import check_plain, variables_of
 from keras_vit.models.evaluation_rule import DEFAULT, difference
+from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.files import UNFINISHED, check_free, replace_files, sweep
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
-APPROXIMATE = ("gelu", "epsilon", "mean", "std", "num_heads")  # a format may have no place for these
+APPROXIMATE = ("block.gelu", "norm.epsilon", "mean", "std", "num_heads")  # a format may have no place for these
 FIXED = ("sincos1d", "sincos2d")
-UNCOMPARED = ("stem", "layer_scale", "class_position", "width", "depth")  # the tensors themselves show these
+# The tensors themselves show these.
+UNCOMPARED = ("stem", "block.layer_scale", "tokens.class_position", "width", "depth")
 
 
 def save_checkpoint(
@@ -77,7 +79,7 @@ def save_checkpoint(
     files = files if folder == path else {}
     for name in files:
         check_free(folder / name, overwrite)
-    notes = {"arguments": {k: arguments[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
+    notes = {"arguments": {k: flat(arguments)[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
     notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
     if isinstance(arguments["stem"], ResNetStem):
         notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
@@ -178,22 +180,24 @@ def _not_recorded(model, path, form, arguments, arrays):
         names = form.canonical(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, evaluation, _ = form.architecture(shapes, checkpoint)
-        defaults = {name: value for name, value in DEFAULTS.items() if name in arguments}
-        read = {
-            **defaults,
-            "image_size": arguments["image_size"],
-            **{k: v for k, v in read.items() if v is not None or k != "num_heads"},
-        }
-        other = [k for k in read if k not in UNCOMPARED and not same(read[k], arguments[k])]
+        known = {k: v for k, v in read.items() if v is not None or k != "num_heads"}
+        ours, theirs = flat(arguments), flat(merged(DEFAULTS, {"image_size": arguments["image_size"]}, known))
+        compared = [k for k in ours if k in theirs and k not in UNCOMPARED]
+        other = [k for k in compared if not same(theirs[k], ours[k])]
         if set(other) - set(APPROXIMATE):
-            kind = ", ".join(f"{k}={arguments[k]!r}" for k in other if k not in APPROXIMATE)
+            kind = ", ".join(_written({k: ours[k] for k in other if k not in APPROXIMATE}))
             raise ValueError(f"The {form.name} format has no model with {kind}.")
         if arguments["position"] == model.get_layer("encoder").position:
-            plan(model, checkpoint, form, names, Options(), grid(arguments))
-        lost = [f"{k}={arguments[k]!r}" for k in other]
+            steps_for(model, checkpoint, form, names, Options(), grid(arguments))
+        lost = _written({k: ours[k] for k in other})
         lost += ["token merging"] * any(isinstance(layer, MergingBlock) for layer in model.layers)
         if form.name == "google" and len(set(grid(arguments))) == 2:
             lost.append(f"a grid of {grid(arguments)}")
-        ours, theirs = (of_stem(a["stem"]) for a in (arguments, read))
+        ours, theirs = (of_stem(a.get("stem")) for a in (arguments, read))
         lost += [f"{k}={v!r}" for k, v in ours.items() if theirs.get(k) != v]
         return lost, difference(arguments["evaluation"], DEFAULT | evaluation, arguments["image_size"])
+
+
+def _written(dotted):
+    """Returns arguments as a caller writes them."""
+    return [f"{name}={value!r}" for name, value in nested(dotted).items()]

@@ -56,7 +56,7 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
     from keras_vit.config import cookbook
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
-    model = cookbook.plan(loaded)
+    model = cookbook.model_shapes(loaded)
     for part, values in config.to_dict(loaded).items():
         lines = values.items() if isinstance(values, dict) else [("", values)]
         for name, value in lines:

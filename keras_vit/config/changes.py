@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 
+from keras_vit.models.options import OPTIONS, merged
 from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
@@ -29,14 +30,19 @@ def override(recipe, changes):
         part, _, key = name.partition(".")
         if (part, key) == ("model", "weights") and _are_own(value) and "model.variant" not in changes:
             recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the file's is meant
-        if part == "model" and key:
+        argument, dot, option = key.partition(".")
+        if part == "model" and argument in OPTIONS and option in OPTIONS[argument]:
+            recipe = dataclasses.replace(recipe, model=merged(recipe.model, {argument: {option: value}}))
+        elif part == "model" and key and not dot:
             recipe = dataclasses.replace(recipe, model={**recipe.model, key: value})
+        elif part == "task" and argument == "head" and option in _head_options(recipe):
+            recipe = dataclasses.replace(recipe, task=recipe.task.with_head_option(option, value))
         elif part in PARTS and key in _fields(recipe, part):
             recipe = dataclasses.replace(recipe, **{part: dataclasses.replace(getattr(recipe, part), **{key: value})})
         elif name in TOP:
             recipe = dataclasses.replace(recipe, **{name: value})
         else:
-            raise ValueError(f"A recipe has no option {name!r}. {checks.near(name, names(recipe))}")
+            raise ValueError(f"A recipe has no option {name!r}. {_meant(name, names(recipe))}")
     return dataclasses.replace(recipe, reached=None) if changes else recipe
 
 
@@ -48,9 +54,22 @@ def _are_own(weights):
 
 
 def names(recipe):
-    """Returns all dotted names that `override` accepts; of the model, those that the recipe sets."""
+    """Returns all dotted names that `override` accepts; of the model's arguments, those that the recipe sets."""
     parts = [f"{part}.{name}" for part in PARTS for name in _fields(recipe, part)]
-    return [*TOP, *parts, *(f"model.{key}" for key in recipe.model)]
+    options = [f"{argument}.{option}" for argument in OPTIONS for option in OPTIONS[argument]]
+    parts += [f"task.head.{option}" for option in _head_options(recipe)]
+    return [*TOP, *parts, *(f"model.{key}" for key in (*recipe.model, *options))]
+
+
+def _meant(name, known):
+    """Returns which names are spelled like one that does not exist, of an option those in the same dictionary."""
+    holder, _, option = name.rpartition(".")
+    inside = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == holder]
+    return checks.near(option, inside) if inside and "." in holder else checks.near(name, known)
+
+
+def _head_options(recipe):
+    return getattr(recipe.task, "head_options", {})
 
 
 def _fields(recipe, part):

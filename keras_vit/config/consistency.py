@@ -2,7 +2,7 @@
 
 import json
 
-from keras_vit.models import variants
+from keras_vit.models.options import check_names
 from keras_vit.utils import checks
 
 
@@ -11,9 +11,7 @@ def check_recipe(recipe):
     from keras_vit.checkpoints.pretrained import DEFAULTS
 
     loading = {"head"} if recipe.model.get("weights") else set()  # arguments of `from_checkpoint`
-    for name in recipe.model:
-        if name not in DEFAULTS and name not in loading:
-            raise ValueError(f"`vit` has no argument {name!r}. {variants.argument(name, DEFAULTS)}")
+    check_names(recipe.model, [*DEFAULTS, *loading])
     try:
         json.dumps(recipe.model)
     except TypeError:

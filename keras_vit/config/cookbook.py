@@ -12,13 +12,14 @@ from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.models import remat
+from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import labels_beside
 from keras_vit.utils import checks
 from keras_vit.utils.files import folder
 from keras_vit.utils.keras_private import shapes_only
 
 # Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
-_HARMLESS = ("dtype", "name", "dropout", "attention_dropout", "stochastic_depth")
+_HARMLESS = ("dtype", "name", "dropout", "block.attention_dropout", "stochastic_depth")
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")
 
 
@@ -76,10 +77,10 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
 
 def arguments_of_model(recipe):
     """Returns all arguments of `vit` that a recipe's model is built with, defaults included."""
-    return {**DEFAULTS, **recipe.model}
+    return merged(DEFAULTS, recipe.model)
 
 
-def plan(recipe):
+def model_shapes(recipe):
     """Returns the model of a recipe as shapes only, without memory for its weights.
 
     It has no head where the data say how many classes there are.
@@ -153,8 +154,8 @@ def weights_path(recipe, adapted=()):
             f"The recipe {recipe.name!r} has no trained weights with the package. Train it: fit {recipe.name}"
         )
     path = folder("saved_models") / recipe.weights.file
-    trained, changeable = load_recipe(path.stem).model, (*_HARMLESS, *adapted)
-    other = [k for k in {**trained, **recipe.model} if trained.get(k) != recipe.model.get(k) and k not in changeable]
+    trained, own = (flat(each.model) for each in (load_recipe(path.stem), recipe))
+    other = [k for k in {**trained, **own} if trained.get(k) != own.get(k) and k not in (*_HARMLESS, *adapted)]
     if other:
         raise ValueError(f"The trained weights {path.name!r} do not fit this model. Different: {', '.join(other)}.")
     found = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -128,7 +128,8 @@ class Reached(Checked):
 class Recipe(Checked):
     """A whole experiment: task, data, model, augmentation and optimization.
 
-    `model` is the arguments of `keras_vit.vit`. `task` says what the model is trained for; see `keras_vit.Task`.
+    `model` is the arguments of `keras_vit.vit`, and `weights` to start from, as `Task.vit` takes them. `task` says what
+    the model is trained for; see `keras_vit.Task`.
     """
 
     name: str

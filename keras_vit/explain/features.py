@@ -36,7 +36,7 @@ def features(
 
     Example:
 
-    >>> model = keras_vit.vit("Ti/16", image_size=(224, 320), weights=None)
+    >>> model = keras_vit.vit("Ti/16", image_size=(224, 320))
     >>> features(model, [2, -1])(images)["block_11"].shape
     (1, 14, 20, 192)
     """

@@ -57,7 +57,10 @@ class ExportNorm(keras.layers.LayerNormalization):
 
 
 class ExportAttention(MultiHeadSelfAttention):
-    """Self-attention whose kernel holds the scale of the scores; with norms of queries and keys it stays outside."""
+    """Self-attention by softmax, whose kernel holds the scale of the scores; not with norms of queries and keys."""
+
+    def uses_attend(self, training):
+        return False
 
     def fold_scale(self):
         """Moves the scale of the scores into the kernel of the queries."""
@@ -80,7 +83,7 @@ class ExportBlock(TransformerBlock):
         """Moves the norms' scales and shifts into the layers that follow, where these take the norms' outputs."""
         if self.rms_norm:
             return
-        if self.norm_first and not self.branch_norm:
+        if self.norm_order == "pre":
             self.norm1.fold_into(self.attention.qkv)
             self.norm2.fold_into(self.mlp.fc1)
         if self.attention.inner_norm:
@@ -128,8 +131,6 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
             layer.fold_norms()
         if isinstance(layer, ExportAttention):
             layer.fold_scale()
-        if isinstance(layer, MultiHeadSelfAttention):
-            layer.custom_gradient = False
         if erf:
             _use_erf(layer)
     for layer in layers:

@@ -97,7 +97,7 @@ def export_tflite(
     def on_other_hardware(path, run, report):
         on_gpu = gpu.compare_with_cpu(path, model, images, run, report, batch_size)
         in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
-        return {"refused": gpu_rules.refused(path), "npu_refused": npu_rules.refused(path), **on_gpu, **in_half}
+        return {**on_gpu, **in_half}
 
     return sequence.written(export, write, runtimes.tflite, on_other_hardware, quantize=quantize, cost=runtimes.profile)
 

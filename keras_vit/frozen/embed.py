@@ -52,8 +52,8 @@ def embed_folder(
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
             `out`; `load_index(*files)` joins them. New images move others to another share.
         batch_size: Number of images that are computed at once.
-        overwrite: Whether to compute all images again, in place of a file that exists, and of unfinished work of another
-            model or of other images.
+        overwrite: Whether to compute all images again, in place of a file that exists, and of unfinished work of
+            another model or of other images.
 
     Returns:
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`

@@ -56,7 +56,7 @@ MAX_BLOCKS = 1000  # refuses a mistyped depth, and a damaged checkpoint's
 CUSTOM = Variant(None, None, None, None, "custom")
 
 
-class Plan(NamedTuple):
+class Sizes(NamedTuple):
     """Sizes of a model: those of a variant, unless the caller overrides them."""
 
     width: int
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     name: str
 
 
-def plan(variant, patch_size=None, **overrides):
+def sizes_of(variant, patch_size=None, **overrides):
     """Combines a variant with the sizes that override it.
 
     Args:
@@ -78,7 +78,7 @@ def plan(variant, patch_size=None, **overrides):
         **overrides: `width`, `depth`, `mlp_dim` and `num_heads`, or `None` for the variant's.
 
     Returns:
-        A `Plan`.
+        `Sizes`.
 
     Raises:
         ValueError: For an unknown variant, or a size that is missing or not a positive integer.
@@ -101,7 +101,7 @@ def plan(variant, patch_size=None, **overrides):
     checks.positive(**sizes)
     if sizes["depth"] > MAX_BLOCKS:
         raise ValueError(f"`depth` must be at most {MAX_BLOCKS}. Received: depth={sizes['depth']}")
-    return Plan(**sizes, patch_size=patch_size, stride=stride, stages=hybrid and hybrid.stages, name=f"vit_{name}")
+    return Sizes(**sizes, patch_size=patch_size, stride=stride, stages=hybrid and hybrid.stages, name=f"vit_{name}")
 
 
 def parse(name):
@@ -150,27 +150,3 @@ def _translated(name):
         return variant
     owner = owner or ("google" if "-" in short else "timm")
     return f"{variant} Load its weights with keras_vit.from_checkpoint('hf://{owner}/{short}')."
-
-
-ARGUMENTS = {  # of other libraries, and what `vit` has in their place
-    "num_classes": "classes class_num n_classes nb_classes num_class num_labels",
-    "image_size": "image_shape img_size input_size size",
-    "image_size=(height, width) and channels": "input_shape",
-    "channels": "in_channels in_chans num_channels",
-    "num_classes=0, for a model without a head": "include_top",
-    "keras.Sequential([model, keras.layers.Softmax()])": "activation classifier_activation",
-    "weights, or keras_vit.from_pretrained": "pretrained",
-    "width": "embed_dim embed_size hidden_dim hidden_size projection_dim",
-    "depth": "layers num_hidden_layers num_layers transformer_layers",
-    "num_heads": "heads num_attention_heads",
-    "mlp_dim": "intermediate_size mlp_size",
-    "stochastic_depth": "drop_path drop_path_rate",
-    "dropout": "drop_rate dropout_rate",
-    "pooling": "global_pool pool",
-}
-MEANT = {other: ours for ours, others in ARGUMENTS.items() for other in others.split()}
-
-
-def argument(name, known):
-    """Returns a sentence with the argument of `vit` that is meant by a name that it does not have."""
-    return f"keras_vit has {MEANT[name]}." if name in MEANT else checks.near(name, known)

@@ -113,9 +113,20 @@ class Task(Checked):
         """Builds the model that is kept: images in, one tensor out.
 
         Args:
-            **arguments: `model` of the recipe, arguments of `keras_vit.vit`.
+            **arguments: `model` of the recipe, as `vit` takes it.
         """
         raise NotImplementedError(f"{type(self).__name__} must define `model`.")
+
+    def vit(self, **arguments) -> keras.Model:
+        """Builds the Vision Transformer that a recipe's `model` describes.
+
+        Args:
+            **arguments: Of `keras_vit.vit`; and `weights`, the name of published weights, of a recipe whose weights
+                ship with the package, a path, a run directory or an address, with options of `from_checkpoint`.
+        """
+        from keras_vit.checkpoints.pretrained import from_arguments
+
+        return from_arguments(**arguments)
 
     def teacher_for(self, model: keras.Model, given: keras.Model | None = None) -> keras.Model | None:
         """Returns the model to distill from, or `None`; `given` is the caller's."""

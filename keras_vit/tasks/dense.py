@@ -40,7 +40,7 @@ def encoder(arguments, outputs, what):
     Raises:
         ValueError: If they ask for a head or pooling.
     """
-    from keras_vit.checkpoints.pretrained import vit
+    from keras_vit.checkpoints.pretrained import from_arguments
 
     fixed = {"num_classes": (0, None, outputs), "pooling": ("none",)}
     wrong = [f"{name}={arguments[name]!r}" for name in fixed if arguments.get(name, fixed[name][0]) not in fixed[name]]
@@ -49,7 +49,7 @@ def encoder(arguments, outputs, what):
     checks.one_of("head", arguments.get("head"), (None, "require", "new"))
     if arguments.get("weights") is not None:  # a classifier's pooling and what follows are left over
         arguments = {"representation_size": None, **arguments, "head": "new"}
-    return vit(**{**arguments, "num_classes": 0, "pooling": "none"})
+    return from_arguments(**{**arguments, "num_classes": 0, "pooling": "none"})
 
 
 def finished(encoder, output, arguments, classes, what):

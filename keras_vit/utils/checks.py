@@ -81,6 +81,13 @@ def rate(**values):
             raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {name}={value!r}")
 
 
+def not_negative(**values):
+    """Raises unless every value is a finite number of at least 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value < math.inf:
+            raise ValueError(f"`{name}` must be a finite number, 0 or more. Received: {name}={value!r}")
+
+
 def above_zero(**values):
     """Raises unless every value is a finite number above 0."""
     for name, value in values.items():

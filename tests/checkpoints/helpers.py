@@ -14,6 +14,7 @@ import safetensors.numpy
 
 from keras_vit import from_checkpoint, vit
 from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.models.options import merged
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "checkpoints"
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
@@ -50,7 +51,7 @@ def unexpected(calls):
 
 def filled(**options):
     """Returns a model of images of 32 x 48 with random weights."""
-    return randomised(vit(**{**SMALL, "image_size": (32, 48), "gelu": "exact", **options}))
+    return randomised(vit(**merged(SMALL, {"image_size": (32, 48), "block": {"gelu": "exact"}}, options)))
 
 
 def randomised(model):

@@ -4,17 +4,20 @@ import pytest
 from keras_vit import vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.tables import grid
+from keras_vit.layers.heads.token_pool import POOL
+from keras_vit.models.options import merged
 
 pytestmark = pytest.mark.backend
 
 ODD = dict(
-    image_size=(12, 8), channels=1, num_classes=5, pooling="token", attention_pool=None, class_token=True,
-    distilled=True, registers=2, position="learned", class_position=False, rotary=None, representation_size=8,
-    layer_scale=0.1, qkv_bias=False, key_bias=True, qk_norm=True, gelu="quick", swiglu=True, epsilon=1e-3,
-    pre_norm=True, final_norm="before", mean=0.1, std=0.2, value_range=[0, 255], stem=None, width=16,
-    depth=3, mlp_dim=20, num_heads=4,
-    patch_size=(4, 2), sub_norm=None, branch_norm=False, rms_norm=False, patch_norm=False,
-    proj_bias=True, block_positions=False,
+    image_size=(12, 8), channels=1, mean=0.1, std=0.2, value_range=[0, 255], stem=None, patch_size=(4, 2), width=16,
+    depth=3, num_heads=4, mlp_dim=20,
+    tokens={"class_token": True, "distilled": True, "registers": 2, "class_position": False, "block_positions": False,
+            "patch_norm": False, "pre_norm": True},
+    position="learned", rotary=None, norm={"rms_norm": False, "epsilon": 1e-3},
+    block={"norm_order": "pre", "qkv_bias": False, "key_bias": True, "proj_bias": True, "qk_norm": True,
+           "gelu": "quick", "swiglu": True, "sub_norm": None, "layer_scale": 0.1},
+    pooling="token", pool=dict(POOL), final_norm="before", representation_size=8, num_classes=5,
 )  # fmt: skip
 
 
@@ -22,16 +25,23 @@ ODD = dict(
     "change",
     [
         {},
-        dict(qkv_bias=True, key_bias=False, rotary={"base": 7.0, "offset": 2.0, "centred": False}),
-        dict(position="relative", sub_norm="both"),
-        dict(branch_norm=True, sub_norm="mlp"),
-        dict(rms_norm=True, patch_norm=True, proj_bias=False, block_positions=True),
-        dict(rotary="rope-vit", distilled=False, pooling="map", attention_pool={"num_heads": 2, "over_prefix": True}),
-        dict(distilled=False, pooling="gap", class_token=False, final_norm="after", position="sincos2d", num_classes=0),
+        dict(block={"qkv_bias": True, "key_bias": False}, rotary={"base": 7.0, "offset": 2.0, "centred": False}),
+        dict(position="relative", block={"sub_norm": "both"}),
+        dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
+        dict(block={"norm_order": "post"}),
+        dict(norm={"rms_norm": True}, tokens={"patch_norm": True, "block_positions": True}, block={"proj_bias": False}),
+        dict(rotary="rope-vit", tokens={"distilled": False}, pooling="map", pool={"num_heads": 2, "over_prefix": True}),
+        dict(
+            tokens={"distilled": False, "class_token": False},
+            pooling="gap",
+            final_norm="after",
+            position="sincos2d",
+            num_classes=0,
+        ),
     ],
 )
 def test_arguments_go_in_and_come_out(change):
-    given = {**ODD, **change}
+    given = merged(ODD, change)
     model = vit(None, **given)
     assert arguments_of(model) == given and grid(arguments_of(model)) == (3, 4)
     again = vit(None, **arguments_of(model))

@@ -50,7 +50,7 @@ WRONG = {
 
 
 def test_a_wrong_file_changes_nothing(tmp_path):
-    model, arrays, calls = vit(**SMALL, gelu="exact"), arrays_of(TIMM), []
+    model, arrays, calls = vit(**SMALL, block={"gelu": "exact"}), arrays_of(TIMM), []
     for kind, (change, pattern) in WRONG.items():
         path = write(tmp_path / f"{kind}.safetensors", change(arrays))
         calls.append((partial(load_weights, model, path), pattern))
@@ -60,7 +60,7 @@ def test_a_wrong_file_changes_nothing(tmp_path):
 
 
 def test_another_architecture_changes_nothing():
-    model = vit(**SMALL, pooling="map", gelu="exact")
+    model = vit(**SMALL, pooling="map", block={"gelu": "exact"})
     before = weights(model)
     cases = [GOOGLE, HUB, "timm_deit3", "google_r_ti", "timm_vit_avg_reg_ls"]
     assert not unexpected((partial(load_weights, model, file_of(case)), "does not match the model") for case in cases)
@@ -163,17 +163,17 @@ def test_notes_that_are_damaged(tmp_path):
 
 
 def test_notes_say_only_what_tensors_do_not(tmp_path):
-    note = {"arguments": {"num_heads": 3, "width": 7, "depth": 99, "variant": 1, "metadata": 2, "gelu": "relu"}}
+    note = {"arguments": {"num_heads": 3, "width": 7, "depth": 99, "variant": 1, "metadata": 2, "block.gelu": "relu"}}
     path = tmp_path / "file.safetensors"
     safetensors.numpy.save_file(arrays_of(TIMM), path, {"keras_vit": json.dumps(note)})
     with pytest.raises(ValueError, match="gelu='relu'"):
         from_checkpoint(path)
-    assert from_checkpoint(path, gelu="exact").get_layer("encoder").width == 24
+    assert from_checkpoint(path, block={"gelu": "exact"}).get_layer("encoder").width == 24
 
 
 def test_means_that_are_not_numbers(tmp_path):
     write(tmp_path / "model.safetensors", arrays_of(TIMM))
-    model = vit(**SMALL, gelu="exact")
+    model = vit(**SMALL, block={"gelu": "exact"})
     before = weights(model)
     for mean in [[0.5, "a", 0.5], [0.5, None, 0.5], float("nan")]:
         (tmp_path / "config.json").write_text(json.dumps({"pretrained_cfg": {"mean": mean}}))

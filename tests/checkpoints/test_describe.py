@@ -47,6 +47,6 @@ def test_what_a_file_says_of_its_model():
         description = describe(checkpoint)
     assert description.form.name == "google" and description.arguments["depth"] == 2
     assert description.grid is None  # its image size is not in the file
-    assert description.origins["gelu"] == "Google's rule for its files"
+    assert description.origins["block.gelu"] == "Google's rule for its files"
     with open_checkpoint(file_of("hf_vit")) as checkpoint:
         assert describe(checkpoint).grid == (3, 3)

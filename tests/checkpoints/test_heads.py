@@ -77,7 +77,7 @@ def test_other_heads_are_named(case, head, tmp_path):
             from_checkpoint(path, num_heads=3, **KNOWN, **options)
     if case == "timm_vit":
         with pytest.raises(ValueError, match="a head for another task than the model"):
-            load_weights(vit(**SMALL, gelu="exact"), path)
+            load_weights(vit(**SMALL, block={"gelu": "exact"}), path)
 
 
 def test_heads_of_pretraining_are_passed_over(tmp_path):

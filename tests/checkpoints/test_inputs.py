@@ -87,8 +87,8 @@ def test_another_patch_size():
 def test_positions_of_prefix_tokens_are_kept_or_folded():
     x, expected = io_of(TIMM)
     for class_position in (True, False):
-        model = from_checkpoint(file_of(TIMM), class_position=class_position, num_heads=3)
+        model = from_checkpoint(file_of(TIMM), tokens={"class_position": class_position}, num_heads=3)
         assert np.abs(logits(model, x) - expected).max() <= 1e-4
     x, expected = io_of("timm_deit3")
-    model = from_checkpoint(file_of("timm_deit3"), class_position=True, num_heads=3)
+    model = from_checkpoint(file_of("timm_deit3"), tokens={"class_position": True}, num_heads=3)
     assert np.abs(logits(model, x) - expected).max() <= 1e-4

@@ -44,8 +44,8 @@ def test_fills_a_model_of_the_same_arguments(case):
 
 @pytest.mark.parametrize("own", [{"num_heads": 2}, {"over_prefix": True}])
 def test_another_attention_pool_is_refused(own):
-    model = vit(**{**SMALL, "num_classes": 0}, gelu="tanh", pooling="map", attention_pool=own)
-    with pytest.raises(ValueError, match="has attention_pool None, and the model {"):
+    model = vit(**{**SMALL, "num_classes": 0}, block={"gelu": "tanh"}, pooling="map", pool=own)
+    with pytest.raises(ValueError, match="has pool.(num_heads None|over_prefix False), and the model "):
         load_weights(model, file_of("hf_siglip"))
 
 
@@ -145,7 +145,7 @@ def test_a_model_without_a_head_leaves_the_source_s():
 def test_metadata_says_where_arguments_are_from():
     about = from_checkpoint(file_of(HUB)).get_layer("rescale").metadata
     assert about["format"] == "huggingface" and about["source"].endswith("checkpoint.safetensors")
-    assert about["from"]["epsilon"] == "config.json"
+    assert about["from"]["norm.epsilon"] == "config.json"
     about = from_checkpoint(file_of(TIMM), num_heads=3, metadata={"mine": 1}).get_layer("rescale").metadata
     assert about["from"]["num_heads"] == "given" and about["mine"] == 1
     crop = {"resize": "crop", "crop_pct": 0.9, "crop_offset": "round"}
@@ -153,7 +153,9 @@ def test_metadata_says_where_arguments_are_from():
 
 
 def test_a_model_of_another_function_warns():
-    with pytest.warns(UserWarning, match=r"gelu='exact' \(the model: 'tanh'\), epsilon=1e-12 \(the model: 1e-06\)"):
+    with pytest.warns(
+        UserWarning, match=r"block={'gelu': 'exact'} \(the model: 'tanh'\), norm={'epsilon': 1e-12} \(the model"
+    ):
         load_weights(vit(**SMALL), file_of(HUB))
 
 
@@ -162,7 +164,7 @@ def test_a_filled_model_knows_its_source():
     about = model.get_layer("rescale").metadata
     assert about["format"] == "google" and about["evaluation"]["resize"] == "direct"
     with pytest.raises(ValueError, match="has 3 heads, and the model 2"):
-        load_weights(vit(**{**SMALL, "num_heads": 2}, gelu="exact"), file_of(HUB))
+        load_weights(vit(**{**SMALL, "num_heads": 2}, block={"gelu": "exact"}), file_of(HUB))
 
 
 def test_bad_arguments_are_named():

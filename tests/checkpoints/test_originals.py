@@ -29,15 +29,17 @@ def timm():
     "options",
     [
         {},
-        dict(distilled=True),
-        dict(pooling="gap", final_norm="after", class_token=True, registers=2, layer_scale=0.1),
-        dict(pooling="gap", class_position=False, registers=3),
-        dict(pooling="map", qk_norm=True, mlp_dim=96),
-        dict(qkv_bias=False, gelu="tanh", class_position=False),
-        dict(swiglu=True, num_classes=0),
+        dict(tokens={"distilled": True}),
+        dict(
+            pooling="gap", final_norm="after", tokens={"class_token": True, "registers": 2}, block={"layer_scale": 0.1}
+        ),
+        dict(pooling="gap", tokens={"class_position": False, "registers": 3}),
+        dict(pooling="map", block={"qk_norm": True}, mlp_dim=96),
+        dict(block={"qkv_bias": False, "gelu": "tanh"}, tokens={"class_position": False}),
+        dict(block={"swiglu": True}, num_classes=0),
         dict(position="sincos2d"),
         dict(position=None),
-        dict(pre_norm=True, epsilon=1e-5, qkv_bias=False),
+        dict(tokens={"pre_norm": True}, norm={"epsilon": 1e-5}, block={"qkv_bias": False}),
         dict(patch_size=(8, 16)),
     ],
 )

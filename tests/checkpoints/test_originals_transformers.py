@@ -28,10 +28,10 @@ def timm():
 @pytest.mark.parametrize(
     "options",
     [
-        dict(epsilon=1e-12),
-        dict(epsilon=1e-12, distilled=True),
-        dict(epsilon=1e-5, registers=1, gelu="tanh"),
-        dict(epsilon=1e-12, class_position=False, qkv_bias=False),
+        dict(norm={"epsilon": 1e-12}),
+        dict(norm={"epsilon": 1e-12}, tokens={"distilled": True}),
+        dict(norm={"epsilon": 1e-5}, tokens={"registers": 1}, block={"gelu": "tanh"}),
+        dict(norm={"epsilon": 1e-12}, tokens={"class_position": False}, block={"qkv_bias": False}),
     ],
 )
 def test_transformers_loads_what_we_write(options, tmp_path):
@@ -41,7 +41,7 @@ def test_transformers_loads_what_we_write(options, tmp_path):
     theirs, report = transformers.AutoModelForImageClassification.from_pretrained(
         tmp_path / "out", output_loading_info=True
     )
-    if options.get("distilled"):
+    if options.get("tokens", {}).get("distilled"):
         theirs, report = transformers.DeiTForImageClassificationWithTeacher.from_pretrained(
             tmp_path / "out", output_loading_info=True
         )
@@ -57,7 +57,7 @@ def test_transformers_loads_what_we_write(options, tmp_path):
 
 def test_transformers_loads_a_headless_model(tmp_path):
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    model = filled(num_classes=0, epsilon=1e-12)
+    model = filled(num_classes=0, norm={"epsilon": 1e-12})
     save_checkpoint(model, tmp_path / "out", format="huggingface")
     theirs = transformers.ViTModel.from_pretrained(tmp_path / "out")
     with torch.no_grad():

@@ -1,17 +1,11 @@
-import ast
-import inspect
-import re
-
 import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit import config, from_pretrained, list_checkpoints, save_checkpoint, vit
+from keras_vit import from_pretrained, list_checkpoints, save_checkpoint, vit
 from keras_vit.checkpoints import pretrained
+from keras_vit.checkpoints.pretrained import from_arguments
 from keras_vit.checkpoints.published import Published
-from keras_vit.config import consistency
-from keras_vit.models import variants
-from keras_vit.models import vit as plain
 from tests.checkpoints.helpers import assert_same_weights, weights
 
 pytestmark = pytest.mark.backend
@@ -56,36 +50,30 @@ def test_by_name(published):
 
 
 def test_as_an_argument(published, tmp_path):
-    assert_same_weights(weights(vit("mu/4", weights="mine")), weights(published))
-    assert vit("mu/4", weights="mine").input_shape == (None, 24, 24, 3)
-    assert vit("mu/4", weights="mine", image_size=32, num_classes=2, stochastic_depth=0.1).input_shape[1] == 32
+    assert_same_weights(weights(from_arguments("mu/4", weights="mine")), weights(published))
+    assert from_arguments("mu/4", weights="mine").input_shape == (None, 24, 24, 3)
+    assert (
+        from_arguments("mu/4", weights="mine", image_size=32, num_classes=2, stochastic_depth=0.1).input_shape[1] == 32
+    )
     path = tmp_path / "mu.npz"
-    assert_same_weights(weights(vit("mu/4", weights=path)), weights(published))
-    assert vit("mu/4", weights="mine", metadata={"mine": 1}).get_layer("rescale").metadata["mine"] == 1
-    assert vit("mu", patch_size=4, weights=path).get_layer("patches").patch_size == (4, 4)
+    assert_same_weights(weights(from_arguments("mu/4", weights=path)), weights(published))
+    assert from_arguments("mu/4", weights="mine", metadata={"mine": 1}).get_layer("rescale").metadata["mine"] == 1
+    assert from_arguments("mu", patch_size=4, weights=path).get_layer("patches").patch_size == (4, 4)
     deeper = vit("mu/4", image_size=24, num_classes=6, depth=2)
     save_checkpoint(deeper, tmp_path / "two.npz", format="google")
-    assert vit("mu/4", depth=2, weights=tmp_path / "two.npz").count_params() == deeper.count_params()
+    assert from_arguments("mu/4", depth=2, weights=tmp_path / "two.npz").count_params() == deeper.count_params()
     with pytest.raises(ValueError, match=r"must belong to mu/8. Received: .*mu.npz' with patch_size \(4, 4\)"):
-        vit("mu/8", weights=path)
+        from_arguments("mu/8", weights=path)
     with pytest.raises(ValueError, match=r"must belong to R\+Ti/16.*another stem"):
-        vit("R+Ti/16", weights=path)
+        from_arguments("R+Ti/16", weights=path)
     with pytest.raises(FileNotFoundError, match="none.npz"):
-        vit("mu/4", weights="none.npz")
+        from_arguments("mu/4", weights="none.npz")
     with pytest.raises(ValueError, match="belong to Ti/16.* with width 32, depth 1, mlp_dim 128, num_heads 2"):
-        vit("Ti/16", weights=path)
+        from_arguments("Ti/16", weights=path)
     with pytest.raises(ValueError, match="published for mu/4. Received: weights='mines'. Did you mean 'mine'"):
-        vit("mu/4", weights="mines")
-
-
-def test_the_docstring_explains_every_argument_with_its_default():
-    entries = inspect.getdoc(vit).partition("Keyword arguments:\n")[2].partition("\n\n")[0]
-    documented = re.findall(r"^    (\w+): (.*?)(?=^    \w|\Z)", entries, re.MULTILINE | re.DOTALL)
-    defaults = {name: re.search(r"Defaults\s+to\s+`(.+)`\.\s*$", text)[1] for name, text in documented}
-    expected = {name: default for name, default in plain.DEFAULTS.items() if name != "variant"}
-    assert list(defaults) == list(expected)  # in the same order
-    assert {name: ast.literal_eval(default) for name, default in defaults.items()} == expected
-    assert set(pretrained.DEFAULTS) == set(plain.DEFAULTS) | set(inspect.signature(vit).parameters) - {"arguments"}
+        from_arguments("mu/4", weights="mines")
+    with pytest.raises(ValueError, match="weights='imagenet'. .*keras_vit.list_checkpoints"):
+        from_arguments("B/16", weights="imagenet")
 
 
 def test_the_table_is_public():
@@ -125,7 +113,7 @@ def test_a_recipe_starts_from_another_s_weights(tmp_path):
 
 
 def test_a_published_model_may_have_a_name(published):
-    assert vit("mu/4", weights="mine", name="own").name == "own"
+    assert from_arguments("mu/4", weights="mine", name="own").name == "own"
     about = from_pretrained("mu/4-mine", metadata={"mine": 1}).get_layer("rescale").metadata
     assert about["name"] == "mu/4-mine" and about["mine"] == 1
 
@@ -143,32 +131,6 @@ def test_a_recipe_from_published_weights_bears_its_own_name(published):
 def test_patches_of_a_variant_count_pixels_before_a_stem_too(tmp_path):
     arguments = dict(variant="mu/8", stem=((4, 2),), image_size=16, num_classes=2)
     keras_vit.vit(**arguments).save(tmp_path / "model.keras")
-    assert keras_vit.vit(**arguments, weights=tmp_path / "model.keras").get_layer("patches").patch_size == (4, 4)
+    assert from_arguments(**arguments, weights=tmp_path / "model.keras").get_layer("patches").patch_size == (4, 4)
     with pytest.raises(ValueError, match="must belong to mu/4"):
-        keras_vit.vit("mu/4", stem=((4, 2),), image_size=16, weights=tmp_path / "model.keras")
-
-
-def test_the_names_of_other_libraries_are_translated():
-    for given, meant in (
-        ("image_sise", "Did you mean 'image_size'"),
-        ("classes", "keras_vit has num_classes."),
-        ("num_class", "keras_vit has num_classes."),
-        ("img_size", "keras_vit has image_size."),
-        ("input_size", "keras_vit has image_size."),
-        ("input_shape", r"keras_vit has image_size=\(height, width\) and channels."),
-        ("include_top", "keras_vit has num_classes=0, for a model without a head."),
-        ("classifier_activation", r"keras_vit has keras.Sequential\(\[model, keras.layers.Softmax\(\)\]\)."),
-        ("drop_path_rate", "keras_vit has stochastic_depth."),
-    ):
-        with pytest.raises(TypeError, match=f"`vit` has no argument '{given}'. {meant}"):
-            vit("Ti/8", image_size=8, **{given: 3})
-        with pytest.raises(ValueError, match=f"`vit` has no argument '{given}'. {meant}"):
-            from_pretrained("mnist", **{given: 3})
-        with pytest.raises(ValueError, match=f"`vit` has no argument '{given}'. {meant}"):
-            consistency.check_recipe(config.Recipe(name="r", model={given: 3}, data=config.Data(source="")))
-    with pytest.raises(ValueError, match="weights='imagenet'. .*keras_vit.list_checkpoints"):
-        vit("B/16", weights="imagenet")
-    assert all(
-        ours.split("=")[0].split(",")[0] in pretrained.DEFAULTS or "keras." in ours for ours in variants.ARGUMENTS
-    )
-    assert not set(variants.MEANT) & set(pretrained.DEFAULTS)
+        from_arguments("mu/4", stem=((4, 2),), image_size=16, weights=tmp_path / "model.keras")

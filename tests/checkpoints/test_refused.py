@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, load_weights, save_checkpoint, vit
+from keras_vit.models.options import merged
 from tests.checkpoints.helpers import SMALL, arrays_of, assert_same_weights, filled, unexpected, weights, write
 
 pytestmark = pytest.mark.filterwarnings("ignore:The timm format does not record")
@@ -68,7 +69,7 @@ def test_rotary_positions_are_not_loaded_without(tmp_path):
 
 
 def test_rotary_positions_do_not_fill_a_model(tmp_path):
-    model = vit(**SMALL, gelu="exact", pooling="map", class_token=True)
+    model = vit(**SMALL, block={"gelu": "exact"}, pooling="map", tokens={"class_token": True})
     before = weights(model)
     with pytest.raises(ValueError, match="Perception Encoder"):
         load_weights(model, bare_file(pooled, tmp_path))
@@ -101,7 +102,11 @@ def test_the_caller_has_the_last_word(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(position=None), dict(pooling="map", class_token=True), dict(pre_norm=True, final_norm=None)],
+    [
+        dict(position=None),
+        dict(pooling="map", tokens={"class_token": True}),
+        dict(tokens={"pre_norm": True}, final_norm=None),
+    ],
     ids=str,
 )
 def test_own_models_of_these_kinds_come_back(options, tmp_path):
@@ -117,9 +122,9 @@ def test_own_models_of_these_kinds_come_back(options, tmp_path):
 @pytest.mark.parametrize(
     "change, assumed",
     [
-        (clip, "gelu='exact' (files of CLIP have 'exact' or 'quick')"),
-        (lambda a: pooled(without(a, "cls_token")), "gelu='exact' (files of SigLIP have 'exact' or 'tanh')"),
-        (lambda a: without(a, "cls_token"), "gelu='exact' (files of SigLIP have 'exact' or 'tanh')"),
+        (clip, "block={'gelu': 'exact'} (files of CLIP have 'exact' or 'quick')"),
+        (lambda a: pooled(without(a, "cls_token")), "block={'gelu': 'exact'} (files of SigLIP have 'exact' or 'tanh')"),
+        (lambda a: without(a, "cls_token"), "block={'gelu': 'exact'} (files of SigLIP have 'exact' or 'tanh')"),
     ],
     ids=["CLIP", "SigLIP", "SigLIP, average"],
 )
@@ -136,14 +141,15 @@ def test_a_bare_file_s_assumptions_are_warned_of(change, assumed, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         average = {"mean": 0.5, "std": 0.5} if "mean=" in message else {}  # SigLIP's, or I-JEPA's
-        model = from_checkpoint(path, **HEADS, **average, gelu="quick")  # nothing is left to assume
+        model = from_checkpoint(path, **HEADS, **average, block={"gelu": "quick"})  # nothing is left to assume
         load_weights(vit(**model_arguments(model)), path)
 
 
 def model_arguments(model):
     from keras_vit.checkpoints.arguments import arguments_of
 
-    return {"variant": None, **arguments_of(model), "gelu": "quick" if "norm_pre" in names(model) else "tanh"}
+    gelu = "quick" if "norm_pre" in names(model) else "tanh"
+    return merged({"variant": None}, arguments_of(model), {"block": {"gelu": gelu}})
 
 
 def names(model):
@@ -172,7 +178,7 @@ def test_deit3_s_names_are_rope_vit_s_too(tmp_path):
 
 
 def test_bare_clip_has_clip_s_mean(tmp_path):
-    model = from_checkpoint(bare_file(clip, tmp_path), gelu="quick", **HEADS)
+    model = from_checkpoint(bare_file(clip, tmp_path), block={"gelu": "quick"}, **HEADS)
     assert model.get_layer("rescale").mean == [0.48145466, 0.4578275, 0.40821073]
     assert model.get_layer("rescale").metadata["from"]["mean"] == "CLIP's rule"
 

@@ -10,7 +10,7 @@ from tests.checkpoints.helpers import SMALL
 
 pytestmark = pytest.mark.backend
 
-OPTIONS = {**SMALL, "depth": 1, "gelu": "exact", "epsilon": 1e-12}
+OPTIONS = {**SMALL, "depth": 1, "block": {"gelu": "exact"}, "norm": {"epsilon": 1e-12}}
 PREPARED = {"interpolation": "bicubic", "antialias": True}
 ODD = {"resize": "squash", "crop_pct": 16 / 19, **PREPARED}  # 19 - 16 is odd, and 28 - 24 is not
 RULES = [  # a rule, and what timm's and transformers' files do not record of it: `None` if they give the same pixels
@@ -62,7 +62,7 @@ def test_squares_are_cropped_as_transformers_does(tmp_path):
 
 
 def test_google_s_files_have_one_rule(tmp_path):
-    model = vit(**{**OPTIONS, "image_size": 16, "gelu": "tanh", "epsilon": 1e-6})
+    model = vit(**{**OPTIONS, "image_size": 16, "block": {"gelu": "tanh"}, "norm": {"epsilon": 1e-6}})
     assert not saved(model, tmp_path / "own.npz", "google")
     model.get_layer("rescale").metadata = {"evaluation": {"antialias": True}}
     assert "does not record antialias=True." in saved(model, tmp_path / "other.npz", "google")

@@ -42,7 +42,7 @@ def test_what_is_listed_of_a_recipe_is_what_it_says(name):
     reached = recipe.reached and (recipe.reached.headline, recipe.reached.minutes)
     source, *said = stated(cookbook.recipe_path(name).read_text(encoding="utf-8"))
     assert source == recipe.data.source and tuple(said) == (reached or (None, None))
-    assert int(sizes()[name]["parameters"]) == cookbook.plan(recipe).count_params()
+    assert int(sizes()[name]["parameters"]) == cookbook.model_shapes(recipe).count_params()
 
 
 @slow

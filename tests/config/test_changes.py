@@ -14,6 +14,13 @@ def test_override_changes_one_value_and_leaves_the_rest():
     assert changed.augment == RECIPE.augment and RECIPE.optim.learning_rate == 1e-3
 
 
+def test_changes_reach_inside_the_options_of_a_model():
+    recipe = Recipe(name="x", model={"width": 8, "block": {"gelu": "exact"}})
+    changed = config.override(recipe, {"model.block.layer_scale": 1e-5, "model.tokens.registers": 4})
+    assert changed.model == {"width": 8, "block": {"gelu": "exact", "layer_scale": 1e-5}, "tokens": {"registers": 4}}
+    assert recipe.model["block"] == {"gelu": "exact"}
+
+
 def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do_not(tmp_path):
     recipe = Recipe(name="x", model={"variant": "S/16", "weights": "augreg-i21k", "image_size": 224})
     for weights in ("cifar10_hybrid", str(tmp_path), "mine.npz", "hf://a/b"):
@@ -27,6 +34,9 @@ def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do
     "changes, error, said",
     [
         ({"optim.epoch": 3}, ValueError, "'optim.epoch'. Did you mean 'optim.epochs'"),
+        ({"model.block.layerscale": 3}, ValueError, "layerscale'. Did you mean 'layer_scale'"),
+        ({"model.tokens.x": 3}, ValueError, "Known: class_token, distilled, .*pre_norm.$"),
+        ({"model.blok.gelu": 3}, ValueError, "Did you mean 'model.block.gelu'"),
         ({"epochs": 3}, ValueError, "'epochs'. Did you mean 'optim.epochs'"),
         ({"optim": 3}, ValueError, "'optim'"),
         ({"reached.minutes": 3}, ValueError, "'reached.minutes'"),

@@ -11,15 +11,15 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (3, 12, 8, 3)).astype("uint8"
 KINDS = {
     "token": dict(),
     "gap": dict(pooling="gap"),
-    "registers": dict(pooling="gap", registers=2),
-    "distilled": dict(distilled=True, registers=2),
-    "both": dict(pooling="token+gap", position=None, rotary="dinov3", key_bias=False),
+    "registers": dict(pooling="gap", tokens={"registers": 2}),
+    "distilled": dict(tokens={"distilled": True, "registers": 2}),
+    "both": dict(pooling="token+gap", position=None, rotary="dinov3", block={"key_bias": False}),
     "map": dict(pooling="map", dtype="mixed_bfloat16"),
     "map of all": dict(
-        pooling="map", class_token=True, attention_pool={"num_heads": 4, "mlp_dim": 16, "over_prefix": True}
+        pooling="map", tokens={"class_token": True}, pool={"num_heads": 4, "mlp_dim": 16, "over_prefix": True}
     ),
     "hybrid": dict(stem=((8, 2), (8, 2)), variant="mu", patch_size=1),
-    "last": dict(pooling="last", position="sincos2d", layer_scale=0.1, swiglu=True),
+    "last": dict(pooling="last", position="sincos2d", block={"layer_scale": 0.1, "swiglu": True}),
 }
 PREFIX = dict.fromkeys(KINDS, 0) | {"token": 1, "both": 1, "map of all": 1, "distilled": 4, "registers": 2, "hybrid": 1}
 

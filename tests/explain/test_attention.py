@@ -71,7 +71,7 @@ def test_attention_from_a_patch_and_from_what_is_read():
 
 
 def test_distance_of_even_attention_is_the_mean_distance():
-    model = tiny(registers=1)
+    model = tiny(tokens={"registers": 1})
     for block in ("block_0", "block_1", "block_2"):
         model.get_layer(block).attention.qkv.kernel.assign(np.zeros((32, 96)))  # no head prefers any token
     places = [(4 * row, 4 * column) for row in range(3) for column in range(2)]  # patches of 4 pixels

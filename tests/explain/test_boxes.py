@@ -11,8 +11,8 @@ from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
-TASK = Detect(classes=("a", "b"), most=6, head="decoder", head_depth=2)
-SMALL = dict(variant="mu/8", image_size=(32, 48), class_token=True, depth=2)
+TASK = Detect(classes=("a", "b"), most=6, head={"kind": "decoder", "depth": 2})
+SMALL = dict(variant="mu/8", image_size=(32, 48), tokens={"class_token": True}, depth=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 32, 48, 3)).astype("float32")
 
 
@@ -61,6 +61,6 @@ def test_tokens_look_where_the_encoder_does():
 @slow_on_jax
 def test_points_have_no_queries():
     with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes. Received: 'vit_mu_8'"):
-        attention_of_boxes(dataclasses.replace(TASK, head="points", head_width=8).model(**SMALL), IMAGES)
+        attention_of_boxes(dataclasses.replace(TASK, head={"kind": "points", "width": 8}).model(**SMALL), IMAGES)
     with pytest.raises(ValueError, match="must be a detector with queries or tokens of boxes"):
         attention_of_boxes(TASK.learner(TASK.model(**SMALL)), IMAGES)

@@ -21,7 +21,7 @@ def test_maps_are_the_blocks_own_patches(kind):
 
 @pytest.mark.backend
 def test_all_tokens_and_the_norm():
-    model = tiny(registers=1)
+    model = tiny(tokens={"registers": 1})
     found = features(model, reshape=False, norm=True)(IMAGES)
     assert list(found) == ["block_0", "block_1", "block_2"] and found["block_0"].shape == (3, 8, 32)
     normed = keras.Model(model.input, model.get_layer("norm").output)(IMAGES)

@@ -62,7 +62,7 @@ def test_a_pool_of_all_tokens_reads_all():
 
 
 def test_between_two_tensors_is_computed_and_adds_no_nodes():
-    model = tiny(distilled=True)
+    model = tiny(tokens={"distilled": True})
     middle, nodes = model.get_layer("block_1").output, [len(layer._inbound_nodes) for layer in model.layers]
     (value,) = inside.run(model, [middle], IMAGES)
     found = inside.between(middle, model.outputs[0], value)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::U
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 32, 48, 3)).astype("float32")
 KINDS = {
     "token": {},
-    "distilled": dict(distilled=True),
-    "gap": dict(pooling="gap", class_position=False, registers=3),
+    "distilled": dict(tokens={"distilled": True}),
+    "gap": dict(pooling="gap", tokens={"class_position": False, "registers": 3}),
     "map": dict(pooling="map", mlp_dim=96),
 }
 

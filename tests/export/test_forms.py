@@ -55,13 +55,18 @@ def test_models_in_models_become_float32():
     "options",
     [
         dict(),
-        dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True),
-        dict(qkv_bias=False, swiglu=True, pooling="gap", pre_norm=True, final_norm="after"),
+        dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact", "layer_scale": 0.1, "qk_norm": True}),
+        dict(block={"qkv_bias": False, "swiglu": True}, pooling="gap", tokens={"pre_norm": True}, final_norm="after"),
         dict(pooling="map", stem="conv"),
-        dict(pooling="last", gelu="quick"),
-        dict(position="relative", sub_norm="both", key_bias=False),
-        dict(branch_norm=True, sub_norm="mlp", swiglu=True),
-        dict(rms_norm=True, patch_norm=True, proj_bias=False, sub_norm="both", pooling="gap"),
+        dict(pooling="last", block={"gelu": "quick"}),
+        dict(position="relative", block={"sub_norm": "both", "key_bias": False}),
+        dict(block={"norm_order": "res-post", "sub_norm": "mlp", "swiglu": True}),
+        dict(
+            norm={"rms_norm": True},
+            tokens={"patch_norm": True},
+            block={"proj_bias": False, "sub_norm": "both"},
+            pooling="gap",
+        ),
     ],
 )
 def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):
@@ -81,7 +86,7 @@ def test_scales_are_folded():
 
 
 def test_every_norm_takes_its_form_and_weights_keep_their_places():
-    model = shaken(tiny(pooling="map", qk_norm=True))
+    model = shaken(tiny(pooling="map", block={"qk_norm": True}))
     copy = forms.export_copy(model)
     norms = [layer for layer in sublayers(copy) if isinstance(layer, keras.layers.LayerNormalization)]
     assert len(norms) == 6 and all(type(norm) is forms.ExportNorm for norm in norms)

@@ -37,16 +37,22 @@ TABLE = [
     (dict(pooling="map", stem="conv"), "dynamic"),
     (dict(pooling="gap"), "float32 float16 dynamic int8 integer int16x8"),
     (dict(), "float32"),
-    (dict(class_position=False, registers=1), "float16"),
-    (dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True), "dynamic integer"),
+    (dict(tokens={"class_position": False, "registers": 1}), "float16"),
+    (
+        dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact", "layer_scale": 0.1, "qk_norm": True}),
+        "dynamic integer",
+    ),
     (dict(position="sincos2d", channels=1), "float32"),
-    (dict(pooling="gap", class_token=True, registers=1, class_position=False), "float32"),
+    (dict(pooling="gap", tokens={"class_token": True, "registers": 1, "class_position": False}), "float32"),
     (dict(pooling="gap", position="sincos1d", image_size=(4, 12)), "dynamic"),
-    (dict(pooling="gap", position="sincos2d", registers=2, num_classes=1), "int8"),
+    (dict(pooling="gap", position="sincos2d", tokens={"registers": 2}, num_classes=1), "int8"),
     (dict(pooling="gap", position=None), "float32"),
-    (dict(pooling="first", pre_norm=True, final_norm="after", swiglu=True, qkv_bias=False), "float32"),
-    (dict(pooling="last", gelu="quick", representation_size=8), "dynamic"),
-    (dict(pooling="map", registers=1), "integer"),
+    (
+        dict(pooling="first", tokens={"pre_norm": True}, final_norm="after", block={"swiglu": True, "qkv_bias": False}),
+        "float32",
+    ),
+    (dict(pooling="last", block={"gelu": "quick"}, representation_size=8), "dynamic"),
+    (dict(pooling="map", tokens={"registers": 1}), "integer"),
     (dict(pooling="map", stem="conv"), "int8"),
     (dict(pooling="gap", variant=None, patch_size=1, stem=ResNetStem), "dynamic"),
     (dict(pooling="gap", variant=None, patch_size=2, stem=network), "int8"),
@@ -159,7 +165,8 @@ def on_gpu(exported):
 
 
 @pytest.mark.parametrize(
-    "options", [dict(stem="conv", pooling="gap"), pytest.param(dict(position=None, registers=2), marks=slow)]
+    "options",
+    [dict(stem="conv", pooling="gap"), pytest.param(dict(position=None, tokens={"registers": 2}), marks=slow)],
 )
 def test_multiply_adds_are_counted_in_the_file(options, exported, tmp_path, untimed):
     model, path, _ = exported

@@ -17,7 +17,10 @@ from tests.marks import few, slow
 @few(1)
 @pytest.mark.parametrize(
     "options, probabilities",
-    [(dict(), True), (dict(distilled=True, registers=2, gelu="exact", dtype="mixed_bfloat16"), False)],
+    [
+        (dict(), True),
+        (dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"}, dtype="mixed_bfloat16"), False),
+    ],
 )
 def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities, tmp_path):
     model, path = tiny(**options), tmp_path / "m.onnx"
@@ -39,7 +42,7 @@ def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities
 
 
 def test_exact_gelus_of_plain_keras_next_to_gates(tmp_path):
-    gated = tiny(swiglu=True, gelu="exact")
+    gated = tiny(block={"swiglu": True, "gelu": "exact"})
     model = keras.Model(gated.input, keras.layers.Dense(4, "gelu")(gated.output))
     report = keras_vit.export_onnx(model, tmp_path / "a.onnx", images=IMAGES)
     assert report.agreement == 1 and report.operators["Erf"] == 1 and "Erfc" not in report.operators
@@ -56,7 +59,7 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
 
 @slow
 def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
-    task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
+    task = keras_vit.Detect(classes=("a", "b"), most=7, head={"kind": "points", "width": 4})
     model = task.model(variant="mu/8", image_size=(72, 40), stem=((4, 2),))  # maps of 5 rows, enlarged to 9
     rng = np.random.default_rng(0)
     for variable in model.get_layer("head").trainable_weights:

@@ -14,7 +14,7 @@ from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
 
-CONVOLUTIONAL = dict(pooling="gap", stem="conv", registers=1)
+CONVOLUTIONAL = dict(pooling="gap", stem="conv", tokens={"registers": 1})
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def whole(**options):
         (CONVOLUTIONAL, dict(quantize="int8", input_dtype="uint8", probabilities=True), 0.75, 2e-2),
         (CONVOLUTIONAL, dict(quantize="int8", target="integer"), 0.75, 5e-2),
         (CONVOLUTIONAL, dict(quantize="int16x8"), 0.65, 2e-2),
-        pytest.param(dict(stem="conv", distilled=True), dict(quantize="dynamic"), 0.6, 2e-2, marks=slow),
+        pytest.param(dict(stem="conv", tokens={"distilled": True}), dict(quantize="dynamic"), 0.6, 2e-2, marks=slow),
         pytest.param(dict(pooling="map"), dict(quantize="int8", target="integer"), 0.75, 5e-2, marks=slow),
     ],
 )

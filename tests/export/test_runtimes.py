@@ -41,7 +41,7 @@ def test_a_profile_has_time_and_memory(exported):
 
 @slow
 def test_boxes_in_pixels_and_scores_are_the_models_output(tmp_path):
-    task = keras_vit.Detect(classes=("a", "b"), most=7, head_width=4)
+    task = keras_vit.Detect(classes=("a", "b"), most=7, head={"kind": "points", "width": 4})
     model = task.model(variant="mu/8", image_size=(32, 24), stem=((4, 2),))
     rng = np.random.default_rng(0)
     for variable in model.get_layer("head").trainable_weights:

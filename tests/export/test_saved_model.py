@@ -28,7 +28,7 @@ assert "keras_vit" not in sys.modules
 
 
 def test_runs_without_keras_vit_and_agrees(tmp_path):
-    rows = [dict(dtype="mixed_bfloat16"), dict(distilled=True, registers=2, gelu="exact")]
+    rows = [dict(dtype="mixed_bfloat16"), dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"})]
     models = {tmp_path / f"saved{i}": tiny(**options) for i, options in enumerate(rows)}
     for path, model in models.items():
         report = export_saved_model(model, path, images=IMAGES)

@@ -26,8 +26,17 @@ def test_runs_without_tensorflow_and_agrees(exported, tmp_path, untimed):
     rows = [
         dict(dtype="mixed_bfloat16", pooling="gap", position="sincos2d"),
         dict(pooling="map", position="sincos1d"),
-        dict(pooling="token+gap", position=None, rotary={"centred": False, "interleaved": True}, key_bias=False),
-        dict(distilled=True, registers=2, gelu="exact", layer_scale=0.1, qk_norm=True, representation_size=8),
+        dict(
+            pooling="token+gap",
+            position=None,
+            rotary={"centred": False, "interleaved": True},
+            block={"key_bias": False},
+        ),
+        dict(
+            tokens={"distilled": True, "registers": 2},
+            block={"gelu": "exact", "layer_scale": 0.1, "qk_norm": True},
+            representation_size=8,
+        ),
     ]
     model, path, report = exported
     models, reports = {path: model}, {path: report}

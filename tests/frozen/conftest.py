@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def model():
     keras.utils.set_random_seed(0)
-    return keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    return keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ BAD[:, 8:16, 16:24] = (250, 0, 0)  # rows 2 and 3, columns 4 and 5 of the patche
 
 @pytest.fixture(scope="module")
 def detector():
-    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap", weights=None)
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap")
     return AnomalyDetector(model, batch_size=4).fit(GOOD)
 
 
@@ -48,7 +48,7 @@ def test_what_is_abnormal_at_the_border_is_found(resize, tmp_path):
     """Whatever the model's own evaluation crops away, the detector, its file and its pictures see the whole image."""
     rule = {"resize": resize, "interpolation": "bicubic", "antialias": True}
     rule |= {"crop_pct": 0.5} if resize != "window" else {}
-    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap", weights=None)
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap")
     model.get_layer("rescale").metadata["evaluation"] = rule
     good = np.clip(RNG.normal(80, 8, (6, 48, 96, 3)), 0, 255).astype("uint8")
     found = AnomalyDetector(model).fit(good)

@@ -103,7 +103,7 @@ def test_other_unfinished_work_is_not_mixed_in(folder, model, tmp_path, failing)
     out = tmp_path / "all.npz"
     failing(folder=folder, model=model, out=out)
     keras.utils.set_random_seed(1)
-    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap")
     with pytest.raises(ValueError, match="is unfinished work that differs in fingerprint. Pass overwrite=True"):
         keras_vit.embed_folder(folder, other, out)
     with pytest.raises(ValueError, match="is unfinished work that differs in share, images"):
@@ -156,7 +156,7 @@ def test_an_image_that_nothing_can_be_read_of(model, tmp_path):
 
 
 def test_features_that_are_not_finite_name_the_image(folder, tmp_path):
-    model = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, weights=None)
+    model = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0)
     model.get_layer("norm").gamma.assign(np.nan * np.ones(model.output_shape[1]))
     with pytest.raises(ValueError, match="must return finite features. Received: NaN or infinity for '.*0.png'"):
         keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
@@ -266,7 +266,7 @@ def test_a_file_of_something_else_does_not_grow(folder, model, tmp_path):
     out = keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
     whole = out.read_bytes()
     keras.utils.set_random_seed(1)
-    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap")
     for call, differ in (
         (lambda: keras_vit.embed_folder(folder, other, out), "fingerprint"),
         (lambda: keras_vit.embed_folder(folder, model, out, tokens=True), "fingerprint"),

@@ -19,7 +19,7 @@ def test_batches_do_not_change_vectors(model):
 def test_a_model_without_pooling_is_pooled_if_it_is_named():
     assert Embedder("nuclei").shape == (96,)
     assert Embedder("nuclei", tokens=True).shape == (16, 16, 96)
-    bare = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, pooling="none", weights=None)
+    bare = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, pooling="none")
     with pytest.raises(ValueError, match="must compute one vector for each image.*; pass tokens=True"):
         Embedder(bare)
 
@@ -27,9 +27,9 @@ def test_a_model_without_pooling_is_pooled_if_it_is_named():
 def test_fingerprints_differ_where_vectors_do(model):
     known = Embedder(model).fingerprint()
     assert known == Embedder(model, batch_size=3).fingerprint()
-    larger = keras_vit.vit("mu/4", image_size=(16, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    larger = keras_vit.vit("mu/4", image_size=(16, 8), num_classes=0, depth=2, pooling="gap")
     assert known != Embedder(larger).fingerprint() != Embedder(model, tokens=True).fingerprint() != known
-    changed = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    changed = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap")
     changed.set_weights(model.get_weights())
     assert known == Embedder(changed).fingerprint()
     changed.weights[0].assign(changed.weights[0] + 1e-3)
@@ -47,8 +47,15 @@ def test_an_image_alone_and_none(model):
 def test_what_is_no_weight_counts_too():
     weights = None
     seen = set()
-    for options in ({}, {"pooling": "gap"}, {"mean": 0.4}, {"num_heads": 4}, {"gelu": "exact"}, {"epsilon": 1e-3}):
-        built = keras_vit.vit("mu/4", image_size=8, num_classes=0, class_token=True, weights=None, **options)
+    for options in (
+        {},
+        {"pooling": "gap"},
+        {"mean": 0.4},
+        {"num_heads": 4},
+        {"block": {"gelu": "exact"}},
+        {"norm": {"epsilon": 1e-3}},
+    ):
+        built = keras_vit.vit("mu/4", image_size=8, num_classes=0, tokens={"class_token": True}, **options)
         weights = weights or built.get_weights()
         built.set_weights(weights)
         seen.add(Embedder(built).fingerprint())
@@ -56,13 +63,13 @@ def test_what_is_no_weight_counts_too():
 
 
 def test_dropout_and_precision_do_not_count():
-    plain = keras_vit.vit("mu/4", image_size=8, num_classes=0, weights=None)
-    trained = keras_vit.vit("mu/4", image_size=8, num_classes=0, dropout=0.1, stochastic_depth=0.2, weights=None)
+    plain = keras_vit.vit("mu/4", image_size=8, num_classes=0)
+    trained = keras_vit.vit("mu/4", image_size=8, num_classes=0, dropout=0.1, stochastic_depth=0.2)
     trained.set_weights(plain.get_weights())
     assert Embedder(plain).fingerprint() == Embedder(trained).fingerprint()
 
 
 def test_a_model_of_bfloat16_and_one_that_ends_in_pre_logits():
-    assert len(Embedder(keras_vit.vit("mu/4", image_size=8, dtype="bfloat16", weights=None)).fingerprint()) == 32
-    built = keras_vit.vit("mu/4", image_size=8, num_classes=0, representation_size=5, weights=None)
+    assert len(Embedder(keras_vit.vit("mu/4", image_size=8, dtype="bfloat16")).fingerprint()) == 32
+    built = keras_vit.vit("mu/4", image_size=8, num_classes=0, representation_size=5)
     assert Embedder(built).shape == (5,)

@@ -80,7 +80,7 @@ def test_one_bad_file_does_not_end_the_others(index, model, folder):
 
 def test_bad_input(index, model, folder):
     keras.utils.set_random_seed(1)
-    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap", weights=None)
+    other = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=2, pooling="gap")
     file = index.file(0)
     with pytest.raises(ValueError, match="`model` must be the index's: the same weights"):
         keras_vit.nearest(index, file, model=other)

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.backend
 
 @pytest.fixture(scope="module")
 def square():
-    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap", weights=None)
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, depth=1, pooling="gap")
     images = np.random.default_rng(0).normal(60, 3, (2, 32, 32, 3))
     images[:, 12:24, 12:24] += (120, -30, 60)  # patches 3 to 5
     return model, np.clip(images, 0, 255).astype("uint8")
@@ -34,7 +34,7 @@ def test_without_foreground_all_patches_have_colours(square):
 
 
 def test_patches_that_are_all_alike_are_refused():
-    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, position=None, pooling="gap", weights=None)
+    model = keras_vit.vit("mu/4", image_size=32, num_classes=0, position=None, pooling="gap")
     with pytest.raises(ValueError, match="Three components need 4 patches with different features"):
         keras_vit.pca_image(model, np.zeros((1, 32, 32, 3), "uint8"))
 

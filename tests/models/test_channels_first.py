@@ -14,7 +14,7 @@ MODELS = {
     "pool": lambda: keras_vit.vit(num_classes=4, **CONVOLUTIONS),
     "resnet": lambda: keras_vit.vit(None, patch_size=2, stem=keras_vit.ResNetStem((1, 1), width=32), **SMALL),
     "linear": lambda: keras_vit.Segment(classes=("a", "b", "c")).model(variant="Ti/8", **SMALL),
-    "dpt": lambda: keras_vit.Segment(classes=("a", "b", "c"), head="dpt", head_width=8).model(
+    "dpt": lambda: keras_vit.Segment(classes=("a", "b", "c"), head={"kind": "dpt", "width": 8}).model(
         variant="Ti/8", **{**SMALL, "depth": 4}
     ),
     "detect": lambda: keras_vit.Detect(classes=("a", "b"), most=5).model(variant="Ti/8", **{**SMALL, "depth": 4}),

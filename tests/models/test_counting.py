@@ -85,8 +85,8 @@ def test_a_transposed_convolution_is_counted_at_its_input():
 def test_heads_of_segmenters_are_counted():
     d, n, c = 8, 16, 3  # width, patches, classes
     macs = {}
-    for head in ("linear", "mask", "dpt"):
-        task = Segment(classes=tuple("abc"), head=head, head_width=d, head_depth=1)
+    for head, options in {"linear": {}, "mask": {"width": d, "depth": 1}, "dpt": {"width": d}}.items():
+        task = Segment(classes=tuple("abc"), head={"kind": head, **options})
         model = task.model(patch_size=4, width=d, depth=4, num_heads=1, mlp_dim=d, image_size=16)
         macs[head] = next(row.macs for row in counting.by_layer(model) if row.name == "head")
     t = n + c
@@ -112,7 +112,7 @@ def test_layers_add_up_to_the_model():
 
 def test_each_block_of_a_decoder_is_counted_with_its_head():
     d, n, q, c = 8, 16, 5, 2  # width, patches, queries, classes
-    task = Detect(classes=("a", "b"), head="decoder", head_depth=3, most=q)
+    task = Detect(classes=("a", "b"), head={"kind": "decoder", "depth": 3}, most=q)
     model = task.model(patch_size=4, width=d, depth=1, num_heads=1, mlp_dim=d, image_size=16)
     found = next(row.macs for row in counting.by_layer(model) if row.kind == "QueryDecoder")
     attention = 4 * q * d * d + 2 * q * q * d + 2 * q * d * d + 2 * n * d * d + 2 * q * n * d

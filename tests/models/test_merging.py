@@ -30,15 +30,15 @@ def tokens_of(model):
 @pytest.mark.parametrize(
     "arguments",
     first_everywhere(
-        {"distilled": True, "image_size": (16, 24)},
+        {"tokens": {"distilled": True}, "image_size": (16, 24)},
         {},
         {"pooling": "gap"},
         {"pooling": "token+gap"},
         {"pooling": "map"},
         {"pooling": "last"},
         {"pooling": "none", "num_classes": 0},
-        {"registers": 4},
-        {"qk_norm": True, "layer_scale": 0.1, "swiglu": True},
+        {"tokens": {"registers": 4}},
+        {"block": {"qk_norm": True, "layer_scale": 0.1, "swiglu": True}},
     ),
     ids=str,
 )
@@ -91,7 +91,7 @@ def test_nested_models_and_heads_on_several_blocks():
     assert abs(np.asarray(merged(x)) - expected).max() > 1e-5
     np.testing.assert_allclose(merge_tokens(outer, 0)(x), expected, atol=1e-5)
 
-    task = keras_vit.Segment(classes=("a", "b"), head="dpt", head_width=8)
+    task = keras_vit.Segment(classes=("a", "b"), head={"kind": "dpt", "width": 8})
     model = task.model(variant="mu/4", image_size=16, depth=4)
     merged = merge_tokens(model, 3)
     assert merged(IMAGES).shape == (3, 16, 16, 2)
@@ -155,7 +155,7 @@ def test_models_that_cannot_merge_are_refused():
     with pytest.raises(ValueError, match="Merged tokens have no position"):
         merge_tokens(random_vit(position="relative"), 1)
     with pytest.raises(ValueError, match="Merged tokens have no position.*block_positions"):
-        merge_tokens(random_vit(block_positions=True), 1)
+        merge_tokens(random_vit(tokens={"block_positions": True}), 1)
     inputs = keras.Input((17, 32))
     block = keras_vit.TransformerBlock(2, 64)
     with pytest.raises(ValueError, match="exactly one PatchEncoder layer"):

@@ -17,7 +17,7 @@ def built(scope):
     keras.utils.set_random_seed(0)
     with scope:
         model = vit("mu/4", image_size=8, num_classes=3, depth=2, stochastic_depth=0.5, dropout=0.2,
-                    attention_dropout=0.1)  # fmt: skip
+                    block={"attention_dropout": 0.1})  # fmt: skip
     model.get_layer("head").kernel.assign(np.linspace(-1, 1, 96).reshape(32, 3))
     return model
 

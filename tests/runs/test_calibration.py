@@ -30,7 +30,7 @@ def overconfident(factor=4.0, **more):
 
 
 @few(1)
-@pytest.mark.parametrize("more", [{}, {"distilled": True}])
+@pytest.mark.parametrize("more", [{}, {"tokens": {"distilled": True}}])
 def test_finds_the_factor_that_made_a_head_too_sure(more, tmp_path):
     model, images, labels = overconfident(**more)
     before = np.asarray(model(images))

@@ -36,7 +36,7 @@ class Error:
 @dataclass(frozen=True, repr=False)
 class Brightness(Task):
     power: float = 1.0
-    def model(self, **arguments): return keras_vit.vit(**{**arguments, "num_classes": 1})
+    def model(self, **arguments): return self.vit(**{**arguments, "num_classes": 1})
     def compiled(self, source): return {"loss": "mse"}
     def batch(self, examples, augment, seed):
         return examples["images"], tf.reduce_mean(examples["images"], axis=(1, 2, 3))[:, None] / 255

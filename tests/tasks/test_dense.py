@@ -8,7 +8,7 @@ from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
-SMALL = dict(variant="mu/8", image_size=(32, 48), class_token=True, registers=1)
+SMALL = dict(variant="mu/8", image_size=(32, 48), tokens={"class_token": True, "registers": 1})
 
 
 def test_an_encoder_has_neither_head_nor_pooling():

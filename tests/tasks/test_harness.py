@@ -75,7 +75,7 @@ def test_segment(tmp_path, monkeypatch, shapes):
 def test_detect(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="boxes",
-        task=Detect(classes=("square",), most=10, head_width=8),
+        task=Detect(classes=("square",), most=10, head={"kind": "points", "width": 8}),
         model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
         data=Data(
             source=f"folder:{shapes.with_name('boxes')}",

@@ -43,11 +43,11 @@ def test_what_lies_below_is_frozen(upto, left):
 @pytest.mark.parametrize("before", [0, 1, 3, "all", None])
 def test_freezing_does_not_depend_on_what_was_frozen_before(before):
     blocks = {"block_0", "block_1", "block_2"}
-    made = finetuning.freeze(model(layer_scale=0.1), before)
+    made = finetuning.freeze(model(block={"layer_scale": 0.1}), before)
     assert trained(finetuning.freeze(made, 1)) == blocks - {"block_0"} | {"norm", "head"}
     finetuning.freeze(made, before)
     assert trained(finetuning.freeze(made, None)) == blocks | {"encoder", "norm", "head"}
-    assert len(made.trainable_variables) == len(model(layer_scale=0.1).trainable_variables)
+    assert len(made.trainable_variables) == len(model(block={"layer_scale": 0.1}).trainable_variables)
 
 
 def test_everything_is_thawed_at_any_depth():

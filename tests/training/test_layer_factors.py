@@ -54,7 +54,14 @@ def test_all_of_a_stem_is_below_the_blocks(kind):
     more = {"patch_size": 1} if kind != "conv" else {}
     stem = STEMS[kind]()
     model = vit(
-        "mu/4", image_size=size, num_classes=3, depth=2, stem=stem, pre_norm=True, representation_size=8, **more
+        "mu/4",
+        image_size=size,
+        num_classes=3,
+        depth=2,
+        stem=stem,
+        tokens={"pre_norm": True},
+        representation_size=8,
+        **more,
     )
     above = {"block_0": 2, "block_1": 1, "norm": 0, "pre_logits": 0, "head": 0}
     expected = [above.get(layer.name, 3) for layer in model.layers for _ in layer.trainable_variables]

@@ -105,7 +105,7 @@ def test_four_batches_of_eight_are_one_of_thirty_two(optimizer):
     ends = []
     for batch, accumulate in ((32, 1), (8, 4)):
         keras.utils.set_random_seed(0)
-        model = vit("mu/4", image_size=8, num_classes=3, depth=1, key_bias=False)
+        model = vit("mu/4", image_size=8, num_classes=3, depth=1, block={"key_bias": False})
         optim = Optim(
             optimizer=optimizer, epochs=4, warmup_epochs=1.0, accumulate=accumulate, learning_rate=0.01, ema=0.9
         )

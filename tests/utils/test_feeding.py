@@ -13,7 +13,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3)).astype("uint8")
 
 @pytest.fixture
 def model():
-    found = keras_vit.vit("mu/4", image_size=8, num_classes=3, depth=1, weights=None)
+    found = keras_vit.vit("mu/4", image_size=8, num_classes=3, depth=1)
     found.get_layer("head").kernel.assign(np.random.default_rng(1).normal(size=found.get_layer("head").kernel.shape))
     return found
 

@@ -50,7 +50,7 @@ def open_keras(path):
 
 def architecture(shapes, checkpoint):
     notes = checkpoint.notes
-    stated = ("num_heads", "gelu", "epsilon", "mean", "evaluation")
+    stated = ("num_heads", "block.gelu", "norm.epsilon", "mean", "evaluation")
     return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(stated, SAVED)
 
 

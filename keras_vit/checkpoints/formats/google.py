@@ -124,25 +124,24 @@ def architecture(shapes, checkpoint):
         "depth": blocks(shapes, re.compile(r"Transformer/encoderblock_(\d+)/")),
         "num_heads": need(shapes, f"{attention}/query/kernel", 3)[1],
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}/MlpBlock_3/Dense_0/kernel", 2)[1],
-        "qkv_bias": f"{attention}/query/bias" in shapes,
-        "class_token": "cls" in shapes,
+        "tokens": {"class_token": "cls" in shapes, "class_position": True if published and "cls" in shapes else None},
+        "norm": {"epsilon": 1e-6},
+        "block": {"qkv_bias": f"{attention}/query/bias" in shapes, "gelu": "tanh"},
         "pooling": "map" if "MAPHead_0/probe" in shapes else "token" if "cls" in shapes else "gap",
-        "class_position": True if published and "cls" in shapes else None,
         "position": "learned" if "Transformer/posembed_input/pos_embedding" in shapes else "sincos2d",
         "representation_size": need(shapes, "pre_logits/bias", 1)[0] if "pre_logits/bias" in shapes else None,
         "num_classes": need(shapes, "head/bias", 1)[0] if "head/bias" in shapes else 0,
-        "gelu": "tanh",
-        "epsilon": 1e-6,
         **HALF,
     }
     rule = "Google's rule for its files"
     evaluation = {"resize": "direct", "crop_pct": None, "interpolation": "bilinear", "antialias": False}
-    return arguments, evaluation, dict.fromkeys(("gelu", "epsilon", "mean", "evaluation"), rule)
+    return arguments, evaluation, dict.fromkeys(("block.gelu", "norm.epsilon", "mean", "evaluation"), rule)
 
 
 def express(arguments, arrays):
     """Returns the arrays, under big_vision's newer names if positions do not cover the class token; and no JSON."""
-    if not arguments["class_token"] or arguments["class_position"] or arguments["position"] != "learned":
+    tokens = arguments["tokens"]
+    if not tokens["class_token"] or tokens["class_position"] or arguments["position"] != "learned":
         return arrays, {}
     older = {published: newer for newer, published in NEWER.items()}
     arrays["pos_embedding"] = arrays.pop("Transformer/posembed_input/pos_embedding")

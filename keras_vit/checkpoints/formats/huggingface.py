@@ -24,6 +24,7 @@ from keras_vit.checkpoints.tables import (
     torch_dense,
     torch_norm,
 )
+from keras_vit.models.options import merged
 
 BLOCK = "encoder.layer.{i}"
 QKV = tuple(f"{BLOCK}.attention.attention.{part}" for part in ("query", "key", "value"))
@@ -105,22 +106,22 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{block}.intermediate.dense.weight", 2)[0],
-        "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes,
-        "class_token": class_token,  # I-JEPA has none
-        "class_position": True,
+        "block": {"qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes},
+        "tokens": {
+            "class_token": class_token,  # I-JEPA has none
+            "class_position": True,
+            "distilled": distillation and not one_head,
+            "registers": int(one_head),
+        },
         "pooling": "token" if class_token else "gap",
-        "distilled": distillation and not one_head,
-        "registers": int(one_head),
         "num_classes": classes_of(shapes, head),
-        **stated,
-        **statistics,
     }
-    return arguments, evaluation, origins | prepared
+    return merged(arguments, stated, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):
     """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
-    deit = arguments["distilled"] or arguments["registers"] == 1
+    deit = arguments["tokens"]["distilled"] or arguments["tokens"]["registers"] == 1
     kind, has_head = "DeiT" if deit else "ViT", bool(arguments["num_classes"])
     if {"embeddings.position_embeddings", "embeddings.cls_token"} - set(arrays):
         raise ValueError("Hugging Face's ViT must have a class token and a table of positions. The model lacks one.")
@@ -129,7 +130,7 @@ def express(arguments, arrays):
     arrays["embeddings.position_embeddings"] = np.pad(position, ((0, 0), (max(missing, 0), 0), (0, 0)))
     if has_head:
         arrays = {n if "classifier." in n else f"{kind.lower()}.{n}": array for n, array in arrays.items()}
-    suffix = "ForImageClassification" + "WithTeacher" * bool(arguments["distilled"]) if has_head else "Model"
+    suffix = "ForImageClassification" + "WithTeacher" * bool(arguments["tokens"]["distilled"]) if has_head else "Model"
     return arrays, {
         CONFIG: transformers_config.write_model(kind + suffix, kind.lower(), arguments),
         PROCESSOR: transformers_config.write_processor(kind, arguments),
@@ -143,7 +144,7 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    placeholders=lambda arguments: {"head": "cls_classifier" if arguments["distilled"] else "classifier"},
+    placeholders=lambda arguments: {"head": "cls_classifier" if arguments["tokens"]["distilled"] else "classifier"},
     ignored=r"embeddings\.mask_token|pooler\..*|decoder\..*",
     head_names=r"(cls_|distillation_)?classifier\..*",
     resample="bicubic",

@@ -6,6 +6,7 @@ import re
 from keras_vit.checkpoints.formats import transformers_config
 from keras_vit.checkpoints.formats.huggingface_clip import TABLE, TEXT, left_out
 from keras_vit.checkpoints.tables import CONV, LINEAR, SAME, Assumed, Format, Row, blocks, joined, need, renamed
+from keras_vit.models.options import merged
 
 BLOCK = "encoder.layers.{i}"
 ATTENTION, MLP = f"{BLOCK}.attention", f"{BLOCK}.ffn"
@@ -77,22 +78,21 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layers\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{MLP}.down_proj.weight".format(i=0), 2)[1],
-        "swiglu": True,
-        "qkv_bias": f"{ATTENTION}.q_proj.bias".format(i=0) in shapes,
-        "proj_bias": biases[0] in shapes,
-        "rms_norm": True,
-        "patch_norm": True,
-        "class_token": False,
+        "block": {
+            "swiglu": True,
+            "qkv_bias": f"{ATTENTION}.q_proj.bias".format(i=0) in shapes,
+            "proj_bias": biases[0] in shapes,
+        },
+        "norm": {"rms_norm": True},
+        "tokens": {"patch_norm": True, "class_token": False},
         "pooling": "gap",
         "final_norm": "before",
         "num_classes": 0,
         "image_size": tuple(side * step for step in patch_size),
-        **stated,
-        **statistics,
     }
     if "head.cls_token" in shapes:
         origins["pooling"] = Assumed("the file's attention pooling, whose query has no matrix, is left out")
-    return arguments, evaluation, origins | prepared | left_out(checkpoint)
+    return merged(arguments, stated, statistics), evaluation, origins | prepared | left_out(checkpoint)
 
 
 FORMAT = Format(

@@ -17,6 +17,7 @@ from keras_vit.checkpoints.tables import (
     square_of,
     torch_norm,
 )
+from keras_vit.models.options import merged
 
 TABLE = f"{BLOCK}.attention.attention.relative_position_bias.relative_position_bias_table"
 ROWS = (
@@ -50,19 +51,15 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.intermediate.dense.weight", 2)[0],
-        "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes,
-        "key_bias": False,
-        "layer_scale": 0.1,
-        "class_token": True,
+        "block": {"qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes, "key_bias": False, "layer_scale": 0.1},
+        "tokens": {"class_token": True},
         "position": "relative",
         "pooling": "gap" if of_mean else "token",
         "final_norm": "after" if of_mean else "before",
         "num_classes": classes_of(shapes, "classifier"),
         **({"image_size": tuple(side * step for side, step in zip(grid, patch_size))} if grid else {}),
-        **stated,
-        **statistics,
-        "num_heads": heads,
     }
+    arguments = merged(arguments, stated, statistics, {"num_heads": heads})
     return arguments, evaluation, origins | prepared | {"num_heads": "the relative positions"}
 
 

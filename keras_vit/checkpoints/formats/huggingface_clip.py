@@ -28,6 +28,7 @@ from keras_vit.checkpoints.tables import (
     torch_dense,
     torch_norm,
 )
+from keras_vit.models.options import merged
 
 BLOCK = "encoder.layers.{i}"
 QKV = tuple(f"{BLOCK}.self_attn.{part}_proj" for part in "qkv")
@@ -96,7 +97,7 @@ def architecture(shapes, checkpoint):
     tower = {"model_type": config["model_type"], **first, **second} if set(names) & set(config) else config
     stated, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
     if not config and kind == "CLIP":
-        origins["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+        origins["block.gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     head = next((n for n in ("classifier.weight", "visual_projection.weight") if n in shapes), None)
     arguments = {
@@ -105,15 +106,11 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layers\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.mlp.fc2.weight", 2)[1],
-        "class_token": kind == "CLIP",
-        "class_position": True,
-        "pre_norm": kind == "CLIP",
+        "tokens": {"class_token": kind == "CLIP", "class_position": True, "pre_norm": kind == "CLIP"},
         **_pooling(shapes, kind),
         "num_classes": need(shapes, head, 2)[0] if head else 0,
-        **stated,
-        **statistics,
     }
-    return arguments, evaluation, origins | prepared | left_out(checkpoint)
+    return merged(arguments, stated, statistics), evaluation, origins | prepared | left_out(checkpoint)
 
 
 def _pooling(shapes, kind):
@@ -132,11 +129,12 @@ def left_out(checkpoint):
 
 def express(arguments, arrays):
     """Returns the arrays under the names of published files, and the two JSON files for the directory."""
-    kind = "CLIP" if arguments["pre_norm"] else "Siglip"
+    kind = "CLIP" if arguments["tokens"]["pre_norm"] else "Siglip"
     if "embeddings.position_embedding.weight" not in arrays:
         raise ValueError("Hugging Face's CLIP and SigLIP must have a table of positions. Received: position=None")
     table = arrays["embeddings.position_embedding.weight"]
-    missing = math.prod(grid(arguments)) + arguments["class_token"] - len(table)  # CLIP gives the class token one
+    class_token = arguments["tokens"]["class_token"]  # CLIP gives it a position
+    missing = math.prod(grid(arguments)) + class_token - len(table)
     arrays["embeddings.position_embedding.weight"] = np.pad(table, ((max(missing, 0), 0), (0, 0)))
     projection, bias = (arrays.pop(f"classifier.{part}", None) for part in ("weight", "bias"))
     if projection is not None and (kind == "Siglip" or bias.any()):
@@ -165,5 +163,5 @@ FORMAT = Format(
     head_names=r"classifier\..*|visual_projection\..*",
     resample="bicubic",
     resample_patches="bilinear",
-    suits=lambda arguments: arguments["pre_norm"] or arguments["pooling"] == "map",
+    suits=lambda arguments: arguments["tokens"]["pre_norm"] or arguments["pooling"] == "map",
 )

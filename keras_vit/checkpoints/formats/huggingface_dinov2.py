@@ -21,6 +21,7 @@ from keras_vit.checkpoints.tables import (
     torch_dense,
     torch_norm,
 )
+from keras_vit.models.options import merged
 
 GATED = tuple(f"{BLOCK}.mlp.{part}_proj" for part in ("gate", "up"))  # in version 5's memory
 
@@ -46,6 +47,7 @@ ALIASES = (
     *IN_MEMORY,
     (r"\.mlp\.down_proj\.", ".mlp.weights_out."),
 )
+
 BARE = {"hidden_act": "gelu", "layer_norm_eps": 1e-6}
 STATED = {**BARE, "num_attention_heads": 12}
 DEFAULTS = {None: BARE, "dinov2": STATED, "dinov2_with_registers": STATED}
@@ -75,6 +77,7 @@ def architecture(shapes, checkpoint):
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv2")
     gated = f"{block}.mlp.fc1.weight" not in shapes
     hidden = f"{block}.mlp.weights_out.weight" if gated else f"{block}.mlp.fc2.weight"
+    registers = need(shapes, "embeddings.register_tokens", 3)[1] if "embeddings.register_tokens" in shapes else 0
     classes = classes_of(shapes, "classifier")
     arguments = {
         "patch_size": tuple(patch_size),
@@ -82,17 +85,12 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
         "mlp_dim": need(shapes, hidden, 2)[1],
-        "swiglu": gated,
-        "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes,
-        "layer_scale": 1.0,
-        "class_token": True,
-        "registers": need(shapes, "embeddings.register_tokens", 3)[1] if "embeddings.register_tokens" in shapes else 0,
+        "block": {"swiglu": gated, "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes, "layer_scale": 1.0},
+        "tokens": {"class_token": True, "registers": registers},
         "pooling": "token+gap" if classes else "token",
         "num_classes": classes,
-        **stated,
-        **statistics,
     }
-    return arguments, evaluation, origins | prepared
+    return merged(arguments, stated, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):
@@ -100,12 +98,12 @@ def express(arguments, arrays):
     if {"embeddings.position_embeddings", "embeddings.cls_token"} - set(arrays):
         raise ValueError(
             "Hugging Face's DINOv2 must have a class token and a table of positions. "
-            f"Received: class_token={arguments['class_token']}, position={arguments['position']!r}"
+            f"Received: class_token={arguments['tokens']['class_token']}, position={arguments['position']!r}"
         )
-    registers, width = arguments["registers"], arguments["width"]
+    registers, width = arguments["tokens"]["registers"], arguments["width"]
     kind = "dinov2_with_registers" if registers else "dinov2"
     position = arrays["embeddings.position_embeddings"]
-    if not arguments["class_position"]:  # transformers gives the class token a position, and registers none
+    if not arguments["tokens"]["class_position"]:  # transformers gives the class token a position, and registers none
         position = np.pad(position, ((0, 0), (1, 0), (0, 0)))
     elif registers:
         raise ValueError("Hugging Face's DINOv2 gives registers no positions: class_position=False. Received: True")
@@ -118,7 +116,11 @@ def express(arguments, arrays):
         arrays = {n if n.startswith("classifier.") else f"{kind}.{n}": array for n, array in arrays.items()}
     suffix = "ForImageClassification" if arguments["num_classes"] else "Model"
     config = transformers_config.write_model(model + suffix, kind, arguments)
-    config |= {"mlp_ratio": _ratio(arguments), "use_swiglu_ffn": arguments["swiglu"], "num_register_tokens": registers}
+    config |= {
+        "mlp_ratio": _ratio(arguments),
+        "use_swiglu_ffn": arguments["block"]["swiglu"],
+        "num_register_tokens": registers,
+    }
     return arrays, {CONFIG: config, PROCESSOR: transformers_config.write_processor("Bit", arguments)}
 
 
@@ -127,7 +129,7 @@ def _ratio(arguments):
     width, hidden = arguments["width"], arguments["mlp_dim"]
     for ratio in range(1, 65):
         dim = ratio * width
-        if hidden == ((int(dim * 2 / 3) + 7) // 8 * 8 if arguments["swiglu"] else dim):
+        if hidden == ((int(dim * 2 / 3) + 7) // 8 * 8 if arguments["block"]["swiglu"] else dim):
             return ratio
     raise ValueError(
         f"Hugging Face's DINOv2 must have an MLP of a multiple of the width, {width}, if gated of two thirds of it. "
@@ -142,12 +144,12 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    placeholders=lambda arguments: MLP_NAMES[bool(arguments["swiglu"])],
+    placeholders=lambda arguments: MLP_NAMES[bool(arguments["block"]["swiglu"])],
     ignored=r"embeddings\.mask_token|neck\..*|head\..*",  # Depth Anything's
     head_names=r"classifier\..*",
     resample="bicubic",
     resample_patches="bilinear",
-    suits=lambda arguments: arguments["layer_scale"] is not None,
+    suits=lambda arguments: arguments["block"]["layer_scale"] is not None,
 )
 WITH_REGISTERS = FORMAT._replace(
     name="huggingface-dinov2-registers", detect=detect_registers, resample="bicubic-antialias"

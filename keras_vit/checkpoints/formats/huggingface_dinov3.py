@@ -22,6 +22,7 @@ from keras_vit.checkpoints.tables import (
     torch_norm,
 )
 from keras_vit.layers.attention.rotary import ROTARY
+from keras_vit.models.options import merged
 
 BLOCK = "layer.{i}"
 QUERY, KEY, VALUE = (f"{BLOCK}.attention.{part}_proj" for part in "qkv")
@@ -49,6 +50,7 @@ GATED_ROWS = (
     Row("block_{i}/mlp/fc1/kernel", (f"{GATE}.weight", f"{UP}.weight"), joined(LINEAR, 2)),
     Row("block_{i}/mlp/fc1/bias", (f"{GATE}.bias", f"{UP}.bias"), joined(SAME, 2)),
 )
+
 ALIASES = ((r"^model\.", ""),)
 COMMON = {"hidden_act": "gelu", "layer_norm_eps": 1e-5}
 
@@ -88,38 +90,38 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"layer\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{block}.mlp.down_proj.weight", 2)[1],
-        "swiglu": gated,
-        "qkv_bias": biased,
-        "key_bias": f"{key}.bias" in shapes or not biased,
-        "layer_scale": 1.0,
-        "class_token": True,
-        "registers": need(shapes, "embeddings.register_tokens", 3)[1],
+        "block": {
+            "swiglu": gated,
+            "qkv_bias": biased,
+            "key_bias": f"{key}.bias" in shapes or not biased,
+            "layer_scale": 1.0,
+        },
+        "tokens": {"class_token": True, "registers": need(shapes, "embeddings.register_tokens", 3)[1]},
         "position": None,
         "rotary": "dinov3" if base == ROTARY["dinov3"]["base"] else {**ROTARY["dinov3"], "base": base},
         "pooling": "token",
         "num_classes": 0,
-        **stated,
-        **statistics,
     }
-    return arguments, evaluation, origins | prepared
+    return merged(arguments, stated, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):
     """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
-    if not arguments["registers"] or arguments["layer_scale"] is None:
+    registers, block = arguments["tokens"]["registers"], arguments["block"]
+    if not registers or block["layer_scale"] is None:
         raise ValueError(
             "Hugging Face's DINOv3 must have register tokens and layer scale. "
-            f"Received: registers={arguments['registers']}, layer_scale={arguments['layer_scale']}"
+            f"Received: registers={registers}, layer_scale={block['layer_scale']}"
         )
     arrays |= {"embeddings.mask_token": np.zeros((1, 1, arguments["width"]), "float32")}
     config = transformers_config.write_model("DINOv3ViTModel", "dinov3_vit", arguments)
     config |= {
-        "hidden_act": "silu" if arguments["swiglu"] else config["hidden_act"],
-        "use_gated_mlp": arguments["swiglu"],
-        "query_bias": arguments["qkv_bias"],
-        "key_bias": arguments["qkv_bias"] and arguments["key_bias"],
-        "value_bias": arguments["qkv_bias"],
-        "num_register_tokens": arguments["registers"],
+        "hidden_act": "silu" if block["swiglu"] else config["hidden_act"],
+        "use_gated_mlp": block["swiglu"],
+        "query_bias": block["qkv_bias"],
+        "key_bias": block["qkv_bias"] and block["key_bias"],
+        "value_bias": block["qkv_bias"],
+        "num_register_tokens": registers,
     }
     return arrays, {CONFIG: config, PROCESSOR: transformers_config.write_processor("DINOv3ViT", arguments)}
 
@@ -136,11 +138,11 @@ FORMAT = Format(
     head_names=r"(?!)",
     resample="bicubic",  # there are no positions to resample
     resample_patches="bilinear",
-    suits=lambda arguments: arguments["rotary"] == "dinov3" and not arguments["swiglu"],
+    suits=lambda arguments: arguments["rotary"] == "dinov3" and not arguments["block"]["swiglu"],
 )
 WITH_GATES = FORMAT._replace(
     name="huggingface-dinov3-gated",
     rows=ROWS + GATED_ROWS,
     detect=detect_gated,
-    suits=lambda arguments: arguments["rotary"] == "dinov3" and arguments["swiglu"],
+    suits=lambda arguments: arguments["rotary"] == "dinov3" and arguments["block"]["swiglu"],
 )

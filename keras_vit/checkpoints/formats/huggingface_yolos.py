@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_vit.checkpoints.formats import huggingface, transformers_config
 from keras_vit.checkpoints.tables import LINEAR, SAME, Form, Format, Row, need, renamed
+from keras_vit.models.options import merged
 
 DETECTION, MIDDLE = "embeddings.detection_tokens", "encoder.mid_position_embeddings"
 SIZES = ("class_labels_classifier.layers.2.bias", DETECTION)  # whose shapes say how many classes and boxes there are
@@ -48,13 +49,12 @@ def architecture(shapes, checkpoint):
     arguments, _, origins = huggingface.architecture(shapes, checkpoint)
     boxes = need(shapes, DETECTION, 3)[1]
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "YOLOS")
-    arguments |= statistics | {
-        "registers": boxes,
-        "block_positions": f"{MIDDLE}.1" in shapes,
+    more = {
+        "tokens": {"registers": boxes, "block_positions": f"{MIDDLE}.1" in shapes},
         "pooling": "none",
         "num_classes": 0,
     }
-    return arguments, evaluation, origins | prepared
+    return merged(arguments, statistics, more), evaluation, origins | prepared
 
 
 FORMAT = Format(

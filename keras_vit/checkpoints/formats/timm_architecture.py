@@ -18,6 +18,7 @@ from keras_vit.checkpoints.tables import (
 )
 from keras_vit.layers import ResNetStem
 from keras_vit.layers.attention.rotary import ROTARY
+from keras_vit.models.options import merged
 
 BLOCK = "blocks.{i}"
 QV_BIAS = ("q_bias", "qkv.masked_bias", "q_proj.bias")
@@ -96,41 +97,44 @@ def architecture(shapes, checkpoint):
         "depth": blocks(shapes, re.compile(r"blocks\.(\d+)\.")),
         "num_heads": heads,
         "mlp_dim": need(shapes, f"{block}.mlp.fc2.weight", 2)[1],
-        "swiglu": gated,
-        "sub_norm": _sub_norm(shapes),
-        "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
-        "key_bias": not any(f"{block}.attn.{name}" in shapes for name in QV_BIAS),
-        "proj_bias": f"{block}.attn.proj.bias" in shapes,
-        "qk_norm": f"{block}.attn.q_norm.weight" in shapes,
-        "layer_scale": 1e-6 if scaled else None,
-        "class_token": "cls_token" in tokens,
-        "distilled": "dist_token" in tokens,
-        "registers": tokens.get("reg_token", 0),
+        "block": {
+            "swiglu": gated,
+            "sub_norm": _sub_norm(shapes),
+            "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
+            "key_bias": not any(f"{block}.attn.{name}" in shapes for name in QV_BIAS),
+            "proj_bias": f"{block}.attn.proj.bias" in shapes,
+            "qk_norm": f"{block}.attn.q_norm.weight" in shapes,
+            "layer_scale": 1e-6 if scaled else None,
+            "gelu": "exact",
+        },
+        "tokens": {
+            "class_token": "cls_token" in tokens,
+            "distilled": "dist_token" in tokens,
+            "registers": tokens.get("reg_token", 0),
+            "patch_norm": patch_norm,
+            "pre_norm": pre_norm,
+        },
         "pooling": "gap" if norm_after or "cls_token" not in tokens else "token",
-        "patch_norm": patch_norm,
-        "pre_norm": pre_norm,
-        "rms_norm": rms_norm,
+        "norm": {"rms_norm": rms_norm, "epsilon": 1e-5 if pre_norm or rms_norm or beit3 else 1e-6},
         "final_norm": "after" if norm_after else "before" if "norm.weight" in shapes else None,
         "position": "relative" if relative else "learned" if "pos_embed" in shapes else None,
         "num_classes": classes_of(shapes),
-        "gelu": "exact",
-        "epsilon": 1e-5 if pre_norm or rms_norm or beit3 else 1e-6,
         **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet or beit3 else HALF),
-        **(_of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}),
         **({"rotary": "eva02"} if FREQUENCIES & set(shapes) else {}),
         **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
-        **stated,
     }
+    of_authors = _of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}
+    arguments = merged(arguments, of_authors, stated)
     if "attn_pool.latent" in shapes:
         arguments["pooling"] = "map"
         mlp_dim, *_ = shapes.get("attn_pool.mlp.fc1.weight", (arguments["mlp_dim"],))
         own = {} if mlp_dim == arguments["mlp_dim"] else {"mlp_dim": mlp_dim}
         own |= {"num_heads": 8, "over_prefix": True} if "_pe_" in checkpoint.config.get("architecture", "") else {}
-        arguments["attention_pool"] = own or None
+        arguments["pool"] = own
     rules = {
         "num_heads": heads_from,
-        "gelu": "timm's default",
-        "epsilon": "timm's rule",
+        "block.gelu": "timm's default",
+        "norm.epsilon": "timm's rule",
         "mean": "CLIP's rule"
         if pre_norm or rms_norm
         else "DeiT's rule"
@@ -177,30 +181,31 @@ def _sub_norm(shapes):
 def _open_questions(arguments, checkpoint):
     """Returns the arguments that a file without config.json does not show, with the reasons."""
     reasons, gammas = {}, any(re.search(r"\.gamma_[12]$", name) for name in checkpoint.shapes)
-    if arguments["pre_norm"]:
-        reasons["gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
-    elif arguments["sub_norm"] == "both" and not arguments["swiglu"]:
-        reasons["epsilon"] = Assumed("BEiT-3's")
-    elif arguments["swiglu"]:
+    tokens, block = arguments["tokens"], arguments["block"]
+    if tokens["pre_norm"]:
+        reasons["block.gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
+    elif block["sub_norm"] == "both" and not block["swiglu"]:
+        reasons["norm.epsilon"] = Assumed("BEiT-3's")
+    elif block["swiglu"]:
         pass
-    elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not arguments["class_token"]):
-        reasons["gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
+    elif arguments["pooling"] == "map" or (arguments["final_norm"] == "before" and not tokens["class_token"]):
+        reasons["block.gelu"] = Assumed("files of SigLIP have 'exact' or 'tanh'")
     if arguments["position"] is None and not arguments.get("rotary"):
         reasons["position"] = Missing(
             "The file has no positions: they may be rotary or relative (DINOv3, RoPE-ViT, BEiT). Put timm's "
             "config.json next to it, or pass position=None for a model without positions."
         )
-    elif arguments["final_norm"] == "after" and not (arguments["class_token"] or arguments["qkv_bias"]):
-        reasons["branch_norm"] = Assumed("ViT's; the residual post-norm model ('rpn') has the same tensors")
+    elif arguments["final_norm"] == "after" and not (tokens["class_token"] or block["qkv_bias"]):
+        reasons["block.norm_order"] = Assumed("ViT's; the residual post-norm model ('rpn') has the same tensors")
     elif arguments["position"] == "relative":
         reasons["mean"] = Assumed("BEiT's; BEiT v2 has ImageNet's")
     elif PERIODS in checkpoint.shapes:
         reasons["mean"] = Assumed("DINOv3's; its weights for satellite images have others")
-    elif arguments["mean"] == HALF["mean"] and (arguments["class_token"] or arguments["final_norm"] == "before"):
+    elif arguments["mean"] == HALF["mean"] and (tokens["class_token"] or arguments["final_norm"] == "before"):
         if arguments["pooling"] != "map":  # SigLIP's
             reasons["mean"] = Assumed("ViT's; files of the authors of DeiT, MAE, MoCo v3 and DINO have ImageNet's")
-        if arguments["class_token"] and not arguments["num_classes"]:
+        if tokens["class_token"] and not arguments["num_classes"]:
             reasons["resample"] = Assumed("timm's; files of DINO's authors have 'bicubic-offset'")
-    elif gammas and arguments["class_token"]:
+    elif gammas and tokens["class_token"]:
         reasons["position"] = Assumed("DeiT-III's; RoPE-ViT has the same names, and rotary='rope-vit'")
     return reasons

@@ -5,6 +5,7 @@ import re
 
 from keras_vit.checkpoints.tables import IMAGENET, Missing, channels_of, grid
 from keras_vit.models.evaluation_rule import before_crop
+from keras_vit.models.options import flat, merged
 
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}
@@ -27,7 +28,7 @@ HEADS_OF = {
     "eva02_enormous": 16,
     "test_vit2?$": 2,
 }
-DINOV3 = {"rotary": "dinov3", "epsilon": 1e-5, **IMAGENET}
+DINOV3 = {"rotary": "dinov3", "norm": {"epsilon": 1e-5}, **IMAGENET}
 
 
 def _perception_encoder(reference, offset):
@@ -37,9 +38,9 @@ def _perception_encoder(reference, offset):
 
 BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as their rotary positions
     r"dinov3|lingbot": DINOV3,
-    r"eva02_enormous": {"branch_norm": True},
-    r"beit3": {"epsilon": 1e-5},
-    r"rpn": {"branch_norm": True},
+    r"eva02_enormous": {"block": {"norm_order": "res-post"}},
+    r"beit3": {"norm": {"epsilon": 1e-5}},
+    r"rpn": {"block": {"norm_order": "res-post"}},
     r"eva02": {"rotary": "eva02"},
     r"rope_mixed(_ape)?_224": {"rotary": "rope-vit-mixed"},
     r"rope(_ape)?_224": {"rotary": "rope-vit"},
@@ -71,17 +72,19 @@ ARCHITECTURES = {  # by the stem's stages: timm has no argument for them
     (3, 4, 6, 3): "vit_large_r50_s32_224",
 }
 IMPOSSIBLE = {
-    "distilled with registers": lambda a: a["distilled"] and a["registers"],
-    "distilled without positions of its tokens": lambda a: a["distilled"] and not a["class_position"],
-    "distilled with a norm before the blocks": lambda a: a["distilled"] and a["pre_norm"],
-    "distilled with gated MLPs": lambda a: a["distilled"] and a["swiglu"],
-    "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["swiglu"],
+    "distilled with registers": lambda a: a["tokens"]["distilled"] and a["tokens"]["registers"],
+    "distilled without positions of its tokens": lambda a: (
+        a["tokens"]["distilled"] and not a["tokens"]["class_position"]
+    ),
+    "distilled with a norm before the blocks": lambda a: a["tokens"]["distilled"] and a["tokens"]["pre_norm"],
+    "distilled with gated MLPs": lambda a: a["tokens"]["distilled"] and a["block"]["swiglu"],
+    "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["block"]["swiglu"],
     "with relative positions": lambda a: a["position"] == "relative",
-    "with norms inside a sublayer or after it": lambda a: a["sub_norm"] or a["branch_norm"],
+    "with norms inside a sublayer or after it": lambda a: a["block"]["sub_norm"] or a["block"]["norm_order"] != "pre",
     "with rotary positions": lambda a: a["rotary"] is not None,
-    "with norms by the root mean square, or of patches": lambda a: a["rms_norm"] or a["patch_norm"],
-    "without biases in the blocks": lambda a: not a["proj_bias"],
-    "with biases of queries and values only": lambda a: a["qkv_bias"] and not a["key_bias"],
+    "with norms by the root mean square, or of patches": lambda a: a["norm"]["rms_norm"] or a["tokens"]["patch_norm"],
+    "without biases in the blocks": lambda a: not a["block"]["proj_bias"],
+    "with biases of queries and values only": lambda a: a["block"]["qkv_bias"] and not a["block"]["key_bias"],
     "with this stem": lambda a: a["stem"] is not None and getattr(a["stem"], "stages", None) not in ARCHITECTURES,
 }
 
@@ -120,7 +123,7 @@ def read(config, gated=False):
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
     arguments = dict(_blocks(name) or {})
-    origins = dict.fromkeys(arguments, "config.json")
+    origins = dict.fromkeys(flat(arguments), "config.json")
     heads = options.get("num_heads") or next((n for pattern, n in HEADS_OF.items() if re.match(pattern, name)), None)
     if heads:
         arguments["num_heads"], origins["num_heads"] = heads, "config.json"
@@ -130,7 +133,8 @@ def read(config, gated=False):
         arguments["pooling"] = POOLINGS[pooling]
     gelu = next((g for pattern, g in GELU_OF.items() if re.search(pattern, name)), "exact")
     if name or activation in GELUS:
-        arguments["gelu"], origins["gelu"] = GELUS.get(activation, gelu), "config.json"
+        arguments = merged(arguments, {"block": {"gelu": GELUS.get(activation, gelu)}})
+        origins["block.gelu"] = "config.json"
     for key in ("mean", "std"):
         if key in evaluation:
             arguments[key], origins["mean"] = evaluation[key], "config.json" if "mean" in stated else "timm's default"
@@ -183,7 +187,8 @@ def express(arguments, arrays):
     impossible = [name for name, is_so in IMPOSSIBLE.items() if is_so(arguments)]
     if impossible:
         raise ValueError(f"timm has no model {' or '.join(impossible)}.")
-    evaluation, size, share = arguments["evaluation"], arguments["image_size"], 1.0
+    tokens, block, size = arguments["tokens"], arguments["block"], arguments["image_size"]
+    evaluation, share = arguments["evaluation"], 1.0
     if evaluation["resize"] in ("crop", "squash"):
         share = evaluation["crop_pct"]
         share = _crop_pct(share[0] if isinstance(share, list) else share, size, before_crop(size, evaluation))
@@ -196,23 +201,23 @@ def express(arguments, arrays):
         "embed_dim": arguments["width"],
         "depth": arguments["depth"],
         "num_heads": arguments["num_heads"],
-        "mlp_ratio": _ratio(arguments["mlp_dim"] * (1 + arguments["swiglu"]), arguments["width"]),
-        "qkv_bias": arguments["qkv_bias"],
-        "qk_norm": arguments["qk_norm"],
-        "init_values": arguments["layer_scale"],
-        "class_token": arguments["class_token"],
-        "reg_tokens": arguments["registers"],
+        "mlp_ratio": _ratio(arguments["mlp_dim"] * (1 + block["swiglu"]), arguments["width"]),
+        "qkv_bias": block["qkv_bias"],
+        "qk_norm": block["qk_norm"],
+        "init_values": block["layer_scale"],
+        "class_token": tokens["class_token"],
+        "reg_tokens": tokens["registers"],
         "no_embed_class": "pos_embed" in arrays and arrays["pos_embed"].shape[1] == math.prod(grid(arguments)),
         "pos_embed": "learn" if "pos_embed" in arrays else "none",
-        "pre_norm": arguments["pre_norm"],
+        "pre_norm": tokens["pre_norm"],
         "final_norm": arguments["final_norm"] is not None,
         "fc_norm": arguments["final_norm"] == "after",
-        "act_layer": ACTIVATIONS[arguments["gelu"]],
+        "act_layer": ACTIVATIONS[block["gelu"]],
     }
-    architecture = "deit_base_distilled_patch16_224" if arguments["distilled"] else "vit_base_patch16_224"
-    if arguments["pre_norm"]:  # only this architecture's name sets its epsilon; likewise for the next two
+    architecture = "deit_base_distilled_patch16_224" if tokens["distilled"] else "vit_base_patch16_224"
+    if tokens["pre_norm"]:  # only this architecture's name sets its epsilon; likewise for the next two
         architecture = "vit_base_patch16_clip_224"
-    if arguments["swiglu"]:
+    if block["swiglu"]:
         architecture = "vit_giant_patch14_dinov2"
         del model_args["act_layer"]
     if stem is not None:

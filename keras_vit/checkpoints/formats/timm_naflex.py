@@ -9,6 +9,7 @@ import math
 from keras_vit.checkpoints.formats import timm, timm_architecture
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.checkpoints.tables import Row, each, need, renamed
+from keras_vit.models.options import merged
 
 CHANNELS = 3
 # A patch's values are in the order row, column, channel.
@@ -39,10 +40,10 @@ def architecture(shapes, checkpoint):
         )
     plain = {"patch_embed.proj.weight": (width, *patch[::-1]), "pos_embed": (1, rows * columns, width)}
     arguments, evaluation, origins = timm_architecture.architecture(shapes | plain, checkpoint)
-    arguments |= {"image_size": (rows * side, columns * side), "class_position": False}
+    more = {"image_size": (rows * side, columns * side), "tokens": {"class_position": False}}
     if arguments["pooling"] == "map":
-        arguments["gelu"], origins["gelu"] = "tanh", "timm's rule for NaFlexViT with attention pooling"
-    return arguments, evaluation, origins
+        more["block"], origins["block.gelu"] = {"gelu": "tanh"}, "timm's rule for NaFlexViT with attention pooling"
+    return merged(arguments, more), evaluation, origins
 
 
 def flat_patch(shape):

@@ -36,7 +36,11 @@ def architecture(shapes, checkpoint):
     evaluation = {"resize": "crop", "crop_pct": 1.0 if larger else 0.875, "antialias": True}
     evaluation["interpolation"] = "bicubic" if larger else "bilinear"
     about = "torchvision's rule"
-    return arguments | IMAGENET, evaluation, origins | dict.fromkeys(("mean", "gelu", "epsilon", "evaluation"), about)
+    return (
+        arguments | IMAGENET,
+        evaluation,
+        origins | dict.fromkeys(("mean", "block.gelu", "norm.epsilon", "evaluation"), about),
+    )
 
 
 FORMAT = timm.FORMAT._replace(

@@ -92,10 +92,13 @@ def read_model(config, width, defaults):
     stated = defaults[kind] | config
     if stated["hidden_act"] not in GELUS:
         raise ValueError(f"`hidden_act` must be one of {', '.join(GELUS)}. Received: {stated['hidden_act']!r}")
-    names = {"num_heads": "num_attention_heads", "gelu": "hidden_act", "epsilon": "layer_norm_eps"}
+    names = {"num_heads": "num_attention_heads", "block.gelu": "hidden_act", "norm.epsilon": "layer_norm_eps"}
     origins = {ours: CONFIG if theirs in config else DEFAULT for ours, theirs in names.items()}
-    arguments = {ours: stated.get(theirs) for ours, theirs in names.items()}
-    arguments["gelu"] = GELUS[arguments["gelu"]]
+    arguments = {
+        "num_heads": stated.get("num_attention_heads"),
+        "block": {"gelu": GELUS[stated["hidden_act"]]},
+        "norm": {"epsilon": stated["layer_norm_eps"]},
+    }
     if arguments["num_heads"] is None:
         arguments["num_heads"], origins["num_heads"] = published_heads(width)
     if "image_size" in stated:
@@ -190,12 +193,12 @@ def write_model(architecture, kind, arguments):
         "num_hidden_layers": arguments["depth"],
         "num_attention_heads": arguments["num_heads"],
         "intermediate_size": arguments["mlp_dim"],
-        "hidden_act": next(theirs for theirs, ours in GELUS.items() if ours == arguments["gelu"]),
-        "layer_norm_eps": arguments["epsilon"],
+        "hidden_act": next(theirs for theirs, ours in GELUS.items() if ours == arguments["block"]["gelu"]),
+        "layer_norm_eps": arguments["norm"]["epsilon"],
         "image_size": _one(arguments["image_size"]),
         "patch_size": _one(arguments["patch_size"]),
         "num_channels": arguments["channels"],
-        "qkv_bias": arguments["qkv_bias"],
+        "qkv_bias": arguments["block"]["qkv_bias"],
         "id2label": labels,
         "label2id": {name: int(i) for i, name in labels.items()},
     }

@@ -1,6 +1,9 @@
-"""Softmax attention with a gradient of its own."""
+"""Attention of queries to keys and values: the backend's kernel, one with a gradient of its own, and their masks."""
 
+import keras
 from keras import ops
+
+MASKED = -0.7 * 3.4e38  # a logit; Keras's value: adding two does not overflow
 
 
 def attend(query, key, value, scale):
@@ -45,6 +48,42 @@ def attend(query, key, value, scale):
         return _tokens(output), gradient
 
     return attended(query, key, value)
+
+
+def fused_attention(query, key, value, bias=None, mask=None, training=False):
+    """Computes `keras.ops.dot_product_attention` with logits that are scaled already.
+
+    JAX's kernel for GPUs does not train on an odd number of tokens, such as 196 patches and a class token. It says so
+    too late for Keras to take another under gradient checkpointing: then the plain formula is chosen here.
+
+    Args:
+        query: Tensor, `(batch, tokens, heads, head_dim)`.
+        key: Tensor, `(batch, other tokens, heads, head_dim)`.
+        value: Tensor like `key`.
+        bias: What is added to the logits, or `None`; broadcasts to `(batch, heads, tokens, other tokens)`.
+        mask: Booleans of that shape, or `None`.
+        training: Whether a gradient will be taken.
+
+    Returns:
+        Tensor like `query`.
+    """
+    odd = any(count is None or count % 2 for count in (query.shape[1], key.shape[1]))
+    refused = keras.backend.backend() == "jax" and training and odd
+    off = refused or keras.config.is_flash_attention_enabled() is False
+    flash = False if off else None  # `None`: if the backend can
+    return ops.dot_product_attention(query, key, value, bias=bias, mask=mask, scale=1.0, flash_attention=flash)
+
+
+def joined_mask(attention_mask, use_causal_mask, rows, columns):
+    """Joins both masks into one that broadcasts to (batch, heads, rows, columns); `None` without any."""
+    mask = None
+    if attention_mask is not None:
+        mask = ops.cast(attention_mask, "bool")
+        mask = ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
+    if use_causal_mask:
+        causal = ops.tril(ops.ones((1, 1, rows, columns), dtype="bool"))
+        mask = causal if mask is None else ops.logical_and(mask, causal)
+    return mask
 
 
 def _rows(x):

@@ -3,9 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.layers.attention.attend import attend
-from keras_vit.layers.attention.fused import fused_attention
-from keras_vit.layers.attention.masks import MASKED, joined_mask
+from keras_vit.layers.attention.attend import MASKED, attend, fused_attention, joined_mask
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import OPTIONS, RotaryPositions
 from keras_vit.layers.attention.with_scores import WithScores
@@ -56,10 +54,6 @@ class MultiHeadSelfAttention(WithScores, Layer):
             `(batch, heads, tokens, tokens)`. Its gradient equals that of the scores.
         bias: Tensor added to the logits of the scores, which broadcasts to `(batch, heads, tokens, tokens)`.
         return_keys: Whether to return the keys too, at the end.
-
-    Attributes:
-        custom_gradient: Whether `attend` may be used. An export copy sets it to `False`: runtimes have an
-            operator for the softmax.
 
     Input shape:
         `(batch, tokens, width)`.
@@ -114,7 +108,6 @@ class MultiHeadSelfAttention(WithScores, Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.attention_dropout = attention_dropout
-        self.custom_gradient = True
 
     def build(self, input_shape):
         if len(input_shape) != 3:
@@ -183,7 +176,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
             scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
-        elif mask is None and bias is None and self._uses_attend(training):
+        elif mask is None and bias is None and self.uses_attend(training):
             x = attend(query, key, value, self.scale)
         else:
             bias = bias if bias is None else ops.cast(bias, query.dtype)
@@ -194,10 +187,10 @@ class MultiHeadSelfAttention(WithScores, Layer):
         more = ([scores] if return_attention_scores else []) + ([key] if return_keys else [])
         return (x, *more) if more else x
 
-    def _uses_attend(self, training):
-        # Not in float16: a sum over tokens may leave its range.
+    def uses_attend(self, training):
+        """Returns whether `attend` computes attention without mask and bias; not in float16, whose range is small."""
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
-        return self.custom_gradient and possible and (training or self.head_dim < NARROW)
+        return possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, bias, mask, offset):
         logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")

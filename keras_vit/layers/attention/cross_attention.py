@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.layers.attention.fused import fused_attention
-from keras_vit.layers.attention.masks import MASKED, joined_mask
+from keras_vit.layers.attention.attend import MASKED, fused_attention, joined_mask
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise

@@ -5,13 +5,12 @@ import keras
 from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import ACTIVATIONS, MLP
-from keras_vit.layers.blocks.norms import norm
-from keras_vit.layers.tokenwise import tokenwise
+from keras_vit.layers.blocks.norms import WithNormOrder, norm
 from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DecoderBlock(Layer):
+class DecoderBlock(WithNormOrder, Layer):
     """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and
@@ -20,7 +19,7 @@ class DecoderBlock(Layer):
     Args:
         num_heads: Number of heads of both attentions; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_first: Pre-norm, `x + f(norm(x))`, if true; post-norm, `norm(x + f(x))`, if false.
+        norm_order: Where each branch has its normalisation: `"pre"`, `x + f(norm(x))`; or `"post"`, `norm(x + f(x))`.
         gelu: Activation of the MLP: `"relu"`, or a GELU; see `MLP`.
         epsilon: Added to the variance in the layer normalisations.
         dropout: Rate of the dropout after each projection and in the MLP.
@@ -57,7 +56,7 @@ class DecoderBlock(Layer):
         num_heads: int,
         mlp_dim: int,
         *,
-        norm_first: bool = False,
+        norm_order: str = "post",
         gelu: str = "relu",
         epsilon: float = 1e-6,
         dropout: float = 0.0,
@@ -66,13 +65,13 @@ class DecoderBlock(Layer):
     ):
         super().__init__(**kwargs)
         checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
-        checks.switch(norm_first=norm_first)
+        checks.one_of("norm_order", norm_order, ("pre", "post"))
         checks.one_of("gelu", gelu, ACTIVATIONS)
         checks.above_zero(epsilon=epsilon)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout)
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
-        self.norm_first = norm_first
+        self.norm_order = norm_order
         self.gelu = gelu
         self.epsilon = epsilon
         self.dropout = dropout
@@ -104,36 +103,28 @@ class DecoderBlock(Layer):
         return_attention_scores=False,
         training=None,
     ):
-        x, *_ = self._branch(
-            self.norm1,
-            x,
-            lambda y: self.attention(
-                y,
-                y,
-                attention_mask,
-                use_causal_mask=use_causal_mask,
-                positions=positions,
-                context_positions=positions,
-                training=training,
-            ),
+        y = self.normed("pre", self.norm1, x)
+        y = self.attention(
+            y,
+            y,
+            attention_mask,
+            use_causal_mask=use_causal_mask,
+            positions=positions,
+            context_positions=positions,
+            training=training,
         )
-        x, *scores = self._branch(
-            self.norm2,
-            x,
-            lambda y: self.cross(
-                y,
-                context,
-                context_mask,
-                positions=positions,
-                context_positions=context_positions,
-                return_attention_scores=return_attention_scores,
-                training=training,
-            ),
+        x = self.normed("post", self.norm1, x + y)
+        y = self.cross(
+            self.normed("pre", self.norm2, x),
+            context,
+            context_mask,
+            positions=positions,
+            context_positions=context_positions,
+            return_attention_scores=return_attention_scores,
+            training=training,
         )
-        x, *_ = self._branch(self.norm3, x, lambda y: self.mlp(y, training=training))
-        return (x, *scores) if scores else x
-
-    def _branch(self, norm, x, function):
-        y = function(tokenwise(norm, x) if self.norm_first else x)
-        y, *more = y if isinstance(y, tuple) else (y,)
-        return (x + y if self.norm_first else tokenwise(norm, x + y), *more)
+        y, *scores = y if return_attention_scores else (y,)
+        x = self.normed("post", self.norm2, x + y)
+        y = self.mlp(self.normed("pre", self.norm3, x), training=training)
+        x = self.normed("post", self.norm3, x + y)
+        return (x, *scores) if return_attention_scores else x

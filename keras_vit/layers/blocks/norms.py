@@ -2,8 +2,20 @@
 
 import keras
 
+from keras_vit.layers.tokenwise import tokenwise
+
+NORM = {"rms_norm": False, "epsilon": 1e-6}  # the options of every normalisation, and their defaults
+
 
 def norm(name, *, rms_norm, epsilon, dtype):
     """Returns a layer normalisation, or with `rms_norm` that of Zhang and Sennrich 2019 (arXiv:1910.07467)."""
     kind = keras.layers.RMSNormalization if rms_norm else keras.layers.LayerNormalization
     return kind(epsilon=epsilon, name=name, dtype=dtype)
+
+
+class WithNormOrder:
+    """Part of a block whose residual branches have their normalisations where `norm_order` says."""
+
+    def normed(self, order, norm, x):
+        """Returns tokens, normalised if the block has this order."""
+        return tokenwise(norm, x) if order == self.norm_order else x

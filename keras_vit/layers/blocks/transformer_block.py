@@ -1,39 +1,40 @@
 """The encoder block."""
 
+import inspect
+
 import keras
 
 from keras_vit.layers.attention.attention import MultiHeadSelfAttention
 from keras_vit.layers.attention.with_scores import WithScores
 from keras_vit.layers.blocks.layer_scale import LayerScale
 from keras_vit.layers.blocks.mlp import GELUS, MLP
-from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.blocks.norms import WithNormOrder, norm
 from keras_vit.layers.blocks.remat_layer import RematLayer
 from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
-from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TransformerBlock(WithScores, RematLayer):
+class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
 
-    Pre-norm, `x + f(norm(x))`, as in the ViT paper (arXiv:2010.11929, equations 2 and 3); post-norm,
-    `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `x + norm(f(x))`, as in Swin V2
-    (Liu et al. 2022, arXiv:2111.09883, section 3.2).
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), equations 2 and 3. `vit`'s argument `block` takes `norm_order`,
+    `qkv_bias`, `key_bias`, `proj_bias`, `qk_norm`, `gelu`, `swiglu`, `sub_norm`, `layer_scale` and `attention_dropout`.
 
     Args:
         num_heads: Number of attention heads; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_first: Pre-norm if true, post-norm if false.
-        branch_norm: Whether the output of each branch is normalised instead, before it is added.
+        norm_order: Where each branch has its normalisation: `"pre"`, `x + f(norm(x))`, as in the ViT paper; `"post"`,
+            `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `"res-post"`, `x + norm(f(x))`, as
+            in Swin V2 (Liu et al. 2022, arXiv:2111.09883, section 3.2).
         qkv_bias: Whether query, key and value have a bias.
-        key_bias: Whether the key has one too; see `MultiHeadSelfAttention`.
+        key_bias: Whether the key has one too; DINOv3's has none. See `MultiHeadSelfAttention`.
         proj_bias: Whether the attention's projection and the MLP have biases.
         qk_norm: Whether query and key are normalised in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         relative: Arguments of `RelativePositions` for the scores, or `None`.
-        gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        swiglu: Whether the MLP is gated; see `MLP`.
+        gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP); see `MLP`.
+        swiglu: Whether the MLP is gated, as in DINOv2's giant; see `MLP`.
         sub_norm: Which sublayers have a normalisation before their last matrix too: `"mlp"`, `"both"` (the attention
             too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
         rms_norm: Whether all normalisations are by the root mean square (arXiv:1910.07467); else layer normalisations.
@@ -71,8 +72,7 @@ class TransformerBlock(WithScores, RematLayer):
         num_heads: int,
         mlp_dim: int,
         *,
-        norm_first: bool = True,
-        branch_norm: bool = False,
+        norm_order: str = "pre",
         qkv_bias: bool = True,
         key_bias: bool = True,
         proj_bias: bool = True,
@@ -95,14 +95,14 @@ class TransformerBlock(WithScores, RematLayer):
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
         checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))
-        checks.switch(norm_first=norm_first, branch_norm=branch_norm, qk_norm=qk_norm, rms_norm=rms_norm)
+        checks.one_of("norm_order", norm_order, ("pre", "post", "res-post"))
+        checks.switch(qk_norm=qk_norm, rms_norm=rms_norm)
         checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias, swiglu=swiglu)
         checks.above_zero(epsilon=epsilon)
         checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
-        self.norm_first = norm_first
-        self.branch_norm = branch_norm
+        self.norm_order = norm_order
         self.sub_norm = sub_norm
         self.qk_norm = qk_norm
         self.rms_norm = rms_norm
@@ -150,6 +150,7 @@ class TransformerBlock(WithScores, RematLayer):
         )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
+        self.scale1 = self.scale2 = _unscaled
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
         if self.layer_scale is not None:
             self.scale1 = LayerScale(self.layer_scale, name="scale1", dtype=dtype)
@@ -167,25 +168,29 @@ class TransformerBlock(WithScores, RematLayer):
         training=None,
         scores_offset=None,
     ):
-        x, *scores = self.branch(
-            1,
-            x,
-            training,
+        y = self.attention(
+            self.normed("pre", self.norm1, x),
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
+            training=training,
             scores_offset=scores_offset,
         )
-        (x,) = self.branch(2, x, training)
-        return (x, *scores) if scores else x
+        y, *scores = y if return_attention_scores else (y,)
+        y = self.scale1(self.normed("res-post", self.norm1, y))
+        x = self.normed("post", self.norm1, x + self.path1(y, training=training))  # equation 2
+        y = self.mlp(self.normed("pre", self.norm2, x), training=training)
+        y = self.scale2(self.normed("res-post", self.norm2, y))
+        x = self.normed("post", self.norm2, x + self.path2(y, training=training))  # equation 3
+        return (x, *scores) if return_attention_scores else x
 
-    def branch(self, number, x, training, **settings):
-        """Adds branch 1 (attention) or 2 (MLP) to tokens; returns them, and what else attention returns."""
-        normed = "branch" if self.branch_norm else "input" if self.norm_first else "sum"
-        layer = self.attention if number == 1 else self.mlp
-        norm, path, scale = (getattr(self, f"{part}{number}", None) for part in ("norm", "path", "scale"))
-        y = layer(tokenwise(norm, x) if normed == "input" else x, training=training, **settings)
-        y, *more = y if isinstance(y, tuple) else (y,)
-        y = tokenwise(norm, y) if normed == "branch" else y
-        x = x + path(y if scale is None else scale(y), training=training)
-        return (tokenwise(norm, x) if normed == "sum" else x, *more)
+
+def _unscaled(x):
+    return x
+
+
+OPTIONS = (
+    "norm_order", "qkv_bias", "key_bias", "proj_bias", "qk_norm", "gelu", "swiglu", "sub_norm", "layer_scale",
+    "attention_dropout",
+)  # fmt: skip
+BLOCK = {name: inspect.signature(TransformerBlock).parameters[name].default for name in OPTIONS}  # of `vit`'s `block`

@@ -8,7 +8,7 @@ from keras_vit.layers.blocks.mlp import MLP
 from keras_vit.utils import checks
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
-OWN_OPTIONS = ("num_heads", "mlp_dim", "over_prefix")  # of "map", where a model's are not those of its blocks
+POOL = {"num_heads": None, "mlp_dim": None, "over_prefix": False}  # of "map"; `None` for the size of a model's blocks
 OF_CLASS_TOKEN = ("token", "token+gap")
 
 

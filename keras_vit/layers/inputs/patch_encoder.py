@@ -12,6 +12,15 @@ from keras_vit.layers.dense import Dense
 from keras_vit.layers.loss_scale import warn_unscaled
 from keras_vit.utils import checks, resampling
 
+TOKENS = {  # the options of tokens in a model, and their defaults; see `vit`
+    "class_token": None,
+    "distilled": False,
+    "registers": 0,
+    "class_position": True,
+    "block_positions": False,
+    "patch_norm": False,
+    "pre_norm": False,
+}
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
 

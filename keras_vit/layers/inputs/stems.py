@@ -9,12 +9,12 @@ from keras_vit.layers.inputs.conv_stem import ConvStem
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
 
 
-def stem_for(stem, plan, dtype, norm=True):
+def stem_for(stem, sizes, dtype, norm=True):
     """Returns the layer called "stem" that `vit`'s argument describes.
 
     Args:
         stem: As in `vit`; `None` for the variant's own.
-        plan: The model's `variants.Plan`.
+        sizes: The model's `variants.Sizes`.
         dtype: Precision policy of a stem that is built here.
         norm: Whether `(filters, stride)` pairs become convolutions with batch normalisation.
 
@@ -25,9 +25,9 @@ def stem_for(stem, plan, dtype, norm=True):
         ValueError: For anything else, or a model with several inputs or outputs.
     """
     if stem is None:
-        return None if plan.stages is None else ResNetStem(plan.stages, name="stem", dtype=dtype)
+        return None if sizes.stages is None else ResNetStem(sizes.stages, name="stem", dtype=dtype)
     if stem == "conv":
-        return ConvStem(_widths(plan), name="stem", dtype=dtype)
+        return ConvStem(_widths(sizes), name="stem", dtype=dtype)
     if isinstance(stem, (tuple, list)):
         if not stem or any(not isinstance(one, (tuple, list)) or len(one) not in (2, 3) for one in stem):
             raise ValueError(
@@ -75,9 +75,9 @@ def patch_size_on(feature_map, image, stride):
     return tuple(int(side) for side in sides)
 
 
-def _widths(plan):
+def _widths(sizes):
     """Returns the channels of a stem that halves the image down to one patch a position, doubling up to the width."""
-    halvings = math.log2(plan.stride) if plan.stride else 0
+    halvings = math.log2(sizes.stride) if sizes.stride else 0
     if halvings < 1 or halvings % 1:
-        raise ValueError(f"stem='conv' needs a patch size that is a power of two. Received: patches of {plan.stride}")
-    return [plan.width >> i for i in reversed(range(int(halvings)))]
+        raise ValueError(f"stem='conv' needs a patch size that is a power of two. Received: patches of {sizes.stride}")
+    return [sizes.width >> i for i in reversed(range(int(halvings)))]

@@ -67,9 +67,7 @@ class Classify(Task):
         return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
-        from keras_vit.checkpoints.pretrained import vit
-
-        model = vit(**arguments)
+        model = self.vit(**arguments)
         if len(model.output_shape) != 2:
             raise ValueError(
                 "A classifier must return one vector of logits per image. "

@@ -20,8 +20,8 @@ class Distiller(keras.Model):
     - `"soft"`: `temperature**2 * KL(softmax(teacher / temperature), softmax(student / temperature))`;
     - `"hard"`: cross-entropy with the teacher's most likely class.
 
-    A student from `vit(distilled=True)` trains each of its two heads on its own target. Any other student trains its
-    one head on both.
+    A student from `vit(tokens={"distilled": True})` trains each of its two heads on its own target. Any other student
+    trains its one head on both.
 
     Args:
         student: Model from pixels to logits.

@@ -4,24 +4,27 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import keras
 import numpy as np
 
+from keras_vit.models.options import flat, merged
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task, distinct
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
+from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
+HEADS = {"points": {"width": None, "box_weight": 5.0}, "tokens": {}, "decoder": {"depth": 6}}
 PRIOR = 0.1  # a class's score at each position before training, as in "Objects as Points"
 
 
 @dataclass(frozen=True, repr=False)
-class Detect(Task):
+class Detect(WithHead, Task):
     """A box and a class for every object in an image.
 
     The model returns `(most, 4 + classes)`: top, left, bottom and right as shares of the image's height and width, then
@@ -38,12 +41,12 @@ class Detect(Task):
 
     Args:
         classes: Names of the classes, in the order of the data.
-        head: See above.
+        head: See above: a word, or a dictionary with its `kind` and options, such as `{"kind": "points", "width": 64}`.
+            `"points"` has `width`, its channels, by default half of the encoder's, at most 256; and `box_weight`, the
+            factor on the loss of the boxes, by default 5, see `PointLoss`. `"decoder"` has `depth`, its blocks, by
+            default 6.
         most: Boxes of an image, at most.
         score: Least score of a box in pictures, answers and files of boxes; average precision does without.
-        head_width: Channels of `"points"`; `None` for half of the encoder's, at most 256.
-        head_depth: Blocks of `"decoder"`.
-        box_weight: Factor on the loss of the boxes of `"points"`; see `PointLoss`.
     """
 
     targets = ("bounding_boxes",)
@@ -51,13 +54,11 @@ class Detect(Task):
     gives = "boxes"
     draws = True
     measured = ("score",)
+    heads = HEADS
 
-    head: Literal["points", "tokens", "decoder"] = "points"
+    head: str | dict[str, Any] = "points"
     most: int = number(100, low=1)
     score: float = number(0.3, most=1)
-    head_width: int | None = number(None, low=1)
-    head_depth: int = number(6, low=1)
-    box_weight: float = number(5.0)
 
     @classmethod
     def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:
@@ -82,9 +83,10 @@ class Detect(Task):
         from keras_vit.checkpoints.files.read import open_checkpoint
         from keras_vit.checkpoints.formats import huggingface_yolos
 
-        fixed = sorted({"variant", "weights", "head", "registers"} & set(arguments))
+        given = flat(arguments)
+        fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(given))
         if fixed:
-            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={arguments[fixed[0]]!r}")
+            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={given[fixed[0]]!r}")
         with open_checkpoint(fetch(source)) as checkpoint:
             form, names = recognise(checkpoint)
             if form is not huggingface_yolos.FORMAT:
@@ -107,7 +109,7 @@ class Detect(Task):
             raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
         if recipe is not None:
             dense.check_recipe(recipe, "boxes")
-            if self.head == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
+            if self.head_kind == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
                 warnings.warn(
                     "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
                     "are those of a YOLOS.",
@@ -135,17 +137,18 @@ class Detect(Task):
         from keras_vit.layers import PointBoxes, SetBoxes
 
         self.check()
-        if self.head == "tokens":
-            if arguments.get("registers"):
-                raise ValueError(f"The registers are the task's boxes. Received: registers={arguments['registers']!r}")
-            arguments = {**arguments, "registers": self.most}
+        if self.head_kind == "tokens":
+            registers = flat(arguments).get("tokens.registers")
+            if registers:
+                raise ValueError(f"The registers are the task's boxes. Received: registers={registers!r}")
+            arguments = merged(arguments, {"tokens": {"registers": self.most}})
         encoder = dense.encoder(arguments, len(self.classes), "detector")
-        if self.head == "points":
+        if self.head_kind == "points":
             start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
-            found = dense.dpt(encoder, len(start), self.head_width, start)
+            found = dense.dpt(encoder, len(start), self.head_options["width"], start)
             output = PointBoxes(self.most, name="boxes")(found)
         else:
-            found = self._tokens(encoder) if self.head == "tokens" else self._queries(encoder)
+            found = self._tokens(encoder) if self.head_kind == "tokens" else self._queries(encoder, **self.head_options)
             output = SetBoxes(name="boxes")(found)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
 
@@ -159,7 +162,7 @@ class Detect(Task):
         x = keras.layers.Reshape((1, *x.shape[1:]), name="box_sets", dtype=x.dtype)(x)
         return SetHead(len(self.classes), 3, name="head", dtype=encoder.dtype_policy)(x)
 
-    def _queries(self, encoder):
+    def _queries(self, encoder, depth):
         """Returns what the queries say after each block, `(batch, blocks, most, 4 + classes + 1)`."""
         from keras_vit.layers import QueryDecoder
         from keras_vit.models import anatomy
@@ -170,7 +173,7 @@ class Detect(Task):
             self.most,
             block.num_heads,
             block.mlp_dim,
-            depth=self.head_depth,
+            depth=depth,
             grid=anatomy.grid(encoder),
             dropout=block.dropout,
             name="head",
@@ -184,7 +187,7 @@ class Detect(Task):
         return Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
-        loss = PointLoss(self.box_weight) if self.head == "points" else SetLoss()
+        loss = PointLoss(self.head_options["box_weight"]) if self.head_kind == "points" else SetLoss()
         return {"loss": loss, "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):

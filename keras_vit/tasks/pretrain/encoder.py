@@ -1,5 +1,7 @@
 """What the encoder of a masked autoencoder must be."""
 
+from keras_vit.models.options import flat, written
+
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
 
 
@@ -25,10 +27,11 @@ def check_encoder(arguments):
         "final_norm": (("before",), "the final norm before pooling"),
         "rotary": ((None,), "no rotary positions, which need all patches"),
         "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
-        "block_positions": ((False,), "no positions in every block, which need all patches"),
+        "tokens.block_positions": ((False,), "no positions in every block, which need all patches"),
         "position": (POSITIONS, "no relative positions, which need all patches"),
         "pooling": (POOLINGS, "a pooling without weights"),
     }
+    given = flat(arguments)
     for name, (fitting, words) in wanted.items():
-        if (value := arguments.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
-            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {name}={value!r}")
+        if (value := given.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
+            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {written(name, value)}")

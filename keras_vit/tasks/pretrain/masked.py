@@ -101,9 +101,9 @@ class MaskedAutoencoder(keras.Model):
             grid=cells,
             num_prefix=num_prefix,
             mlp_dim=mlp_dim,
-            qkv_bias=arguments["qkv_bias"],
-            gelu=arguments["gelu"],
-            epsilon=arguments["epsilon"],
+            qkv_bias=arguments["block"]["qkv_bias"],
+            gelu=arguments["block"]["gelu"],
+            epsilon=arguments["norm"]["epsilon"],
             name="decoder",
             dtype=model.dtype_policy,
         )
@@ -182,7 +182,7 @@ class MaskedAutoencoder(keras.Model):
         return ops.concatenate([predicted, mask], axis=-1)
 
     def _tokens(self, images):
-        names = ["rescale", "patches", "encoder"] + ["norm_pre"] * self.arguments["pre_norm"]
+        names = ["rescale", "patches", "encoder"] + ["norm_pre"] * self.arguments["tokens"]["pre_norm"]
         for name in names:
             images = self.model.get_layer(name)(images)
         return images

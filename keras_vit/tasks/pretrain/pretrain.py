@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_vit.models import variants
+from keras_vit.models.options import merged
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
@@ -40,7 +41,7 @@ class Pretrain(Task):
     def check(self, recipe):
         from keras_vit.checkpoints.pretrained import DEFAULTS
 
-        arguments = {**DEFAULTS, **recipe.model}
+        arguments = merged(DEFAULTS, recipe.model)
         if "num_classes" in recipe.model and recipe.model["num_classes"] not in (0, None):
             raise ValueError(
                 "Pre-training has no classes: leave out model.num_classes. "
@@ -70,9 +71,7 @@ class Pretrain(Task):
                     raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
 
     def model(self, **arguments):
-        from keras_vit.checkpoints.pretrained import vit
-
-        return vit(**{**arguments, "num_classes": 0})
+        return self.vit(**{**arguments, "num_classes": 0})
 
     def learner(self, model, teacher=None):
         from keras_vit.tasks.pretrain.masked import MaskedAutoencoder

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,42 +10,44 @@ import numpy as np
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task, distinct
 from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.segment import pixels
 from keras_vit.utils.checked import number
 from keras_vit.utils.images import mask_pixels
 
+HEADS = {"linear": {}, "mask": {"depth": 2, "width": None}, "dpt": {"width": None}}
 MOST = 254  # classes: masks are bytes, and 255 is void
 
 
 @dataclass(frozen=True, repr=False)
-class Segment(Task):
+class Segment(WithHead, Task):
     """A class for every pixel: the head, and what the values of the masks mean.
 
     Args:
         classes: Names of the classes, in the order of their values in the masks.
         head: `"linear"` classifies each token; `"mask"` is Segmenter's mask transformer (see `MaskDecoder`), for three
             classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). After a convolutional stem whose
-            feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image.
+            feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image. A word,
+            or a dictionary with its `kind` and options, such as `{"kind": "dpt", "width": 64}`: `"mask"` has `depth`,
+            its blocks, by default 2, and `width`, its channels, by default the encoder's; `"dpt"` has `width`, by
+            default half of the encoder's, at most 256.
         first: Value of the first class.
         void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
         class_weights: Whether to weight the cross-entropy of a class inversely to its share of the pixels.
         dice: Share of the Dice loss; see `PixelLoss`.
-        head_depth: Blocks of `"mask"`.
-        head_width: Channels of `"mask"` or `"dpt"`; `None` for the encoder's, for `"dpt"` half of that, at most 256.
     """
 
     targets = ("segmentation_masks",)
     best = ("val_mean_iou", "max")
     gives = "masks"
     draws = True
+    heads = HEADS
 
-    head: Literal["linear", "mask", "dpt"] = "linear"
+    head: str | dict[str, Any] = "linear"
     first: int = number(0, most=255)
     void: int | None = number(255, most=255)
     class_weights: bool = False
     dice: float = number(0.0, most=1)
-    head_depth: int = number(2, low=1)
-    head_width: int | None = number(None, low=1)
 
     def check(self, recipe=None):
         count = len(self.classes)
@@ -57,7 +59,7 @@ class Segment(Task):
             raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
         if self.void is not None and self.first <= self.void < self.first + count:
             raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
-        if self.head == "mask" and count < 3:
+        if self.head_kind == "mask" and count < 3:
             raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
         if recipe is None:
             return
@@ -91,7 +93,8 @@ class Segment(Task):
     def model(self, **arguments):
         self.check()
         encoder = dense.encoder(arguments, len(self.classes), "segmenter")
-        logits = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head](encoder)
+        head = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head_kind]
+        logits = head(encoder, **self.head_options)
         size = encoder.input_shape[1:3]
         enlarge = keras.layers.Resizing(*size, data_format="channels_last", name="logits", dtype="float32")
         return dense.finished(encoder, enlarge(logits), arguments, self.classes, "segmenter")
@@ -100,7 +103,7 @@ class Segment(Task):
         head = keras.layers.Dense(len(self.classes), kernel_initializer="zeros", name="head", dtype="float32")
         return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
 
-    def _mask(self, encoder):
+    def _mask(self, encoder, depth, width):
         from keras_vit.layers import MaskDecoder
 
         block = encoder.get_layer("block_0")
@@ -108,8 +111,8 @@ class Segment(Task):
             len(self.classes),
             block.num_heads,
             block.mlp_dim,
-            depth=self.head_depth,
-            width=self.head_width,
+            depth=depth,
+            width=width,
             gelu=block.gelu,
             epsilon=block.epsilon,
             dropout=block.dropout,
@@ -118,8 +121,8 @@ class Segment(Task):
         )
         return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
 
-    def _dpt(self, encoder):
-        return dense.dpt(encoder, len(self.classes), self.head_width)
+    def _dpt(self, encoder, width):
+        return dense.dpt(encoder, len(self.classes), width)
 
     def compiled(self, source):
         weights = None

@@ -6,6 +6,7 @@ import pytest
 
 import keras_vit
 from keras_vit import from_checkpoint, load_weights, vit
+from keras_vit.checkpoints.pretrained import from_arguments
 from keras_vit.utils.resampling import resize_distances
 from tests.checkpoints.helpers import assert_same_weights, filled, weights
 from tests.marks import few
@@ -25,18 +26,25 @@ def network():
 
 KINDS = {
     "plain": {},
-    "class token, registers": dict(registers=2, class_position=False, gelu="quick"),
-    "distilled": dict(distilled=True),
-    "average": dict(pooling="gap", final_norm="after", layer_scale=0.1),
+    "class token, registers": dict(tokens={"registers": 2, "class_position": False}, block={"gelu": "quick"}),
+    "distilled": dict(tokens={"distilled": True}),
+    "average": dict(pooling="gap", final_norm="after", block={"layer_scale": 0.1}),
     "attention pooling": dict(pooling="map"),
     "sine and cosine": dict(position="sincos2d", pooling="gap"),
-    "gated": dict(swiglu=True, qk_norm=True, qkv_bias=False, pre_norm=True, representation_size=5),
-    "EVA-02": dict(rotary="eva02", key_bias=False, sub_norm="both", swiglu=True),
+    "gated": dict(
+        block={"swiglu": True, "qk_norm": True, "qkv_bias": False}, tokens={"pre_norm": True}, representation_size=5
+    ),
+    "EVA-02": dict(rotary="eva02", block={"key_bias": False, "sub_norm": "both", "swiglu": True}),
     "RoPE-ViT": dict(rotary="rope-vit-mixed", position=None),
-    "AIMv2": dict(rms_norm=True, patch_norm=True, proj_bias=False, qkv_bias=False, swiglu=True, pooling="gap"),
-    "norms of branches": dict(branch_norm=True, sub_norm="mlp"),
-    "BEiT": dict(position="relative", layer_scale=0.1),
-    "YOLOS": dict(block_positions=True, registers=3, depth=2),
+    "AIMv2": dict(
+        norm={"rms_norm": True},
+        tokens={"patch_norm": True},
+        block={"proj_bias": False, "qkv_bias": False, "swiglu": True},
+        pooling="gap",
+    ),
+    "norms of branches": dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
+    "BEiT": dict(position="relative", block={"layer_scale": 0.1}),
+    "YOLOS": dict(tokens={"block_positions": True, "registers": 3}, depth=2),
     "convolutions": dict(stem=((6, 1), (8, 2)), patch_size=4),
     "ResNet": dict(stem=keras_vit.ResNetStem((1,), width=32), patch_size=1),
     "network": dict(stem=network, patch_size=4),
@@ -141,14 +149,14 @@ def test_into_an_existing_model(convolutions):
 def test_as_weights_of_a_variant_and_of_a_stem(convolutions, tmp_path):
     model, path = convolutions
     stem = KINDS["convolutions"]["stem"]
-    sizes = dict(width=24, depth=1, num_heads=3, mlp_dim=48, patch_size=4, image_size=(32, 48), gelu="exact")
-    mine = keras_vit.vit(None, weights=path, stem=stem, num_classes=2, **sizes)
+    sizes = dict(width=24, depth=1, num_heads=3, mlp_dim=48, patch_size=4, image_size=(32, 48), block={"gelu": "exact"})
+    mine = from_arguments(None, weights=path, stem=stem, num_classes=2, **sizes)
     assert (weights(mine)["stem/conv1/kernel"] == weights(model)["stem/conv1/kernel"]).all()
     small = vit("mu/4", image_size=24, num_classes=6)
     small.save(tmp_path / "small.keras")
-    assert_same_weights(weights(keras_vit.vit("mu/4", weights=tmp_path / "small.keras")), weights(small))
+    assert_same_weights(weights(from_arguments("mu/4", weights=tmp_path / "small.keras")), weights(small))
     with pytest.raises(ValueError, match="must belong to mu/8"):
-        keras_vit.vit("mu/8", weights=tmp_path / "small.keras")
+        from_arguments("mu/8", weights=tmp_path / "small.keras")
 
 
 def test_a_run_s_directory_is_its_model(plain, tmp_path):
@@ -223,13 +231,13 @@ def test_relative_positions_of_another_grid(tmp_path):
     larger = from_checkpoint(path, image_size=(48, 64))
     expected = resize_distances(weights(model)[table], (4, 6), (6, 8))
     np.testing.assert_array_equal(weights(larger)[table], expected)
-    other = filled(position="relative", layer_scale=0.1, image_size=(48, 64), depth=1, num_classes=3)
+    other = filled(position="relative", block={"layer_scale": 0.1}, image_size=(48, 64), depth=1, num_classes=3)
     np.testing.assert_array_equal(weights(load_weights(other, path))[table], expected)
 
 
 def test_what_no_tensor_shows_is_compared(plain):
-    with pytest.raises(ValueError, match="has branch_norm False, and the model True"):
-        load_weights(filled(depth=1, branch_norm=True), plain[1])
+    with pytest.raises(ValueError, match="has block.norm_order 'pre', and the model 'res-post'"):
+        load_weights(filled(depth=1, block={"norm_order": "res-post"}), plain[1])
 
 
 def test_another_number_of_heads_is_refused(plain):

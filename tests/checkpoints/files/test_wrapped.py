@@ -31,7 +31,7 @@ def wrap(folder, model, prefix, others=()):
 
 
 def test_open_clip(tmp_path):
-    model = filled(pooling="map", gelu="tanh", num_classes=0, class_token=False, image_size=32)
+    model = filled(pooling="map", block={"gelu": "tanh"}, num_classes=0, tokens={"class_token": False}, image_size=32)
     path = wrap(tmp_path, model, "visual.trunk.", ["text.token_embedding.weight", "logit_scale"])
     config = {"model_cfg": {"vision_cfg": TOWER}, "preprocess_cfg": PREPARED}
     (path / wrapped.OPEN_CLIP).write_text(json.dumps(config))

@@ -14,13 +14,18 @@ from tests.checkpoints.helpers import filled, logits
 
 pytestmark = pytest.mark.backend
 
-AIMV2 = dict(rms_norm=True, patch_norm=True, proj_bias=False, qkv_bias=False, swiglu=True, pooling="gap", epsilon=1e-5)
+AIMV2 = dict(
+    norm={"rms_norm": True, "epsilon": 1e-5},
+    tokens={"patch_norm": True, "class_token": False},
+    block={"proj_bias": False, "qkv_bias": False, "swiglu": True},
+    pooling="gap",
+)
 IMAGES = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype("float32")
 
 
 def written(folder, drop=(), more=None, config=None):
     """Returns a model, and the directory of its file under AIMv2's names."""
-    model = filled(image_size=32, num_classes=0, class_token=False, **AIMV2)
+    model = filled(image_size=32, num_classes=0, **AIMV2)
     arrays = _arrays(model, huggingface_aimv2.FORMAT, arguments_of(model)) | (more or {})
     safetensors.numpy.save_file({k: v for k, v in arrays.items() if k not in drop}, folder / "model.safetensors")
     stated = {"model_type": "aimv2_vision_model", "hidden_act": "silu", "num_attention_heads": 3, "rms_norm_eps": 1e-5}
@@ -31,7 +36,7 @@ def written(folder, drop=(), more=None, config=None):
 def test_it_is_the_same_model(tmp_path):
     model, path = written(tmp_path)
     again = from_checkpoint(path)
-    assert again.input_shape == (None, 32, 32, 3) and arguments_of(again)["proj_bias"] is False
+    assert again.input_shape == (None, 32, 32, 3) and arguments_of(again)["block"]["proj_bias"] is False
     np.testing.assert_allclose(logits(again, IMAGES), logits(model, IMAGES), atol=1e-5)
 
 

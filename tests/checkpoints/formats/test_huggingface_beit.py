@@ -8,12 +8,13 @@ from keras_vit import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats import huggingface_beit
 from keras_vit.checkpoints.save import _arrays
+from keras_vit.models.options import merged
 from keras_vit.utils.resampling import resize_distances, resize_matrix
 from tests.checkpoints.helpers import assert_same_weights, filled, weights
 
 pytestmark = pytest.mark.backend
 
-BEIT = dict(image_size=32, position="relative", key_bias=False, layer_scale=0.1, epsilon=1e-12)
+BEIT = dict(image_size=32, position="relative", block={"key_bias": False, "layer_scale": 0.1}, norm={"epsilon": 1e-12})
 
 
 def written(folder, config=None, **options):
@@ -29,13 +30,14 @@ def written(folder, config=None, **options):
 
 @pytest.mark.parametrize("config", [None, {"num_attention_heads": 3, "image_size": 32}])
 @pytest.mark.parametrize(
-    "options", [dict(pooling="gap", final_norm="after", class_token=True), dict(num_classes=0), dict(num_classes=3)]
+    "options",
+    [dict(pooling="gap", final_norm="after", tokens={"class_token": True}), dict(num_classes=0), dict(num_classes=3)],
 )
 def test_it_is_read(options, config, tmp_path):
     model, path = written(tmp_path, config, **options)
     again = from_checkpoint(path)
     assert_same_weights(weights(again), weights(model))
-    assert {**arguments_of(again), "layer_scale": 0.1} == arguments_of(model)
+    assert merged(arguments_of(again), {"block": {"layer_scale": 0.1}}) == arguments_of(model)
 
 
 def test_another_size_is_bilinear(tmp_path):

@@ -17,7 +17,7 @@ IMAGES = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype("float32")
 
 @pytest.mark.parametrize("model_type", ["siglip2_vision_model", None])
 def test_it_is_the_plain_model(model_type, tmp_path):
-    model = filled(image_size=32, pooling="map", gelu="tanh", class_token=False, num_classes=0)
+    model = filled(image_size=32, pooling="map", block={"gelu": "tanh"}, tokens={"class_token": False}, num_classes=0)
     save_checkpoint(model, tmp_path, format="huggingface")
     arrays = safetensors.numpy.load_file(tmp_path / "model.safetensors")
     name = f"vision_model.{huggingface_naflex.PATCHES}"

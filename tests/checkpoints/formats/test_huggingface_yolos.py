@@ -48,7 +48,7 @@ def test_the_encoder_alone_is_read_and_classifies_anew():
     for path, array in weights(classifier).items():
         if not path.startswith("head/"):
             np.testing.assert_array_equal(array, ours[path], err_msg=path)
-    assert arguments_of(classifier)["block_positions"] and "position_2/table" in ours
+    assert arguments_of(classifier)["tokens"]["block_positions"] and "position_2/table" in ours
 
 
 def test_a_detector_of_other_classes_starts_from_the_encoder(tmp_path):
@@ -101,7 +101,7 @@ def test_other_files_are_refused(tmp_path):
 
 
 def test_other_formats_have_no_positions_in_blocks(tmp_path):
-    model = vit("mu/8", image_size=16, depth=2, num_classes=3, block_positions=True)
+    model = vit("mu/8", image_size=16, depth=2, num_classes=3, tokens={"block_positions": True})
     with pytest.raises(ValueError, match="position"):
         save_checkpoint(model, tmp_path / "vit.npz", format="google")
     assert not list(tmp_path.iterdir())

@@ -93,7 +93,7 @@ def test_the_authors_names(tmp_path):
 @pytest.mark.parametrize("names", [dict, memory_names, authors])
 def test_the_encoder_alone(names, tmp_path):
     path = write(tmp_path / "file.safetensors", names(arrays()))
-    model = from_checkpoint(path, num_heads=3, epsilon=1e-6, **PIXELS)
+    model = from_checkpoint(path, num_heads=3, norm={"epsilon": 1e-6}, **PIXELS)
     learner = MaskedAutoencoder.from_checkpoint(GOLDEN, **PIXELS)
     assert model.output_shape == (None, 24)
     np.testing.assert_allclose(model(EXPECTED["x"]), learner.model(EXPECTED["x"]), atol=1e-5)
@@ -159,7 +159,7 @@ def test_beside_transformers_itself(tmp_path):
     assert_theirs(learner, expected)
     tensors = safetensors.numpy.load_file(tmp_path / "hf" / "model.safetensors")
     torch.save({"model": {k: torch.tensor(v) for k, v in authors(tensors).items()}}, tmp_path / "full.pth")
-    options = dict(mask_ratio=0.6, decoder_heads=3, num_heads=2, epsilon=config.layer_norm_eps)
+    options = dict(mask_ratio=0.6, decoder_heads=3, num_heads=2, norm={"epsilon": config.layer_norm_eps})
     assert_theirs(
         MaskedAutoencoder.from_checkpoint(tmp_path / "full.pth", normalise=True, **options, **PIXELS), expected
     )

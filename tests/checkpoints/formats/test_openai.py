@@ -41,10 +41,10 @@ def native():
 def test_its_files_are_read(tmp_path):
     path = write(tmp_path / "open_clip_model.safetensors", native())
     x, expected = io_of("hf_clip")
-    model = from_checkpoint(path, num_heads=3, gelu="quick")
+    model = from_checkpoint(path, num_heads=3, block={"gelu": "quick"})
     assert np.abs(logits(model, x) - expected).max() <= 1e-4
     assert model.get_layer("rescale").mean == CLIP["mean"]
-    with pytest.warns(UserWarning, match="gelu='exact' .files of CLIP have 'exact' or 'quick'"):
+    with pytest.warns(UserWarning, match="block={'gelu': 'exact'} .files of CLIP have 'exact' or 'quick'"):
         from_checkpoint(path, num_heads=3)
     config = {"vision_cfg": {"image_size": 24, "width": 24, "head_width": 8, "layers": 2}, "quick_gelu": True}
     (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config}))

@@ -8,6 +8,7 @@ import safetensors.numpy
 
 from keras_vit import from_checkpoint, save_checkpoint
 from keras_vit.checkpoints.formats import timm_naflex
+from keras_vit.models.options import merged
 from tests.checkpoints.helpers import filled, logits
 
 pytestmark = pytest.mark.backend
@@ -17,7 +18,7 @@ IMAGES = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype("float32")
 
 def written(folder, **options):
     """Returns a model, and the path of its file under NaFlexViT's names."""
-    model = filled(image_size=32, class_position=False, **options)
+    model = filled(**merged({"image_size": 32, "tokens": {"class_position": False}}, options))
     save_checkpoint(model, folder / "plain.safetensors", format="timm")
     arrays = safetensors.numpy.load_file(folder / "plain.safetensors")
     kernel, table = arrays.pop("patch_embed.proj.weight"), arrays.pop("pos_embed")
@@ -35,9 +36,11 @@ def written(folder, **options):
 @pytest.mark.parametrize(
     "options",
     [
-        dict(pooling="map", gelu="tanh"),
-        dict(pooling="gap", class_token=False, final_norm="after", registers=2, layer_scale=0.1),
-        dict(registers=2),
+        dict(pooling="map", block={"gelu": "tanh"}),
+        dict(
+            pooling="gap", tokens={"class_token": False, "registers": 2}, final_norm="after", block={"layer_scale": 0.1}
+        ),
+        dict(tokens={"registers": 2}),
     ],
 )
 def test_it_is_the_plain_model(options, tmp_path):
@@ -54,7 +57,7 @@ def test_it_is_the_plain_model(options, tmp_path):
 
 
 def test_the_configuration_s_size_is_not_the_table_s(tmp_path):
-    _, path = written(tmp_path, pooling="map", gelu="tanh")
+    _, path = written(tmp_path, pooling="map", block={"gelu": "tanh"})
     config = {
         "architecture": "naflexvit_base_patch16_siglip",
         "pretrained_cfg": {"input_size": [3, 384, 384], "mean": [0.5] * 3},
@@ -65,7 +68,7 @@ def test_the_configuration_s_size_is_not_the_table_s(tmp_path):
 
 @pytest.mark.parametrize("name", ["naflexvit_base_patch16_par_gap", "naflexvit_base_patch16_radio_v3"])
 def test_other_positions_are_refused(name, tmp_path):
-    _, path = written(tmp_path, pooling="gap", class_token=False)
+    _, path = written(tmp_path, pooling="gap", tokens={"class_token": False})
     (path / "config.json").write_text(json.dumps({"architecture": name}))
     with pytest.raises(ValueError, match=f"architecture='{name}'"):
         from_checkpoint(path)

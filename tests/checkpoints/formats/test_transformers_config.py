@@ -26,15 +26,15 @@ REST = {"crop_offset": "floor", "interpolation": "bicubic", "antialias": True}
 )
 def test_without_config_json(form, case, gelu, epsilon):
     arguments, _, origins = read_hub(form, case, {})
-    assert (arguments["gelu"], arguments["epsilon"], arguments["num_heads"]) == (gelu, epsilon, None)
+    assert (arguments["block"]["gelu"], arguments["norm"]["epsilon"], arguments["num_heads"]) == (gelu, epsilon, None)
     assert isinstance(origins["num_heads"], Missing)
-    assert isinstance(origins["gelu"], Assumed) is (case == "hf_clip")
+    assert isinstance(origins["block.gelu"], Assumed) is (case == "hf_clip")
 
 
 @pytest.mark.parametrize("case, kind", [("hf_clip", "clip"), ("hf_siglip", "siglip")])
 def test_a_config_json_that_leaves_defaults_out(case, kind):
     arguments, *_ = read_hub(huggingface_clip, case, {"model_type": kind, "vision_config": {}})
-    assert arguments["num_heads"] == 12 and arguments["gelu"] == {"clip": "quick", "siglip": "tanh"}[kind]
+    assert arguments["num_heads"] == 12 and arguments["block"]["gelu"] == {"clip": "quick", "siglip": "tanh"}[kind]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_images_that_are_not_normalised():
 
 @pytest.mark.parametrize("act, gelu", [("gelu_new", "tanh"), ("gelu_pytorch_tanh", "tanh"), ("quick_gelu", "quick")])
 def test_activations(act, gelu):
-    assert read_hub(huggingface, "hf_vit", dict(hidden_act=act))[0]["gelu"] == gelu
+    assert read_hub(huggingface, "hf_vit", dict(hidden_act=act))[0]["block"]["gelu"] == gelu
 
 
 def test_masked_autoencoders_saw_imagenet_s_mean():

@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_vit import MultiHeadSelfAttention
 from keras_vit.explain.relevance import gradients
-from keras_vit.layers.attention.attend import attend
+from keras_vit.export.forms import ExportAttention
+from keras_vit.layers.attention.attend import attend, fused_attention, joined_mask
 from keras_vit.layers.attention.attention import NARROW
 
 pytestmark = pytest.mark.backend
@@ -80,7 +81,7 @@ def test_narrow_heads_infer_by_it_unless_it_is_switched_off(width, narrow):
 
     before = layer(tokens)
     assert softmax() != narrow
-    layer.custom_gradient = False
+    layer.__class__ = ExportAttention
     assert softmax()
     np.testing.assert_allclose(layer(tokens), before, atol=1e-5)
 
@@ -110,3 +111,49 @@ def test_gradient_of_the_gradient():
         found.append(outer.gradient(penalty, parts))
     for a, b in zip(*found):
         np.testing.assert_allclose(a, b, atol=1e-4)
+
+
+JAX = keras.backend.backend() == "jax"
+
+
+def asked(monkeypatch, tokens, training, others=None):
+    """Returns the `flash_attention` that Keras is asked for."""
+    seen = []
+    plain = keras.ops.dot_product_attention
+
+    def watched(*args, flash_attention, **more):
+        seen.append(flash_attention)
+        return plain(*args, flash_attention=flash_attention, **more)
+
+    monkeypatch.setattr(keras.ops, "dot_product_attention", watched)
+    query, key = (
+        np.random.default_rng(0).normal(size=(2, n, 2, 4)).astype("float32") for n in (tokens, others or tokens)
+    )
+    found = np.asarray(fused_attention(query, key, key, training=training))
+    scores = np.exp(np.einsum("bthd,bshd->bhts", query, key))
+    scores /= scores.sum(-1, keepdims=True)
+    np.testing.assert_allclose(found, np.einsum("bhts,bshd->bthd", scores, key), atol=1e-4)
+    return seen[0]
+
+
+def test_jax_s_kernel_does_not_train_on_an_odd_number_of_tokens(monkeypatch):
+    assert asked(monkeypatch, 5, True) is asked(monkeypatch, 4, True, others=5) is (False if JAX else None)
+    assert asked(monkeypatch, 4, True) is asked(monkeypatch, 5, False) is None
+
+
+def test_the_kernel_can_be_switched_off(monkeypatch):
+    monkeypatch.setattr(keras.config, "is_flash_attention_enabled", lambda: False)
+    assert asked(monkeypatch, 4, False) is False
+
+
+ALL = np.ones((1, 2, 3), bool)
+
+
+def test_without_any_there_is_none():
+    assert joined_mask(None, False, 2, 3) is None
+
+
+@pytest.mark.parametrize("given", [ALL, ALL[:, None]])
+def test_both_are_joined_for_all_heads(given):
+    found = np.asarray(joined_mask(given & [True, False, True], True, 2, 3))
+    np.testing.assert_array_equal(found, [[[[True, False, False], [True, False, False]]]])

@@ -19,24 +19,24 @@ def shaken(**options):
     return block
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_three_branches_with_their_norms(norm_first):
-    block = shaken(norm_first=norm_first)
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_three_branches_with_their_norms(order):
+    block = shaken(norm_order=order)
     x = TOKENS
     branches = (lambda y: block.attention(y, y), lambda y: block.cross(y, CONTEXT), block.mlp)
     for branch, norm in zip(branches, (block.norm1, block.norm2, block.norm3)):
-        x = x + branch(norm(x)) if norm_first else norm(x + branch(x))
+        x = x + branch(norm(x)) if order == "pre" else norm(x + branch(x))
     np.testing.assert_allclose(np.asarray(block(TOKENS, CONTEXT)), np.asarray(x), atol=2e-5)
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("order", ["post", "pre"])
 @pytest.mark.parametrize("gelu", ["relu", "exact"])
-def test_equals_torch(norm_first, gelu):
+def test_equals_torch(order, gelu):
     torch = pytest.importorskip("torch")
     theirs = torch.nn.TransformerDecoderLayer(
-        12, 3, 24, 0.0, {"relu": "relu", "exact": "gelu"}[gelu], 1e-6, batch_first=True, norm_first=norm_first
+        12, 3, 24, 0.0, {"relu": "relu", "exact": "gelu"}[gelu], 1e-6, batch_first=True, norm_first=order == "pre"
     ).eval()
-    block = shaken(norm_first=norm_first, gelu=gelu)
+    block = shaken(norm_order=order, gelu=gelu)
     turned = lambda layer: [torch.tensor(array.T) for array in layer.get_weights()]  # noqa: E731
     state = {}
     for name, layer in {"self_attn": block.attention, "multihead_attn": block.cross}.items():

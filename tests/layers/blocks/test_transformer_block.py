@@ -17,8 +17,8 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
 @pytest.mark.parametrize(
     "options, parts",
     [
-        (dict(norm_first=False, gelu="exact"), PARTS),
-        (dict(branch_norm=True, sub_norm="mlp"), PARTS),
+        (dict(norm_order="post", gelu="exact"), PARTS),
+        (dict(norm_order="res-post", sub_norm="mlp"), PARTS),
         (dict(rms_norm=True, sub_norm="both", qk_norm=True, qkv_bias=False, proj_bias=False, swiglu=True), PARTS),
         (dict(sub_norm="both", relative={"grid": [1, 5]}), [*PARTS, "norm", "distances"]),
         (
@@ -33,16 +33,15 @@ def test_layer(options, parts, tmp_path):
     )
 
 
-@pytest.mark.parametrize("normed", ["input", "sum", "branch"])
-def test_is_two_residual_branches(normed):
-    kind = dict(norm_first=normed != "sum", branch_norm=normed == "branch")
-    block = TransformerBlock(3, 24, **kind, layer_scale=0.5)
+@pytest.mark.parametrize("order", ["pre", "post", "res-post"])
+def test_is_two_residual_branches(order):
+    block = TransformerBlock(3, 24, norm_order=order, layer_scale=0.5)
     found = block(TOKENS)
     x, norm1, norm2 = keras.ops.convert_to_tensor(TOKENS), block.norm1, block.norm2
-    if normed == "branch":
+    if order == "res-post":
         x = x + 0.5 * norm1(block.attention(x))
         x = x + 0.5 * norm2(block.mlp(x))
-    elif normed == "input":
+    elif order == "pre":
         x = x + 0.5 * block.attention(norm1(x))
         x = x + 0.5 * block.mlp(norm2(x))
     else:

@@ -47,7 +47,10 @@ def test_inference_keeps_all_and_training_one_at_least():
 @few(2)
 @slow_on_jax
 @pytest.mark.parametrize(
-    "more", first_everywhere({}, {"pooling": "gap"}, {"pooling": "map"}, {"distilled": True}, {"registers": 2})
+    "more",
+    first_everywhere(
+        {}, {"pooling": "gap"}, {"pooling": "map"}, {"tokens": {"distilled": True}}, {"tokens": {"registers": 2}}
+    ),
 )
 def test_a_model_trains_on_fewer_tokens_and_infers_as_without(more, monkeypatch):
     arguments = {"image_size": 16, "num_classes": 3, **more}

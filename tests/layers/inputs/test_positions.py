@@ -27,7 +27,7 @@ def test_adds_a_vector_to_each_token():
 
 
 def test_are_before_each_later_block():
-    model = vit("mu/8", image_size=16, depth=3, num_classes=3, block_positions=True)
+    model = vit("mu/8", image_size=16, depth=3, num_classes=3, tokens={"block_positions": True})
     names = [layer.name for layer in model.layers]
     assert [name for name in names if name.startswith("position_")] == ["position_1", "position_2"]
     assert names.index("block_0") < names.index("position_1") < names.index("block_1")
@@ -35,4 +35,4 @@ def test_are_before_each_later_block():
     with pytest.raises(ValueError, match="cannot be trained on images of 8 x 8 pixels: its positions in blocks"):
         growing.check(recipe, model)
     with pytest.raises(ValueError, match="Patch dropout needs positions .* block_positions=True"):
-        vit("mu/8", image_size=16, block_positions=True, patch_dropout=0.5)
+        vit("mu/8", image_size=16, tokens={"block_positions": True}, patch_dropout=0.5)

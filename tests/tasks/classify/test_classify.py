@@ -87,7 +87,7 @@ def test_classes_are_the_data_s_and_must_be_the_model_s():
 
 def test_a_classifier_returns_a_vector():
     with pytest.raises(ValueError, match=r"one vector of logits per image. Received: output shape \(None, 5, 2\)"):
-        Classify().model(variant="mu/4", image_size=8, num_classes=2, pooling="none", class_token=True)
+        Classify().model(variant="mu/4", image_size=8, num_classes=2, pooling="none", tokens={"class_token": True})
 
 
 def test_answers_are_of_the_loss_and_of_every_class():

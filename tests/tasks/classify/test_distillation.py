@@ -35,7 +35,7 @@ def heads(student):
 @pytest.mark.parametrize("distilled", [False, True])
 @pytest.mark.parametrize("kind", ["soft", "hard"])
 def test_the_loss_is_deits(kind, distilled):
-    student, teacher = model(1, distilled=distilled), model(2)
+    student, teacher = model(1, tokens={"distilled": distilled}), model(2)
     learner = Distiller(student, teacher, kind, weight=0.3, temperature=3.0)
     compiled = how((kind, distilled) == ("soft", True))
     learner.compile(keras.optimizers.SGD(0.0), ClassLoss(), metrics=["accuracy"], **compiled)
@@ -84,7 +84,7 @@ def test_a_teacher_of_other_classes_is_refused():
 
 
 def test_the_heads_have_their_order_whatever_the_graph_s():
-    model = vit("mu/4", image_size=8, num_classes=3, depth=1, distilled=True)
+    model = vit("mu/4", image_size=8, num_classes=3, depth=1, tokens={"distilled": True})
     swapped = keras.layers.Average()([model.get_layer(name).output for name in ("head_distilled", "head")])
     student = keras.Model(model.input, swapped)
     assert Distiller(student, vit("mu/4", image_size=8, num_classes=3, depth=1)).names == ["head", "head_distilled"]

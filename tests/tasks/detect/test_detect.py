@@ -14,7 +14,7 @@ from tests.marks import EAGERLY, few, once, slow, slow_on_jax
 pytestmark = pytest.mark.backend
 
 CLASSES = ("cat", "dog")
-TASK = Detect(classes=CLASSES, most=6, head_width=8)
+TASK = Detect(classes=CLASSES, most=6, head={"kind": "points", "width": 8})
 SMALL = dict(variant="mu/8", image_size=(32, 48))
 HYBRID = dict(SMALL, stem=((8, 2), (8, 1)), depth=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float32")
@@ -26,15 +26,15 @@ BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0],
 @pytest.mark.parametrize(
     "head, more",
     [
-        ("tokens", dict(SMALL, class_token=True)),
+        ("tokens", dict(SMALL, tokens={"class_token": True})),
         ("decoder", HYBRID),
         pytest.param("tokens", HYBRID, marks=slow),
-        pytest.param("decoder", dict(SMALL, class_token=True), marks=slow),
+        pytest.param("decoder", dict(SMALL, tokens={"class_token": True}), marks=slow),
     ],
 )
 def test_sets_learn_on_any_encoder(head, more, tmp_path):
     pytest.importorskip("pycocotools")
-    task = dataclasses.replace(TASK, head=head, head_depth=2)
+    task = dataclasses.replace(TASK, head={"kind": head, "depth": 2} if head == "decoder" else head)
     model = task.model(**more)
     assert model.output_shape == (None, 6, 6) and model.output.dtype == "float32" and task.fits(model)
     learner = task.learner(model)
@@ -56,7 +56,8 @@ def test_sets_learn_on_any_encoder(head, more, tmp_path):
 )
 def test_a_plain_vit_is_a_start_for_the_tokens_of_boxes(form, more, tmp_path):
     """Its positions are resampled, those of the boxes' tokens are 0, and these tokens are new."""
-    theirs = vit("mu/8", image_size=16, num_classes=3, depth=2, class_token=True, gelu="exact", **more)
+    tokens = {"class_token": True, **more}
+    theirs = vit("mu/8", image_size=16, num_classes=3, depth=2, tokens=tokens, block={"gelu": "exact"})
     for variable in theirs.trainable_variables:
         variable.assign(np.random.default_rng(1).normal(size=variable.shape))
     path = tmp_path / ("a.npz" if form == "google" else "a.safetensors")
@@ -75,17 +76,19 @@ def test_a_plain_vit_is_a_start_for_the_tokens_of_boxes(form, more, tmp_path):
 
 
 def test_the_tokens_of_boxes_are_registers():
-    model = dataclasses.replace(TASK, head="tokens").model(**SMALL, class_token=True)
+    model = dataclasses.replace(TASK, head="tokens").model(**SMALL, tokens={"class_token": True})
     encoder = keras.Model(model.input, [model.get_layer("norm").output, model.get_layer("box_sets").output])
     tokens, rows = encoder(IMAGES)
     np.testing.assert_array_equal(rows[:, 0], tokens[:, 1:7])
     with pytest.raises(ValueError, match="The registers are the task's boxes. Received: registers=2"):
-        dataclasses.replace(TASK, head="tokens").model(**SMALL, registers=2)
+        dataclasses.replace(TASK, head="tokens").model(**SMALL, tokens={"registers": 2})
 
 
 @slow_on_jax
 @few(1)
-@pytest.mark.parametrize("more", [dict(SMALL, class_token=True, registers=2), pytest.param(HYBRID, marks=once)])
+@pytest.mark.parametrize(
+    "more", [dict(SMALL, tokens={"class_token": True, "registers": 2}), pytest.param(HYBRID, marks=once)]
+)
 def test_learns_on_any_encoder(more, tmp_path):
     pytest.importorskip("pycocotools")
     model = TASK.model(**more)
@@ -203,6 +206,6 @@ def test_the_models_head_is_the_tasks():
 
 
 def test_heads_of_segmenters_are_new(tmp_path):
-    Segment(classes=CLASSES, head="dpt", head_width=8).model(**SMALL).save(tmp_path / "model.keras")
+    Segment(classes=CLASSES, head={"kind": "dpt", "width": 8}).model(**SMALL).save(tmp_path / "model.keras")
     model = TASK.model(**SMALL, weights=tmp_path / "model.keras")
     assert model.output_shape == (None, 6, 6)

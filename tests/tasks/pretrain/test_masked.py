@@ -38,7 +38,12 @@ def patches(images):
 @pytest.mark.parametrize(
     "more",
     first_everywhere(
-        dict(registers=2), {}, dict(pooling="gap"), dict(distilled=True), dict(pre_norm=True), dict(swiglu=True)
+        dict(tokens={"registers": 2}),
+        {},
+        dict(pooling="gap"),
+        dict(tokens={"distilled": True}),
+        dict(tokens={"pre_norm": True}),
+        dict(block={"swiglu": True}),
     ),
     ids=str,
 )
@@ -89,7 +94,7 @@ def test_a_step_trains_the_encoder_and_the_decoder():
 
 @slow_on_jax
 def test_saving(tmp_path):
-    made = learner(encoder(registers=1), mask_ratio=0.5, mlp_dim=24, normalise=False)
+    made = learner(encoder(tokens={"registers": 1}), mask_ratio=0.5, mlp_dim=24, normalise=False)
     made.save(tmp_path / "learner.keras")
     loaded = keras.models.load_model(tmp_path / "learner.keras")  # safe mode, no custom_objects
     assert {**loaded.get_config(), "model": None} == {**made.get_config(), "model": None}

@@ -31,14 +31,14 @@ def source(**values):
 @pytest.mark.parametrize(
     "head, more",
     [
-        pytest.param("linear", dict(SMALL, class_token=True, registers=2), marks=once),
+        pytest.param("linear", dict(SMALL, tokens={"class_token": True, "registers": 2}), marks=once),
         ("mask", dict(SMALL, final_norm="after")),
-        pytest.param("dpt", dict(SMALL, class_token=True), marks=slow),
+        pytest.param("dpt", dict(SMALL, tokens={"class_token": True}), marks=slow),
         ("dpt", HYBRID),
     ],
 )
 def test_any_head_learns_on_any_encoder(head, more, tmp_path):
-    task = Segment(classes=CLASSES, head=head, head_width=8 if head == "dpt" else None)
+    task = Segment(classes=CLASSES, head={"kind": "dpt", "width": 8} if head == "dpt" else head)
     model = task.model(**more)
     assert model.output_shape == (None, 32, 48, 3) and model.output.dtype == "float32"
     encoder = vit(**more, num_classes=0, pooling="none")
@@ -56,7 +56,7 @@ def test_any_head_learns_on_any_encoder(head, more, tmp_path):
 
 
 def test_linear_logits_are_each_tokens_enlarged():
-    model = Segment(classes=CLASSES).model(**SMALL, class_token=True)
+    model = Segment(classes=CLASSES).model(**SMALL, tokens={"class_token": True})
     model.get_layer("head").kernel.assign(RNG.normal(size=(32, 3)))
     tokens = np.asarray(keras.Model(model.input, model.get_layer("pool").output)(IMAGES))[:, 1:].reshape(2, 4, 6, 32)
     logits = tokens @ np.asarray(model.get_layer("head").kernel)
@@ -70,11 +70,11 @@ def test_dpt_takes_four_even_blocks_or_the_stem_and_three():
         last = [[layer.name for layer in graph.layers if layer.name.startswith("block_")][-1] for graph in blocks]
         return model.get_layer("head"), last
 
-    found, blocks = head(depth=8, class_token=True)
+    found, blocks = head(depth=8, tokens={"class_token": True})
     assert blocks == ["block_1", "block_3", "block_5"]
     assert found.factors == (2, 1, 0.5, 0.25) and found.filters == 16 and len(found.input) == 4
-    assert head(depth=1, class_token=True, patch_size=16)[0].factors == (4, 2, 1, 0.5)
-    found = Segment(classes=CLASSES, head="dpt", head_width=8).model(**HYBRID).get_layer("head")
+    assert head(depth=1, tokens={"class_token": True}, patch_size=16)[0].factors == (4, 2, 1, 0.5)
+    found = Segment(classes=CLASSES, head={"kind": "dpt", "width": 8}).model(**HYBRID).get_layer("head")
     assert found.factors == (None, 2, 1, 0.5)
     assert found.filters == 8 and found.input[0].shape == (None, 16, 24, 8)
 
@@ -117,7 +117,9 @@ def test_weights_of_a_segmenter_keep_its_head(tmp_path, head):
     others = heads(task, head="new"), heads(Segment(classes=(*CLASSES[:2], "else"), head=head))
     assert not any(np.array_equal(*pair) for other in others for pair in zip(other, want, strict=True))
     assert heads(Segment(classes=(*CLASSES, "more"), head=head))[-1].shape[-1] == 4 or head == "mask"
-    assert all(np.array_equal(*pair) for pair in zip(heads(task, head="require", epsilon=0.1), want, strict=True))
+    assert all(
+        np.array_equal(*pair) for pair in zip(heads(task, head="require", norm={"epsilon": 0.1}), want, strict=True)
+    )
     with pytest.raises(ValueError, match="a segmenter with this head and these classes. Received: .*model.keras"):
         heads(Segment(classes=(*CLASSES[:2], "else"), head=head), head="require")
     with pytest.raises(ValueError, match="Received: head='old'"):

@@ -1,0 +1,107 @@
+"""The options in `vit`'s arguments: their tables, their nested form and their dotted names, and words for mistakes."""
+
+import functools
+import inspect
+
+from keras_vit.layers.blocks.norms import NORM
+from keras_vit.layers.blocks.transformer_block import BLOCK
+from keras_vit.layers.heads.token_pool import POOL
+from keras_vit.layers.inputs.patch_encoder import TOKENS
+from keras_vit.utils import checks
+
+OPTIONS = {"tokens": TOKENS, "norm": NORM, "block": BLOCK, "pool": POOL}  # by argument: the options and their defaults
+
+
+def complete(argument, given):
+    """Returns all options of an argument of `vit`; raises ValueError for an unknown one."""
+    return OPTIONS[argument] | _checked(argument, given)
+
+
+def merged(arguments, *others):
+    """Returns arguments of `vit` with those of `others` in their place; of the dictionaries, single options."""
+    for other in others:
+        dictionaries = [name for name in OPTIONS if name in other]
+        inside = {name: _checked(name, arguments.get(name)) | _checked(name, other[name]) for name in dictionaries}
+        arguments = {**arguments, **other, **inside}
+    return arguments
+
+
+def _checked(argument, given):
+    given = {} if given is None else given
+    checks.options(argument, given, OPTIONS[argument])
+    return given
+
+
+def flat(arguments):
+    """Returns arguments with each option under its dotted name, such as `"block.gelu"`."""
+    dotted = {}
+    for name, value in arguments.items():
+        inside = name in OPTIONS and isinstance(value, dict)
+        dotted |= {f"{name}.{option}": value[option] for option in value} if inside else {name: value}
+    return dotted
+
+
+def nested(dotted):
+    """Returns the arguments of dotted names; the inverse of `flat`."""
+    arguments = {}
+    for name, value in dotted.items():
+        argument, _, option = name.partition(".")
+        arguments = merged(arguments, {argument: {option: value}} if option else {name: value})
+    return arguments
+
+
+def written(name, value):
+    """Returns an argument as a caller writes it, such as `block={'gelu': 'exact'}` for `"block.gelu"`."""
+    ((argument, value),) = nested({name: value}).items()
+    return f"{argument}={value!r}"
+
+
+def check_names(arguments, known):
+    """Raises ValueError for an argument that is not known, or an unknown option in one."""
+    for name, value in arguments.items():
+        if name not in known:
+            raise ValueError(unknown(name, value, known))
+    for name in OPTIONS:
+        complete(name, arguments.get(name))
+
+
+def unknown(name, value, known):
+    """Returns the message for an argument that `vit` does not have, with what is meant."""
+    home = next((argument for argument, options in OPTIONS.items() if name in options), None)
+    meant = f"keras_vit has {MEANT[name]}." if name in MEANT else checks.near(name, known)
+    if home:
+        meant = f"`{name}` is an option of `{home}`: {written(f'{home}.{name}', value)}"
+    return f"`vit` has no argument {name!r}. {meant}"
+
+
+def explained(function):
+    """Decorates `vit`: for an unknown argument, the error says what is meant."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def wrapper(*args, **arguments):
+        for name, value in arguments.items():
+            if name not in known:
+                raise TypeError(unknown(name, value, known))
+        return function(*args, **arguments)
+
+    return wrapper
+
+
+ARGUMENTS = {  # of other libraries, and what `vit` has in their place
+    "num_classes": "classes class_num n_classes nb_classes num_class num_labels",
+    "image_size": "image_shape img_size input_size size",
+    "image_size=(height, width) and channels": "input_shape",
+    "channels": "in_channels in_chans num_channels",
+    "num_classes=0, for a model without a head": "include_top",
+    "keras.Sequential([model, keras.layers.Softmax()])": "activation classifier_activation",
+    "from_pretrained('B/16-augreg-i21k-i1k-384', ...), for trained weights": "pretrained weights",
+    "width": "embed_dim embed_size hidden_dim hidden_size projection_dim",
+    "depth": "layers num_hidden_layers num_layers transformer_layers",
+    "num_heads": "heads num_attention_heads",
+    "mlp_dim": "intermediate_size mlp_size",
+    "stochastic_depth": "drop_path drop_path_rate",
+    "dropout": "drop_rate dropout_rate",
+    "pooling": "global_pool",
+}
+MEANT = {other: ours for ours, others in ARGUMENTS.items() for other in others.split()}
