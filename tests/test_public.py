@@ -51,7 +51,7 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
         "from keras_vit.utils.checks import near\n"
         "assert 'keras' not in sys.modules\n"
         "from keras_vit import Recipe, explain\n"
-        "from keras_vit import cookbook\n"
+        "from keras_vit import config\n"
         "assert Recipe(name='a', model={}).name and explain.features is keras_vit.features\n"
         "try:\n"
         "    keras_vit.nothing\n"
