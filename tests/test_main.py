@@ -193,3 +193,16 @@ def test_a_signal_ends_the_reading_of_words_too(capsys, monkeypatch):
     monkeypatch.setattr(__main__, "run", lambda *given: signal.raise_signal(signal.SIGTERM))
     run("list", status=128 + signal.SIGTERM)
     assert capsys.readouterr().err == "\nInterrupted.\n"
+
+
+@slow
+def test_a_command_is_quiet_and_a_recipe_of_your_own_finds_every_name(tmp_path):
+    recipe = tmp_path / "mine.py"
+    recipe.write_text(
+        "import keras_vit\nfrom keras_vit import Recipe, Optim\nfrom keras_vit.config import Data\n"
+        "assert keras_vit.plots\nrecipe = Recipe(name='mine', model={'depth': 1}, data=Data(), optim=Optim(epochs=7))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != LEVEL}
+    command = [sys.executable, "-m", "keras_vit", "show", str(recipe)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "name = 'mine'" in done.stdout and "optim.epochs = 7" in done.stdout and not done.stderr
