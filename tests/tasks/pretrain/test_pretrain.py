@@ -53,9 +53,9 @@ def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     column = history.read(run)["val_knn_accuracy"]
     assert len(column) == 2 and all(0 <= value <= 1 for value in column)
     assert "pictures.png" in [path.name for path in results.explain(run, folder=tmp_path / "pictures")]
-    found = trained.find(run)
+    found = trained.load_run(run)
     output = found.viewer()(IMAGES[:1])[0]
-    assert np.ndim(trained.find(run / "best.keras").viewer()(IMAGES[:1])[0]) == 1  # the decoder is the last epoch's
+    assert np.ndim(trained.load_run(run / "best.keras").viewer()(IMAGES[:1])[0]) == 1  # the decoder is the last epoch's
     drawn = found.task.picture(IMAGES[0], output)
     assert drawn.shape == (8, 24, 3) and found.task.caption(output, {}) == "image, masked, reconstruction"
     assert (drawn[:, :8] == np.rint(IMAGES[0])).all() and (drawn[:, 8:16] != drawn[:, :8]).any()
