@@ -19,10 +19,8 @@ if typing.TYPE_CHECKING or not _command_line:
 def __getattr__(name):
     from importlib import import_module, util
 
-    if _command_line and util.find_spec(f"{__name__}.{name}"):  # `from keras_vit import config`: a part, not all names
-        return import_module(f"{__name__}.{name}")
     if _command_line:
-        if util.find_spec(f"{__name__}.{name}"):
+        if util.find_spec(f"{__name__}.{name}"):  # `from keras_vit import config` asks for a part, not for all names
             return import_module(f"{__name__}.{name}")
         public = vars(import_module("keras_vit.public"))  # without some names, if it is being imported just now
         globals().update({key: value for key, value in public.items() if not key.startswith("_")})

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-DISTRIBUTION = "keras-vit"
+DISTRIBUTION = "keras-vision-transformers"
 
 
 def need(what, extra, *modules):

@@ -14,7 +14,9 @@ NUMBERS = np.random.default_rng(0).uniform(0, 255, (2, 8, 8, 3))
 
 
 def test_a_model_s_last_layer_says_what_it_returns():
-    detector = Detect(classes=("a", "b"), most=5, head={"kind": "points", "width": 4}).model(variant="mu/8", image_size=16)
+    detector = Detect(classes=("a", "b"), most=5, head={"kind": "points", "width": 4}).model(
+        variant="mu/8", image_size=16
+    )
     restorer = Restore(noise=1.0).model(variant="mu/4", stem=((4, 1),), patch_size=4, image_size=8)
     segmenter = Segment(classes=("a", "b")).model(variant="mu/8", image_size=16)
     assert kind_of(detector) is KINDS["boxes"] and num_classes(detector) == 2
