@@ -1,4 +1,4 @@
-"""Ends a command on Ctrl-C or SIGTERM."""
+"""Ends a command on Ctrl-C, SIGTERM or SIGHUP."""
 
 import _thread
 import contextlib
@@ -23,7 +23,8 @@ def ending():
     """A block, such as imports, in which Ctrl-C or SIGTERM ends the process at once and prints one line."""
 
     def end(number, frame):
-        os.write(2, b"\nInterrupted.\n")
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            os.write(2, b"\nInterrupted.\n")
         os._exit(128 + number)
 
     with handled(end):

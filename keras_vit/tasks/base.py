@@ -72,6 +72,11 @@ class Task(Checked):
         if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
         checks.one_of("gives", cls.gives, KINDS)
+        own = [name for name in ("mask", "image", "objects") if name in vars(cls) and cls.gives == "classes"]
+        if own:
+            raise ValueError(f"A task with `{own[0]}` must say what it `gives`. Received: {cls.__name__!r} without")
+        if "picture" in vars(cls) and not cls.draws:
+            raise ValueError(f"A task with `picture` must say draws = True. Received: {cls.__name__!r} without")
         TASKS[cls.__name__] = cls
 
     def check(self, recipe) -> None:

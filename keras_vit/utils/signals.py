@@ -1,4 +1,4 @@
-"""Who handles Ctrl-C and SIGTERM."""
+"""Who handles Ctrl-C, SIGTERM and the SIGHUP of a terminal that closes."""
 
 import contextlib
 import signal
@@ -7,10 +7,10 @@ import threading
 
 @contextlib.contextmanager
 def handled(handler):
-    """A block in which a function handles Ctrl-C and SIGTERM, unless ignored; yields the signals that it handles."""
+    """A block in which a function handles these signals, unless they are ignored; yields those that it handles."""
     alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
-    both = (signal.SIGINT, signal.SIGTERM) if alone else ()
-    before = {n: signal.signal(n, handler) for n in both if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if alone and hasattr(signal, name)]
+    before = {n: signal.signal(n, handler) for n in known if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
     try:
         yield list(before)
     finally:

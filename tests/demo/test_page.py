@@ -70,7 +70,7 @@ def test_an_image_file_is_read_as_evaluation_does(tmp_path):
 def test_without_gradio(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for function in (make_page, demo.launch):
-        with pytest.raises(ImportError, match=r"pip install .keras-vit.demo"):
+        with pytest.raises(ImportError, match=r"pip install .keras-vision-transformers.demo"):
             function("mnist")
 
 

@@ -83,7 +83,7 @@ def test_little_calibration_is_warned_of():
 
 def test_a_missing_converter_is_an_error(monkeypatch):
     monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install .keras-vit.quantize"):
+    with pytest.raises(ImportError, match=r"pip install .keras-vision-transformers.quantize"):
         quantize.calibration_images("int8", "cpu", IMAGES, (12, 8, 3))
 
 

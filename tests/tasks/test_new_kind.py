@@ -76,3 +76,11 @@ def test_it_is_trained_predicted_to_a_file_exported_and_compared(recipe, tmp_pat
     assert len(keras_vit.evaluate(trained)) == 3
     with pytest.raises(ValueError, match="Brightness has no probabilities. Received: probabilities=True"):
         keras_vit.export_saved_model(model, tmp_path / "other", probabilities=True)
+
+
+@pytest.mark.parametrize(
+    "method, said", [("picture", "draws = True"), ("mask", "what it `gives`"), ("objects", "what it `gives`")]
+)
+def test_what_a_task_defines_and_does_not_say_is_refused(method, said):
+    with pytest.raises(ValueError, match=f"A task with `{method}` must say {said}. Received: 'Unsaid' without"):
+        type("Unsaid", (Task,), {method: lambda self, *given: None})

@@ -61,10 +61,10 @@ def test_a_pytorch_file_that_contains_itself_is_read_to_an_end(tmp_path):
 def test_pytorch_files_without_pytorch(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "file.pth").write_bytes(b"")
-    with pytest.raises(ImportError, match="pip install .keras-vit.torch"):
+    with pytest.raises(ImportError, match="pip install .keras-vision-transformers.torch"):
         everything(tmp_path / "file.pth")
     for source in ("https://host/file.pth?download=true", "pytorch_model.bin"):
-        with pytest.raises(ImportError, match="pip install .keras-vit.torch"):
+        with pytest.raises(ImportError, match="pip install .keras-vision-transformers.torch"):
             check_pytorch(source)
     check_pytorch("https://host/file.npz")
 

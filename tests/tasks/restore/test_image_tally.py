@@ -49,5 +49,5 @@ def test_images_smaller_than_the_window_have_no_similarity():
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install .keras-vit.restoration"):
+    with pytest.raises(ImportError, match="pip install .keras-vision-transformers.restoration"):
         ImageTally()
