@@ -63,13 +63,14 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
     assert run("-c", script) == f"module 'keras_vit' has no attribute 'nothing'\nTrue True {keras_vit.__version__}\n"
 
 
-def test_what_a_recipe_is_is_read_without_layers_checkpoints_and_plots():
+def test_what_a_recipe_is_is_read_without_checkpoints_and_plots():
+    """Of the layers, `config` reads which options they have."""
     script = (
         "import sys; sys.argv = ['keras_vit']\n"
         "from keras_vit.config import Recipe\n"
         "print(*{name.split('.')[1] for name in sys.modules if name.startswith('keras_vit.')})"
     )
-    assert set(run("-c", script).split()) == {"config", "models", "tasks", "utils"}
+    assert set(run("-c", script).split()) == {"config", "layers", "models", "tasks", "utils"}
 
 
 @slow
