@@ -42,7 +42,7 @@ KINDS = {
     "vit_small_patch16_224, map": dict(global_pool="map", class_token=False),
     "vit_small_patch16_224, map, registers": dict(global_pool="map", class_token=False, reg_tokens=3),
     "vit_small_patch16_224, pre_norm": dict(pre_norm=True, norm_layer=lambda d, **k: torch.nn.LayerNorm(d, eps=1e-5)),
-    "vit_small_patch16_224, grey": dict(in_chans=1),
+    "vit_small_patch16_224, gray": dict(in_chans=1),
     "vit_small_patch16_224, no head": dict(num_classes=0),
     "vit_small_patch16_224, no positions": dict(pos_embed="none"),
     "deit_tiny_distilled_patch16_224": {},
@@ -95,7 +95,7 @@ TOWERS = {  # of transformers, at depth 2 and the width of S
 }
 
 
-def randomise(model, seed=0):
+def randomize(model, seed=0):
     """Gives every parameter random numbers near what training leaves, so that nothing passes by being zero."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -118,7 +118,7 @@ def difference(body, x, theirs):
 
 def timm_case(name, folder, size=None, options=None, heads=None, **ours_options):
     options = dict(options or {})
-    model = randomise(timm.create_model(name, **options))
+    model = randomize(timm.create_model(name, **options))
     path = pathlib.Path(folder) / "model.safetensors"
     safetensors.torch.save_file({k: v.contiguous() for k, v in model.state_dict().items()}, path)
     if size is not None:  # timm's own resizing, of the same weights
@@ -140,7 +140,7 @@ def hub_case(kind, folder, size, **config):
     configuration = getattr(transformers, kind.split("For")[0].removesuffix("Model") + "Config")(
         num_labels=10, **config
     )
-    model = randomise(getattr(transformers, kind)(configuration))
+    model = randomize(getattr(transformers, kind)(configuration))
     model.save_pretrained(folder)
     size = (size, size) if isinstance(size, int) else size
     x = np.random.default_rng(0).normal(size=(2, 3, *size)).astype("float32")

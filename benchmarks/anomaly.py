@@ -76,8 +76,8 @@ def main(folder, figure=None):
         row = {"encoder": name} | {kind: auroc(scores[NORMAL].images, scores[kind].images) for kind in FOREIGN}
         rows.append(row | {"false alarms": alarms})
         print(rows[-1], flush=True)
-    colour = {kind: -v.mean((1, 2))[:, 1] for kind, v in val.items()}  # of stained cells, darker in green
-    rows.append({"encoder": "none: mean of green"} | {kind: auroc(colour[NORMAL], colour[kind]) for kind in FOREIGN})
+    color = {kind: -v.mean((1, 2))[:, 1] for kind, v in val.items()}  # of stained cells, darker in green
+    rows.append({"encoder": "none: mean of green"} | {kind: auroc(color[NORMAL], color[kind]) for kind in FOREIGN})
     print(rows[-1])
     RESULTS.write_text(json.dumps({"images": counts, "auroc": rows}, indent=1) + "\n")
 

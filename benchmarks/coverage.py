@@ -84,7 +84,7 @@ def measured(name):
         theirs, options = created(name, step)
     except Exception as error:  # then only the name can be tried
         return {"with_config": "failed" if known(name) else "refused", "why": f"not built: {short(error)}"}
-    randomise(theirs, seed=0)
+    randomize(theirs, seed=0)
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.safetensors"
@@ -129,7 +129,7 @@ def created(name, step):
     raise error
 
 
-def randomise(model, seed):
+def randomize(model, seed):
     """Gives every parameter random numbers near what training leaves."""
     import torch
 

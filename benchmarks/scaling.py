@@ -22,11 +22,11 @@ def kept(name, depth, remat, dtype):
     import keras
 
     import keras_vit
-    from keras_vit.models.remat import rematerialised
+    from keras_vit.models.remat import rematerialized
     from keras_vit.utils.keras_private import shapes_only
 
     def build():
-        with rematerialised() if remat else contextlib.nullcontext():
+        with rematerialized() if remat else contextlib.nullcontext():
             return keras_vit.vit(name, depth=depth, dtype=dtype)
 
     model = shapes_only(build)

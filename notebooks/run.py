@@ -56,13 +56,13 @@ def run(path, folder, *, first="", kernel=None, **parameters):
             if output.output_type == "stream":
                 output.text = LOG.sub("", output.text)
             if "image/png" in output.get("data", ()):
-                output.data["image/png"] = in_256_colours(output.data["image/png"])
+                output.data["image/png"] = in_256_colors(output.data["image/png"])
         if "outputs" in cell:
             cell.outputs = [output for output in cell.outputs if output.get("text") != ""]
     return notebook
 
 
-def in_256_colours(png):
+def in_256_colors(png):
     """Returns a picture, in base 64 as notebooks hold it, at a third of its size."""
     picture, file = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
     picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)

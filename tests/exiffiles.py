@@ -75,11 +75,11 @@ ODD = {
     "empty.jpg": (jpeg(b""), 1),
     "xmp.jpg": (jpeg(None, XMP), 1),
     "comment.jpg": (jpeg(None, segment(0xFE, b"Exif\0\0" + tiff(6))), 1),
-    "text.png": (picturefiles.png(picturefiles.GREY, 8, 0, 20, 12, TEXT), 1),
+    "text.png": (picturefiles.png(picturefiles.GRAY, 8, 0, 20, 12, TEXT), 1),
 }
 
 
-def upright(number, pixels=picturefiles.COLOUR):
+def upright(number, pixels=picturefiles.COLOR):
     """Returns what `pixels` show if they are stored with an orientation: by rotation and mirror, as EXIF defines it."""
     quarter = {1: 0, 2: 0, 3: 2, 4: 2, 5: 1, 6: 3, 7: 3, 8: 1}[number]  # anticlockwise
     pixels = pixels[:, ::-1] if number in (2, 4, 5, 7) else pixels

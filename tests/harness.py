@@ -42,7 +42,7 @@ def _config(layer):
 
 
 def _frozen(layer, x):
-    """A copy of a frozen layer is frozen, its normalisation too."""
+    """A copy of a frozen layer is frozen, its normalization too."""
     copy = type(layer).from_config({**layer.get_config(), "trainable": False})
     copy(x, training=True)
     before = [_numpy(v) for v in copy.weights]

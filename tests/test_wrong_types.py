@@ -158,7 +158,7 @@ LAYERS = {
     "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
-    "RotaryPositions": dict(grid=(2, 2), num_prefix=0, base=100.0, centred=True, offset=0.0, reference=None),
+    "RotaryPositions": dict(grid=(2, 2), num_prefix=0, base=100.0, centered=True, offset=0.0, reference=None),
     "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),

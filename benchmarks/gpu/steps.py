@@ -30,7 +30,7 @@ def _model(piece):
     import keras
 
     import keras_vit
-    from keras_vit.models.remat import rematerialised
+    from keras_vit.models.remat import rematerialized
 
     if "flash" in piece:
         (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
@@ -38,7 +38,7 @@ def _model(piece):
     shape = dict(width=width, depth=depth, num_heads=heads, mlp_dim=mlp, patch_size=16, image_size=piece["image"])
     shape |= {"block": {"gelu": "exact"}, "pooling": piece.get("pooling", "token")}  # as timm and Flax
     dtype = "mixed_bfloat16" if piece["training"] else "bfloat16"
-    with rematerialised() if piece.get("remat") else contextlib.nullcontext():
+    with rematerialized() if piece.get("remat") else contextlib.nullcontext():
         model = keras_vit.vit(None, num_classes=CLASSES, dtype=dtype, **shape)
     return model, keras_vit.count_macs(model)
 

@@ -10,8 +10,8 @@ from keras_vit.utils import resampling
 def channels(kernel, wanted):
     """Adapts the first convolution to another number of input channels, by timm's rule.
 
-    To one channel: the sum over red, green and blue. A grey image then gives the same result as its RGB copy, unless
-    the kernel is standardised or the mean differs by channel. To other numbers: red, green, blue, red ... repeated,
+    To one channel: the sum over red, green and blue. A gray image then gives the same result as its RGB copy, unless
+    the kernel is standardized or the mean differs by channel. To other numbers: red, green, blue, red ... repeated,
     times `3 / channels`. From one channel: repeated, divided by the number of channels.
 
     Args:

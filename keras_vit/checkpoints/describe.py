@@ -74,7 +74,7 @@ class Description(NamedTuple):
         return grid(self.arguments) if "image_size" in self.arguments else None
 
 
-def recognise(checkpoint, name="auto"):
+def recognize(checkpoint, name="auto"):
     """Returns the `Format` of a checkpoint, and a dictionary from canonical names to places in it."""
     detected = [form for form in FORMATS if form.detect(checkpoint.shapes)]
     form = next((form for form in detected if name in ("auto", form.library)), None)
@@ -100,7 +100,7 @@ def describe(checkpoint, name="auto"):
     Raises:
         ValueError: If it is not of the format, or its configuration is damaged.
     """
-    form, names = recognise(checkpoint, name)
+    form, names = recognize(checkpoint, name)
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
     try:
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
@@ -141,7 +141,7 @@ def class_names(checkpoint, count):
 
 
 def own_notes(checkpoint, *names):
-    """Returns what the metadata in Keras's own file says of its weights, such as their `"licence"`."""
+    """Returns what the metadata in Keras's own file says of its weights, such as their `"license"`."""
     return {name: checkpoint.notes[name] for name in names if checkpoint.notes.get(name)}
 
 

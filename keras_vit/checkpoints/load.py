@@ -25,7 +25,7 @@ from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 
-OF_WEIGHTS = ("labels", "temperature", "name", "licence")  # metadata that belongs to the weights, not to the model
+OF_WEIGHTS = ("labels", "temperature", "name", "license")  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -225,7 +225,7 @@ def _metadata(source, checkpoint, description, num_classes, options):
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
     if options.head == "require":
         about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, "temperature")
-    return about | own_notes(checkpoint, "name", "licence")
+    return about | own_notes(checkpoint, "name", "license")
 
 
 def _fill(model, checkpoint, steps):

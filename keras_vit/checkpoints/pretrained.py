@@ -84,7 +84,7 @@ def _published(name, overrides):
     """Builds a model of `list_checkpoints`; its preprocessing is the table's, unless it is overridden."""
     row = published(name)
     evaluation = {k: getattr(row, k) for k in ("resize", "crop_pct", "interpolation", "antialias")}
-    about = {"name": row.name, "evaluation": evaluation, "licence": row.licence, **(overrides.get("metadata") or {})}
+    about = {"name": row.name, "evaluation": evaluation, "license": row.license, **(overrides.get("metadata") or {})}
     defaults = {"mean": row.mean, "std": row.std, "sha256": row.sha256 or None}
     if not row.num_classes:  # a head that its authors left empty, and the layer before it, which vit_jax drops too
         defaults |= {"num_classes": 0, "head": "new", "representation_size": None}

@@ -19,13 +19,13 @@ class Published(NamedTuple):
     num_classes: int  # 0 without a head
     mean: float | tuple
     std: float | tuple
-    resize: str  # "direct": squashed to the size; "crop": shorter side to image_size / crop_pct, then the centre
+    resize: str  # "direct": squashed to the size; "crop": shorter side to image_size / crop_pct, then the center
     crop_pct: float | None
     interpolation: str
     antialias: bool
     top1: float | None  # ImageNet-1k, percent
     top1_source: str
-    licence: str
+    license: str
 
     @property
     def variant(self):
@@ -64,7 +64,7 @@ def list_checkpoints(*words: str) -> list[Published]:
     """Lists published checkpoints of plain and hybrid Vision Transformers that load by name.
 
     Nothing is downloaded. The top-1 figures are timm's published results for the same training run, not this package's.
-    timm's preprocessing (shorter side, centre crop) is not that of every row.
+    timm's preprocessing (shorter side, center crop) is not that of every row.
 
     Args:
         *words: Lists only names that contain all of these, such as `"B/16", "augreg"`; case does not matter.

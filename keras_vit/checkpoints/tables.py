@@ -125,7 +125,7 @@ UNBIASED = Form(  # a kernel and a bias of ours, from a PyTorch matrix without a
 
 
 def norm(ours, theirs, scale, shift, form=SAME):
-    """Two rows: the scale and shift of a normalisation."""
+    """Two rows: the scale and shift of a normalization."""
     return Row(f"{ours}/gamma", f"{theirs}{scale}", form), Row(f"{ours}/beta", f"{theirs}{shift}", form)
 
 
@@ -135,7 +135,7 @@ def dense(ours, theirs, weight, bias, form=SAME):
 
 
 def torch_norm(ours, theirs):
-    """Two rows: a PyTorch normalisation."""
+    """Two rows: a PyTorch normalization."""
     return norm(ours, theirs, ".weight", ".bias")
 
 

@@ -41,10 +41,10 @@ def print_checkpoints(words: Words = (), *, sources: Flag = False) -> None:
     if not rows:
         raise ValueError(f"No published checkpoint has {' and '.join(words)} in its name.")
     width = max(len(row.name) for row in rows)
-    print(f"{'name':<{width}}{'size':>6}{'classes':>9}{'top-1 %':>9}  licence{'       source' * sources}")
+    print(f"{'name':<{width}}{'size':>6}{'classes':>9}{'top-1 %':>9}  license{'       source' * sources}")
     for row in rows:
         top1 = "-" if row.top1 is None else f"{row.top1:.2f}"
-        line = f"{row.name:<{width}}{row.image_size:>6}{row.num_classes or '-':>9}{top1:>9}  {row.licence:<13} "
+        line = f"{row.name:<{width}}{row.image_size:>6}{row.num_classes or '-':>9}{top1:>9}  {row.license:<13} "
         print((line + row.source * sources).rstrip())
 
 

@@ -82,7 +82,7 @@ def print_votes(
 
     Args:
         images: Image files, and folders of them.
-        k: How many neighbours vote.
+        k: How many neighbors vote.
         top: How many classes to name.
     """
     from keras_vit import frozen
@@ -120,7 +120,7 @@ def write_probe(
     with destination(to, overwrite) as temporary:
         found = frozen.probe(index, model=model)
         found.model.save(temporary)
-    print(f"{to}: {len(found.classes)} classes, top-1 {found.accuracy:.2%} on the fifth that chose the regularisation")
+    print(f"{to}: {len(found.classes)} classes, top-1 {found.accuracy:.2%} on the fifth that chose the regularization")
 
 
 def draw_components(
@@ -145,10 +145,10 @@ def draw_components(
     if to.is_dir():
         raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
     files, built = _files(images), frozen.Embedder(_needed(model), tokens=True).model
-    colours = frozen.pca_image(built, files, foreground=not whole, bad_images=_bad(files))
-    read = np.isfinite(colours).all((1, 2, 3))
+    colors = frozen.pca_image(built, files, foreground=not whole, bad_images=_bad(files))
+    read = np.isfinite(colors).all((1, 2, 3))
     pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, read) if fine])
-    figure = plots.plot_pca(pixels, colours[read])
+    figure = plots.plot_pca(pixels, colors[read])
     to.parent.mkdir(parents=True, exist_ok=True)
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")

@@ -25,7 +25,7 @@ class Data(Checked):
     batch_size: int = number(128, low=1)
     limit: int | None = number(None, low=1)  # images of each split, at most
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
-    # Before a centre crop: see `keras_vit.data.augment.cuts`.
+    # Before a center crop: see `keras_vit.data.augment.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
     crop_offset: Literal["round", "floor"] = "round"  # of half an odd rest: timm's rounding, or transformers'
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
@@ -42,7 +42,7 @@ class Augment(Checked):
     crop_padding: int = number(4)  # black pixels added on each side before a "padded" crop
     rotation: float = number(0.0, below=180)  # largest angle, in degrees
     scale: float = number(0.0, below=1)  # largest relative change of size
-    shear: float = number(0.0, below=1)  # largest horizontal shift of a row, relative to its distance from the centre
+    shear: float = number(0.0, below=1)  # largest horizontal shift of a row, relative to its distance from the center
     translation: float = number(0.0, below=1)  # largest shift, as a share of the side
     flip: bool = False  # left to right, with probability 1/2
     jitter: float = number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation

@@ -1,6 +1,6 @@
 """Which picture masks and boxes belong to, if EXIF data turn it: as it is stored, or as it is seen."""
 
-from keras_vit.data.augment.masks import grey_png
+from keras_vit.data.augment.masks import gray_png
 from keras_vit.utils.images import TURNS, encoded, mask_pixels, turned
 
 UNDECIDED = (
@@ -34,7 +34,7 @@ def seen_mask(mask, path, image):
     if not stored:
         return mask
     values = turned(mask_pixels(mask.rewritten or encoded(path)), image.orientation)
-    return mask._replace(rewritten=grey_png(values), size=image.size)
+    return mask._replace(rewritten=gray_png(values), size=image.size)
 
 
 def seen_boxes(objects, image):

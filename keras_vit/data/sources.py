@@ -45,7 +45,7 @@ def load(data, split, targets=("labels",), extras=()):
 
 
 def digits(_, split, data, targets, extras):
-    """Returns scikit-learn's digits: 1,797 grey images of 8 x 8 pixels, which need no network."""
+    """Returns scikit-learn's digits: 1,797 gray images of 8 x 8 pixels, which need no network."""
     from sklearn.datasets import load_digits
 
     missing = next((name for name in targets if name != "labels"), None)

@@ -1,6 +1,6 @@
 """What each kind of item in an example does when its image is cut, flipped, shifted or warped: one row for each kind.
 
-Changes of colour leave targets alone. Masks keep their values: the nearest pixel is taken. Pixels from
+Changes of color leave targets alone. Masks keep their values: the nearest pixel is taken. Pixels from
 outside the image get `OUTSIDE`.
 """
 
@@ -54,7 +54,7 @@ def change_some(images, chosen, change):
 
 
 def cut_mask(item, cut, size):
-    """Cuts one mask where its image was cut, by the nearest pixel: with the pixel centres of `tf.image.resize`.
+    """Cuts one mask where its image was cut, by the nearest pixel: with the pixel centers of `tf.image.resize`.
 
     Args:
         item: A scalar string, an encoded PNG; or a uint8 tensor `(height, width, 1)`, as large as the image.

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-SKETCHED = 64  # pixels: the page offers a pad for grey images up to this side
+SKETCHED = 64  # pixels: the page offers a pad for gray images up to this side
 PAD, BRUSH = 280, 11  # side of the pad, and radius of the brush, in pixels
-# How data sets place an object: side of the image, longer side of the object, what is centred (its mass or its bounding
-# box), and at which pixel. LeCun et al. 1998, section III.A; Xiao et al. 2017 (arXiv:1708.07747), section 2; measured.
+# How data sets place an object: side of the image, longer side of the object, what is centered (its mass or its
+# bounding box), and at which pixel. LeCun et al. 1998, section III.A; Xiao et al. 2017 (arXiv:1708.07747), section 2;
+# measured.
 PLACES = {"tfds:mnist": (28, 20, "mass", 14.5), "tfds:fashion_mnist": (28, 28, "box", 14), "digits": (8, 8, "box", 4)}
 
 
@@ -26,15 +27,15 @@ def from_drawing(drawing, size, source):
     rows, columns = (np.flatnonzero(ink.max(axis=axis) > 127) for axis in (1, 0))
     if not len(rows):
         return None
-    side, longer, centred, middle = PLACES.get(source, (None,) * 4)
+    side, longer, centered, middle = PLACES.get(source, (None,) * 4)
     if size[:2] != (side, side):
         return np.asarray(Image.fromarray(ink).resize(size[1::-1], Image.Resampling.BILINEAR), "float32")[..., None]
     ink = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     height, width = (max(round(longer * n / max(ink.shape)), 1) for n in ink.shape)
     ink = np.asarray(Image.fromarray(ink).resize((width, height), Image.Resampling.BILINEAR), "float32")
-    weight = ink if centred == "mass" else np.ones_like(ink)
-    centre = [np.average(np.arange(n) + 0.5, weights=weight.sum(axis)) for axis, n in ((1, height), (0, width))]
-    top, left = (round(np.clip(middle - at, 0, side - n)) for at, n in zip(centre, (height, width)))
+    weight = ink if centered == "mass" else np.ones_like(ink)
+    center = [np.average(np.arange(n) + 0.5, weights=weight.sum(axis)) for axis, n in ((1, height), (0, width))]
+    top, left = (round(np.clip(middle - at, 0, side - n)) for at, n in zip(center, (height, width)))
     pixels = np.zeros(size, "float32")
     pixels[top : top + height, left : left + width, 0] = ink
     return pixels
@@ -47,9 +48,9 @@ def about_pad(size, source):
             f"The whole pad is scaled to {size[0]} x {size[1]} pixels, white on black. If the training images look "
             "different, expect poor predictions."
         )
-    side, longer, centred, _ = PLACES[source]
-    centre = "centre of mass" if centred == "mass" else "bounding box"
+    side, longer, centered, _ = PLACES[source]
+    center = "center of mass" if centered == "mass" else "bounding box"
     return (
         f"White on black, as the training images. The drawing is cropped, scaled to {longer} of {side} pixels and "
-        f"centred by its {centre}, as they are. A mouse still draws unlike a pen."
+        f"centered by its {center}, as they are. A mouse still draws unlike a pen."
     )

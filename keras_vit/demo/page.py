@@ -66,11 +66,11 @@ def page(target):
     def clear():
         return EMPTY, None, gr.update(visible=False), *predict(None, None)
 
-    grey, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
-    facts = f"{size[0]} x {size[1]} pixels, {'grey' if grey else 'colour'}"
+    gray, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
+    facts = f"{size[0]} x {size[1]} pixels, {'gray' if gray else 'color'}"
     facts += f", {len(class_names)} classes" if class_names else ""
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
-    drawn = grey and max(size) <= SKETCHED
+    drawn = gray and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")

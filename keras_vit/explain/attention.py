@@ -38,7 +38,7 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
     Args:
         model: As in `attention_maps`.
         images: As in `attention_maps`.
-        fusion: `"mean"` of the heads, as in the paper, `"max"` or `"min"`; rows are normalised to sum to one again.
+        fusion: `"mean"` of the heads, as in the paper, `"max"` or `"min"`; rows are normalized to sum to one again.
         discard: Share of each block's fused scores, the smallest, that is set to zero; from 0 to below 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Embeddings of images: vectors, projections to two dimensions, nearest neighbours."""
+"""Embeddings of images: vectors, projections to two dimensions, nearest neighbors."""
 
 import keras
 import numpy as np
@@ -59,7 +59,7 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
 
     Args:
         vectors: Array, `(n, width)`, at least three vectors.
-        method: `"pca"`: the two principal components. `"tsne"`: neighbours stay neighbours (van der Maaten and Hinton
+        method: `"pca"`: the two principal components. `"tsne"`: neighbors stay neighbors (van der Maaten and Hinton
             2008), distances between groups mean little. `"umap"`: the same (McInnes et al. 2018, arXiv:1802.03426);
             needs the package umap-learn.
         seed: Random seed.
@@ -96,12 +96,12 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
 
 
 def nearest(vectors, queries, count: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the nearest neighbours by cosine similarity.
+    """Finds the nearest neighbors by cosine similarity.
 
     Args:
         vectors: Array to search, `(n, width)`.
         queries: Array, `(queries, width)`.
-        count: Number of neighbours of each query.
+        count: Number of neighbors of each query.
 
     Returns:
         Two arrays, `(queries, count)`: indices into `vectors`, nearest first, and the cosine similarities.

@@ -47,7 +47,7 @@ def patch_filters(model: keras.Model, count: int = 28) -> np.ndarray:
 def position_similarity(model: keras.Model) -> np.ndarray:
     """Computes the cosine similarity between the position embeddings of all patches.
 
-    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 centre.
+    Dosovitskiy et al. 2021 (arXiv:2010.11929), figure 7 center.
 
     Args:
         model: A functional Keras model with one `Patches` and one `PatchEncoder` layer.

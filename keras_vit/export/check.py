@@ -195,9 +195,9 @@ def _distance(outputs, expected):
     For a single logit, the deviation is taken over the images.
     """
     single = expected.shape[-1] == 1
-    centre = expected.mean(axis=None if single else -1, keepdims=True)
+    center = expected.mean(axis=None if single else -1, keepdims=True)
     least = 0.01 * np.abs(expected).max() if single else 0.0
-    return float(np.abs(outputs - expected).mean() / max(np.abs(expected - centre).mean(), least, 1e-6))
+    return float(np.abs(outputs - expected).mean() / max(np.abs(expected - center).mean(), least, 1e-6))
 
 
 def model_outputs(model, images, batch=64):

@@ -1,6 +1,6 @@
 """The export copy of a model: the same function in float32, in forms that runtimes compute fast and in integers too.
 
-- Layer normalisation is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's form,
+- Layer normalization is `d * rsqrt(mean(d * d) + epsilon)` with `d = x - mean(x)`: half the operators of Keras's form,
   and only operators that integer runtimes have. For float16, `d` is divided by its largest value before it is squared.
 - Attention calls softmax, which runtimes have as one operator, in place of the form that training uses.
 - The scale and shift of a block's norm move into the next kernel and bias, and the scale of the scores moves into the
@@ -19,7 +19,7 @@ from keras_vit.utils.keras_private import sublayers
 
 
 class ExportNorm(keras.layers.LayerNormalization):
-    """Layer normalisation of the last axis in few operators; other axes are left to Keras."""
+    """Layer normalization of the last axis in few operators; other axes are left to Keras."""
 
     scaled = shifted = True  # whether the scale and the shift change anything; see `simplify`
     half = False  # whether it must be right in float16 too, where the square of 256 is infinite
@@ -27,14 +27,14 @@ class ExportNorm(keras.layers.LayerNormalization):
     def call(self, inputs):
         if self.axis not in ([-1], [len(inputs.shape) - 1]) or self.rms_scaling:  # Keras 3.16 counts from the start
             return super().call(inputs)
-        centred, epsilon = inputs - ops.mean(inputs, axis=-1, keepdims=True), self.epsilon
+        centered, epsilon = inputs - ops.mean(inputs, axis=-1, keepdims=True), self.epsilon
         if self.half:
             least = math.sqrt(epsilon)
-            largest = ops.maximum(ops.max(ops.abs(centred), axis=-1, keepdims=True), least)
+            largest = ops.maximum(ops.max(ops.abs(centered), axis=-1, keepdims=True), least)
             share = least / largest
-            centred, epsilon = centred / largest, share * share
-        variance = ops.mean(centred * centred, axis=-1, keepdims=True)
-        outputs = centred * ops.rsqrt(variance + epsilon)
+            centered, epsilon = centered / largest, share * share
+        variance = ops.mean(centered * centered, axis=-1, keepdims=True)
+        outputs = centered * ops.rsqrt(variance + epsilon)
         outputs = outputs * self.gamma if self.scaled else outputs
         return outputs + self.beta if self.shifted else outputs
 

@@ -13,7 +13,7 @@ from keras_vit.models.kinds import KINDS
 
 NAME, IDENTIFIER, LABELS = "TFLITE_METADATA", b"M001", "labels.txt"
 IMAGE, NORMALIZATION, AXIS_LABELS = 2, 1, 2  # of ContentProperties, ProcessUnitOptions and AssociatedFileType
-COLOURS = {3: 1, 1: 2}  # of ColorSpaceType: RGB and grey
+COLORS = {3: 1, 1: 2}  # of ColorSpaceType: RGB and gray
 
 
 def write(path, facts):
@@ -69,12 +69,12 @@ def _encoded(facts, outputs, labels):
 
     channels = facts["input"]["shape"][-1]
     image = {}
-    if channels in COLOURS:  # the model rescales pixels itself: mean 0 and deviation 1
+    if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
         unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
-        content = table({1: table({}, {0: COLOURS[channels]})}, {0: IMAGE})
+        content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})
         image = {3: content, 4: vector([unit])}
     pixels = table({0: text("images"), 1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})})
-    of_classes = {name for kind in KINDS.values() for name in kind.labelled}
+    of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]
     graph = table({2: vector([pixels]), 3: vector(made)})
     builder.Finish(table({0: text(facts["model"]), 3: vector([graph]), 7: text("1.0.0")}), IDENTIFIER)

@@ -93,7 +93,7 @@ def facts(model, labels):
         "input": {
             "shape": [None, *model.input_shape[1:]],
             "range": list(checks.range_of(model)),
-            "channels": {1: "grey", 3: "RGB"}.get(model.input_shape[-1]),
+            "channels": {1: "gray", 3: "RGB"}.get(model.input_shape[-1]),
         },
         "preprocessing": evaluation_rule(model),
         "labels": None if labels is None else [str(label) for label in labels],

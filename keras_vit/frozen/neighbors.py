@@ -1,4 +1,4 @@
-"""Nearest neighbours of images among those of an index: search, and classes by vote."""
+"""Nearest neighbors of images among those of an index: search, and classes by vote."""
 
 import pathlib
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def knn(
         images: As in `nearest`.
         labels: Class of each image of the index. `None` for its first folder below the index's folder, as `fit` on that
             folder has it; images outside a class folder do not vote.
-        k: Number of neighbours that vote; all if there are fewer.
+        k: Number of neighbors that vote; all if there are fewer.
         model: As in `nearest`.
         bad_images: As in `nearest`.
 

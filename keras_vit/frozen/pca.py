@@ -1,4 +1,4 @@
-"""Patch tokens as colours: their first three principal components."""
+"""Patch tokens as colors: their first three principal components."""
 
 from typing import Any
 
@@ -17,16 +17,16 @@ def pca_image(
 ) -> np.ndarray:
     """Paints each patch by the first three principal components of its token, over all images together.
 
-    Patches with the same colour have similar features, also in different images. Oquab et al. 2023 (DINOv2,
+    Patches with the same color have similar features, also in different images. Oquab et al. 2023 (DINOv2,
     arXiv:2304.07193), section 7.5: the first component of all patches divides foreground from background, those of the
-    foreground are the colours.
+    foreground are the colors.
 
     Args:
         model: A model, or what `from_pretrained` takes.
         images: Image files or other images that `preprocess` takes.
         foreground: Whether to leave the background black. The foreground is the side of the first component that fewer
             patches at the borders are on.
-        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its colours
+        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its colors
             are NaN.
 
     Returns:
@@ -57,8 +57,8 @@ def pca_image(
             inside[:] = True
     found = PCA(3, random_state=0).fit_transform(tokens[inside])
     low, high = np.percentile(found, EDGES, axis=0)
-    colours = np.zeros((*inside.shape, 3), "float32")
-    colours[inside] = np.clip((found - low) / np.maximum(high - low, 1e-12), 0, 1)
+    colors = np.zeros((*inside.shape, 3), "float32")
+    colors[inside] = np.clip((found - low) / np.maximum(high - low, 1e-12), 0, 1)
     result = np.full((*every.shape[:3], 3), np.nan, "float32")
-    result[read] = colours
+    result[read] = colors
     return result

@@ -15,7 +15,7 @@ from keras_vit.models.backbone import fill, input_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
-STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularisation, scikit-learn's C
+STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularization, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most
 
 
@@ -24,8 +24,8 @@ class Probe(NamedTuple):
 
     model: keras.Model  # the index's model with a head: pixels in, logits out
     classes: list[str]  # in the order of the logits
-    accuracy: float  # top-1 on the part that chose the regularisation, 0 to 1
-    strength: float  # scikit-learn's C: the inverse of the regularisation
+    accuracy: float  # top-1 on the part that chose the regularization, 0 to 1
+    strength: float  # scikit-learn's C: the inverse of the regularization
 
 
 def probe(
@@ -38,15 +38,15 @@ def probe(
 ) -> Probe:
     """Trains a linear classifier on the vectors of an index, and puts it on the model as its head.
 
-    Multinomial logistic regression on standardised vectors. A part of the images, drawn class by class, chooses the L2
-    regularisation from nine strengths; then all images are used. No weight of the model changes: each image was
+    Multinomial logistic regression on standardized vectors. A part of the images, drawn class by class, chooses the L2
+    regularization from nine strengths; then all images are used. No weight of the model changes: each image was
     computed once.
 
     Args:
         index: As in `nearest`.
         labels: As in `knn`.
         model: As in `nearest`.
-        validation: Share of the images that chooses the regularisation, above 0 and below 1.
+        validation: Share of the images that chooses the regularization, above 0 and below 1.
         seed: Random seed of that part.
 
     Returns:

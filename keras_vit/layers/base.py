@@ -76,7 +76,7 @@ def _restoring(build):
 
 
 def _count_from_the_end(norm):
-    """Lets the normalisation of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
+    """Lets the normalization of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
     if norm.axis == [len(norm.get_build_config()["input_shape"]) - 1]:
         norm.axis = [-1]
 

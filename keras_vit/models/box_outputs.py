@@ -44,7 +44,7 @@ def aligned(outputs, expected):
 def largest(outputs, expected):
     """Returns the largest difference of aligned boxes that count, without the worst in `APART`.
 
-    Where two neighbours are peaks of nearly the same height, rounding decides which of them is a box.
+    Where two neighbors are peaks of nearly the same height, rounding decides which of them is a box.
     """
     worst = np.abs(outputs - expected).max(-1)[(outputs != 0).any(-1) | (expected != 0).any(-1)]
     if not np.isfinite(worst).all():

@@ -38,7 +38,7 @@ def before_crop(size, rule):
 
 
 def crop_start(shape, size, rule):
-    """Returns the `[top, left]` from which the centre of an image is cut."""
+    """Returns the `[top, left]` from which the center of an image is cut."""
     halved = OFFSETS[rule["crop_offset"]]
     return [halved((have - want) / 2) for have, want in zip(shape, size)]
 

@@ -57,7 +57,7 @@ class Kind:
 
     Args:
         names: All names of its outputs in exported files.
-        labelled: Those whose last axis is the classes.
+        labeled: Those whose last axis is the classes.
         named: Function from the model's output, `(height, width)` of its images and whether its numbers are
             probabilities to a file's outputs by name.
         packed: Function from a file's outputs by name, arrays, and `(height, width)` to the model's one: its inverse.
@@ -76,7 +76,7 @@ class Kind:
     """
 
     names: tuple[str, ...] = ("logits", "probabilities")
-    labelled: tuple[str, ...] = ()
+    labeled: tuple[str, ...] = ()
     named: Callable = _numbers
     packed: Callable = _only
     edges: int = 0
@@ -98,11 +98,11 @@ class Kind:
 
 
 KINDS = {
-    "classes": Kind(labelled=("logits", "probabilities")),
-    "masks": Kind(labelled=("logits", "probabilities"), save=_save_mask),
+    "classes": Kind(labeled=("logits", "probabilities")),
+    "masks": Kind(labeled=("logits", "probabilities"), save=_save_mask),
     "boxes": Kind(
         names=("boxes", "scores"),
-        labelled=("scores",),
+        labeled=("scores",),
         named=box_outputs.named,
         packed=box_outputs.packed,
         edges=box_outputs.EDGES,

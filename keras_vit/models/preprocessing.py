@@ -23,7 +23,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     The metadata of the model's first layer has the rule as `evaluation`:
 
     - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
-      `size / crop_pct` and takes the centre; `"squash"` resizes both sides so. `"window"` takes the centre as it is.
+      `size / crop_pct` and takes the center; `"squash"` resizes both sides so. `"window"` takes the center as it is.
       `"aspect"` cuts the image to the model's aspect ratio, then resizes it: as Keras's
       `image_dataset_from_directory(..., crop_to_aspect_ratio=True)`.
     - `crop_pct`: a number from 0 to 1; for `"squash"` also a pair, for height and width.
@@ -40,7 +40,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
         images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in the
             model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in
-            training, upright by their EXIF data. A model of three channels takes grey images too.
+            training, upright by their EXIF data. A model of three channels takes gray images too.
 
     Returns:
         float32 array, `(batch, height, width, channels)`, pixels in that range.
@@ -261,5 +261,5 @@ def _open(image, channels, then, value_range=checks.BYTES):
     if not pixels.size:
         raise ValueError(f"An image must have pixels. Received: an array of shape {pixels.shape}")
     if channels == 3 and pixels.shape[2] == 1:
-        pixels = np.repeat(pixels, 3, axis=2)  # as of grey files
+        pixels = np.repeat(pixels, 3, axis=2)  # as of gray files
     return then(checks.pixels(pixels[None], (None, None, channels), value_range=value_range)[0])

@@ -60,7 +60,7 @@ def vit(
             `"R50+L/32"`; or `None`, which needs `width`, `depth`, `num_heads` and `patch_size`.
         image_size: Size of the images in pixels: positive integer or `(height, width)`, a multiple of the patch size.
             Defaults to `224`.
-        channels: Number of colour channels. Defaults to `3`.
+        channels: Number of color channels. Defaults to `3`.
         mean: Mean of the pixels on a scale of 0 to 1, a number or one per channel. The first layer subtracts it.
             Defaults to `0.5`.
         std: Standard deviation on the same scale, by which the first layer divides. Defaults to `0.5`.
@@ -85,7 +85,7 @@ def vit(
             in BEiT, see `RelativePositions`. Defaults to `"learned"`.
         rotary: Rotary positions, in addition to `position`: `"dinov3"`, `"eva02"`, `"rope-vit"`, `"rope-vit-mixed"`,
             or a dictionary with options of `RotaryPositions`. DINOv3 has `position=None`. Defaults to `None`.
-        norm: Options of every normalisation, a dictionary; see below. Defaults to `None`.
+        norm: Options of every normalization, a dictionary; see below. Defaults to `None`.
         block: Options of every block that are not sizes, a dictionary, such as `{"gelu": "exact", "layer_scale":
             1e-5}`; see `TransformerBlock`. Defaults to `None`.
         dropout: Dropout rate after positions, attention projections and the dense layers of MLPs. Defaults to `0.0`.
@@ -96,7 +96,7 @@ def vit(
             to `"token"`.
         pool: Options of pooling `"map"` where they are not the blocks', a dictionary with `num_heads`, `mlp_dim` or
             `over_prefix`; see `TokenPool`. Defaults to `None`.
-        final_norm: Where the last normalisation is: `"before"` pooling (Google, big_vision), `"after"` pooling
+        final_norm: Where the last normalization is: `"before"` pooling (Google, big_vision), `"after"` pooling
             (timm's average pooling), or `None` for nowhere. Defaults to `"before"`.
         representation_size: Channels of a tanh layer `pre_logits` before the head; `True` for the width. Defaults to
             `None`.
@@ -117,12 +117,12 @@ def vit(
         class_position: Whether prefix tokens have positions too. Defaults to `True`.
         block_positions: Whether learned positions are added before each later block too, as in YOLOS; see `Positions`.
             Defaults to `False`.
-        patch_norm: Whether to normalise projected patches before positions are added, as AIMv2 does. Defaults to
+        patch_norm: Whether to normalize projected patches before positions are added, as AIMv2 does. Defaults to
             `False`.
-        pre_norm: Whether to normalise tokens before the first block, as CLIP does. The patch projection then has no
+        pre_norm: Whether to normalize tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
 
-    Options of normalisations:
+    Options of normalizations:
         rms_norm: Whether they are by the root mean square, without a mean and a shift, as in AIMv2; not that of pooling
             `"map"`. Defaults to `False`.
         epsilon: Added to the variance. Defaults to `1e-6`.

@@ -11,7 +11,7 @@ from keras_vit.plots.attention import plot_patches as plot_patches
 from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.boxes import plot_precision as plot_precision
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
-from keras_vit.plots.embedding import plot_neighbours as plot_neighbours
+from keras_vit.plots.embedding import plot_neighbors as plot_neighbors
 from keras_vit.plots.history import plot_history as plot_history
 from keras_vit.plots.masks import plot_iou as plot_iou
 from keras_vit.plots.masks import plot_masks as plot_masks

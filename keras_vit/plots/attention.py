@@ -64,7 +64,7 @@ def plot_maps(
         images: Array, `(batch, height, width, channels)`, 0..255.
         maps: Array, `(batch, rows, columns)`, such as `keras_vit.attention_rollout` returns.
         titles: A text for each image, or `None`.
-        limits: Values with the first and the last colour, for all images; `None` for the range of each map.
+        limits: Values with the first and the last color, for all images; `None` for the range of each map.
 
     Returns:
         A `matplotlib.figure.Figure`.
@@ -131,7 +131,7 @@ def plot_heads(image: np.ndarray, maps: np.ndarray) -> "Figure":
     Args:
         image: Array, `(height, width, channels)`, 0..255.
         maps: Array, `(layers, heads, rows, columns)`: `keras_vit.explain.attention_from(model, images)[:, i]`.
-            Colours span zero to the maximum of each map.
+            Colors span zero to the maximum of each map.
 
     Returns:
         A `matplotlib.figure.Figure`.
@@ -190,12 +190,12 @@ def plot_patches(image: np.ndarray, maps: np.ndarray, patches: Sequence[tuple[in
     figure, axes = canvas.tiles(1 + len(patches), 5, image.shape, size=2)
     canvas.show(axes[0], image)
     for i, ((row, column), heat) in enumerate(zip(patches, maps)):
-        colour = canvas.COLOURS[i % len(canvas.COLOURS)]
+        color = canvas.COLORS[i % len(canvas.COLORS)]
         canvas.show(axes[1 + i], image, heat)
-        axes[1 + i].set_title(f"row {row}, column {column}", fontsize=8, color=colour)
+        axes[1 + i].set_title(f"row {row}, column {column}", fontsize=8, color=color)
         for axis in (axes[0], axes[1 + i]):
             place = (column * width, row * height)
-            axis.add_patch(Rectangle(place, width, height, fill=False, edgecolor=colour, linewidth=2))
+            axis.add_patch(Rectangle(place, width, height, fill=False, edgecolor=color, linewidth=2))
     return figure
 
 
@@ -212,10 +212,8 @@ def plot_distance(distances: np.ndarray) -> "Figure":
     layers, heads = distances.shape
     figure = canvas.figure(5, 3.2)
     axis = figure.subplots()
-    axis.plot(np.arange(layers), distances.mean(1), color=canvas.COLOURS[1], label="mean")
-    axis.scatter(
-        np.repeat(np.arange(layers), heads), distances, s=18, color=canvas.COLOURS[0], label="a head", zorder=3
-    )
+    axis.plot(np.arange(layers), distances.mean(1), color=canvas.COLORS[1], label="mean")
+    axis.scatter(np.repeat(np.arange(layers), heads), distances, s=18, color=canvas.COLORS[0], label="a head", zorder=3)
     axis.set(xlabel="block", ylabel="mean attention distance, pixels", xticks=np.arange(0, layers, 1 + layers // 16))
     axis.set_ylim(0, 1.05 * distances.max())
     axis.grid(alpha=0.3)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_vit.plots import canvas
-from keras_vit.plots.masks import colours
-from keras_vit.utils.images import coloured
+from keras_vit.plots.masks import colors
+from keras_vit.utils.images import colored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,19 +28,19 @@ def boxed(image, edges, classes, class_names, scores=None):
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    image = np.clip(np.rint(coloured(image)), 0, 255)
+    image = np.clip(np.rint(colored(image)), 0, 255)
     times = -(-LEAST // min(image.shape[:2]))
     pixels = Image.fromarray(np.repeat(np.repeat(image.astype("uint8"), times, 0), times, 1))
     draw, font = ImageDraw.Draw(pixels), ImageFont.load_default(max(min(pixels.size) // 32, 10))
     line = max(min(pixels.size) // 160, 1)
     for i in np.argsort(scores if scores is not None else classes, kind="stable"):  # the most certain on top
-        colour = tuple(map(int, colours(len(class_names))[classes[i]]))
+        color = tuple(map(int, colors(len(class_names))[classes[i]]))
         top, left, bottom, right = (float(edge) * times for edge in edges[i])
-        draw.rectangle((left, top, max(right, left), max(bottom, top)), outline=colour, width=line)
+        draw.rectangle((left, top, max(right, left), max(bottom, top)), outline=color, width=line)
         name = [] if len(classes) > MANY and scores is not None else [canvas.short(class_names[classes[i]])]
         text = " ".join([*name, *([] if scores is None else [f"{scores[i]:.0%}"])])
         place = draw.textbbox((left + line, top + line), text, font=font)
-        draw.rectangle((place[0] - line, place[1] - line, place[2] + line, place[3] + line), fill=colour)
+        draw.rectangle((place[0] - line, place[1] - line, place[2] + line, place[3] + line), fill=color)
         draw.text((left + line, top + line), text, fill="white", font=font)
     return np.asarray(pixels)
 
@@ -61,8 +61,8 @@ def plot_precision(precision: np.ndarray, class_names: Sequence[str]) -> "Figure
     figure = canvas.figure(5.6, 3.8)
     axis = figure.subplots()
     for i in order:
-        colour = colours(len(texts))[i] / 255
-        axis.plot(np.linspace(0, 1, len(precision)), precision[:, i], color=colour, label=f"{texts[i]} {means[i]:.3f}")
+        color = colors(len(texts))[i] / 255
+        axis.plot(np.linspace(0, 1, len(precision)), precision[:, i], color=color, label=f"{texts[i]} {means[i]:.3f}")
     axis.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
     axis.legend(frameon=False, fontsize=8)
     axis.grid(alpha=0.3)

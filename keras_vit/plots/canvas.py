@@ -9,8 +9,8 @@ import numpy as np
 from keras_vit.models.outputs import distinct
 from keras_vit.utils import checks
 
-# Okabe and Ito's palette, which colour-blind people can tell apart, without its black and yellow.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Okabe and Ito's palette, which color-blind people can tell apart, without its black and yellow.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 LETTERS = 24  # of a class's name in a figure of many, at most
 
@@ -61,7 +61,7 @@ def tiles(count, across, shape, size=1.6, times=1):
 def show(axis, image, heat=None, limits=(None, None)):
     """Draws an image, `(height, width, channels)`, 0..255, and on top of it a heat map, `(rows, columns)`.
 
-    `limits` are the values with the first and the last colour; those of the map if they are `None`.
+    `limits` are the values with the first and the last color; those of the map if they are `None`.
     """
     image = np.asarray(image)
     extent = (0, image.shape[1], image.shape[0], 0)

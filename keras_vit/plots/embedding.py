@@ -1,4 +1,4 @@
-"""Figures of embeddings: a scatter plot, and nearest neighbours."""
+"""Figures of embeddings: a scatter plot, and nearest neighbors."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from keras_vit.plots import canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MARKERS = "osv^D*Pp"  # with six colours, 48 distinct classes
+MARKERS = "osv^D*Pp"  # with six colors, 48 distinct classes
 
 
 def plot_embedding(
@@ -19,7 +19,7 @@ def plot_embedding(
     class_names: Sequence[str] | None = None,
     images: np.ndarray | None = None,
 ) -> "Figure":
-    """Draws a scatter plot of embedded images, coloured by class.
+    """Draws a scatter plot of embedded images, colored by class.
 
     Args:
         points: Array, `(n, 2)`, as `keras_vit.explain.project` returns.
@@ -44,22 +44,22 @@ def plot_embedding(
     axis = figure.subplots()
     drawn = {}
     for i in np.unique(labels):
-        colour, marker = canvas.COLOURS[i % len(canvas.COLOURS)], MARKERS[i // len(canvas.COLOURS) % len(MARKERS)]
-        drawn[i] = axis.scatter(*points[labels == i].T, s=14, color=colour, marker=marker, linewidths=0, alpha=0.8)
+        color, marker = canvas.COLORS[i % len(canvas.COLORS)], MARKERS[i // len(canvas.COLORS) % len(MARKERS)]
+        drawn[i] = axis.scatter(*points[labels == i].T, s=14, color=color, marker=marker, linewidths=0, alpha=0.8)
         drawn[i].set_gid(f"class_{i}")
     axis.set(xticks=[], yticks=[])
     if images is not None:
         _pictures(axis, points, canvas.images(images, points=points))
-    if len(drawn) <= len(canvas.COLOURS) * len(MARKERS):
+    if len(drawn) <= len(canvas.COLORS) * len(MARKERS):
         look = {"frameon": False, "fontsize": 8, "markerscale": 1.6, "ncols": 1 + (len(drawn) - 1) // 24}
         figure.legend(list(drawn.values()), [texts[i] for i in drawn], loc="outside right upper", **look)
     return figure
 
 
-def plot_neighbours(
+def plot_neighbors(
     queries: np.ndarray, images: np.ndarray, indices: np.ndarray, titles: Sequence[str] | None = None
 ) -> "Figure":
-    """Draws each query image in a row with its nearest neighbours.
+    """Draws each query image in a row with its nearest neighbors.
 
     Args:
         queries: Array, `(queries, height, width, channels)`, 0..255.
@@ -89,7 +89,7 @@ def plot_neighbours(
             canvas.show(axis, images[i])
             if titles is not None:
                 axis.set_title(canvas.words(titles[i]), fontsize=8)
-    figure.suptitle("Query images and their nearest neighbours", fontsize=10)
+    figure.suptitle("Query images and their nearest neighbors", fontsize=10)
     return figure
 
 

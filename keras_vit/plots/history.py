@@ -59,8 +59,8 @@ def plot_history(
     for axis, panel in zip(axes, panels):
         validation = None if panel in LAST else f"val_{panel}"
         for i, (name, one) in enumerate(runs.items()):
-            colour = canvas.COLOURS[i % len(canvas.COLOURS)]
-            other = canvas.COLOURS[1] if len(runs) == 1 else colour
+            color = canvas.COLORS[i % len(canvas.COLORS)]
+            other = canvas.COLORS[1] if len(runs) == 1 else color
             if panel in one:
                 text = f"{name} training".strip() if validation else name or None
                 _draw(
@@ -68,7 +68,7 @@ def plot_history(
                     places[name][panel],
                     one[panel],
                     "-" if len(runs) == 1 or not validation else ":",
-                    colour,
+                    color,
                     text,
                 )
             if validation in one:
@@ -116,10 +116,10 @@ def _validated(epochs, count, freq):
     return fitting.get(best, [])
 
 
-def _draw(axis, epochs, values, style, colour, label):
+def _draw(axis, epochs, values, style, color, label):
     measured = [pair for pair in zip(epochs, values) if pair[1] == pair[1]]  # not NaN, of an epoch without validation
     epochs, values = zip(*measured) if measured else ((), ())
-    axis.plot(epochs, values, style, marker="o" if len(values) < 3 else None, color=colour, label=label)
+    axis.plot(epochs, values, style, marker="o" if len(values) < 3 else None, color=color, label=label)
 
 
 def _rate(value):

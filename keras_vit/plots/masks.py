@@ -9,21 +9,21 @@ import numpy as np
 from keras_vit.plots import canvas
 from keras_vit.plots.predictions import draw_shares
 from keras_vit.utils import checks
-from keras_vit.utils.images import coloured
+from keras_vit.utils.images import colored
 from keras_vit.utils.metrics import iou
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNPAINTED = "background"  # a class of this name leaves the image as it is
-GOLDEN = 0.618034  # turns of the colour wheel between two colours: none comes back
+GOLDEN = 0.618034  # turns of the color wheel between two colors: none comes back
 
 
-def colours(count: int) -> np.ndarray:
-    """Returns a colour for each class, uint8 `(count, 3)`: Okabe and Ito's palette, then hues far from each other."""
-    known = [tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in canvas.COLOURS]
+def colors(count: int) -> np.ndarray:
+    """Returns a color for each class, uint8 `(count, 3)`: Okabe and Ito's palette, then hues far from each other."""
+    known = [tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in canvas.COLORS]
     more = [colorsys.hsv_to_rgb(i * GOLDEN % 1, 0.55 + 0.4 * (i % 2), 0.95 - 0.25 * (i % 3)) for i in range(count)]
-    return np.array((known + [tuple(round(255 * part) for part in colour) for colour in more])[:count], "uint8")
+    return np.array((known + [tuple(round(255 * part) for part in color) for color in more])[:count], "uint8")
 
 
 def overlay(
@@ -33,7 +33,7 @@ def overlay(
 
     Args:
         image: Array, `(height, width, channels)`, 0..255.
-        mask: Class indices, `(rows, columns)`; a mask of another size is resized by nearest neighbour. Values outside
+        mask: Class indices, `(rows, columns)`; a mask of another size is resized by nearest neighbor. Values outside
             the classes stay unpainted, and so does a class called `"background"`.
         class_names: Names of the classes; empty for the mask's numbers.
         first: Value of the first class in the mask.
@@ -42,20 +42,20 @@ def overlay(
     Returns:
         uint8 array, `(height, width, 3)`.
     """
-    image = coloured(image)
+    image = colored(image)
     mask = nearest(np.asarray(mask).astype("int64"), image.shape[:2]) - first
     count = len(class_names) or max(int(mask.max()) + 1, 1)
     painted = (mask >= 0) & (mask < count)
     for i, name in enumerate(class_names):
         if name.lower() == UNPAINTED:
             painted &= mask != i
-    layer = colours(count)[np.clip(mask, 0, count - 1)]
+    layer = colors(count)[np.clip(mask, 0, count - 1)]
     mixed = np.where(painted[..., None], (1 - alpha) * image + alpha * layer, image)
     return np.clip(np.rint(mixed), 0, 255).astype("uint8")
 
 
 def nearest(mask, size):
-    """Returns a mask at another size, `(rows, columns)`, by nearest neighbour."""
+    """Returns a mask at another size, `(rows, columns)`, by nearest neighbor."""
     if mask.shape == tuple(size):
         return mask
     rows, columns = (((np.arange(new) + 0.5) * old / new).astype(int) for new, old in zip(size, mask.shape))
@@ -88,8 +88,8 @@ def plot_masks(
     figure, axes = canvas.tiles(len(images), 4, images.shape[1:], size=2.4)
     for axis, image, mask in zip(axes, images, masks):
         axis.imshow(overlay(image, mask, texts, first))
-    shown = [(colour, text) for colour, text in zip(colours(len(texts)), texts) if text.lower() != UNPAINTED]
-    patches = [Patch(color=colour / 255, label=canvas.words(text)) for colour, text in shown]
+    shown = [(color, text) for color, text in zip(colors(len(texts)), texts) if text.lower() != UNPAINTED]
+    patches = [Patch(color=color / 255, label=canvas.words(text)) for color, text in shown]
     figure.legend(handles=patches, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
     return figure
 
@@ -120,8 +120,8 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
     order = np.argsort(-found, kind="stable")
     figure = canvas.figure(6.4, 0.9 + 0.26 * len(texts))
     axis = figure.subplots()
-    axis.barh([texts[i] for i in order], found[order], color=canvas.COLOURS[0])
-    axis.axvline(mean, color=canvas.COLOURS[1], linestyle="--", label=f"mean {mean:.3f}")
+    axis.barh([texts[i] for i in order], found[order], color=canvas.COLORS[0])
+    axis.axvline(mean, color=canvas.COLORS[1], linestyle="--", label=f"mean {mean:.3f}")
     axis.set(xlim=(0, 1), xlabel="intersection over union")
     axis.legend(frameon=False, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)

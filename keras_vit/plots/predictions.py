@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WRITTEN = 20  # up to this number of classes each cell shows its number
 TICKS = 50  # names on an axis, at most
-INK = "#111111"  # black on a light cell: the report turns pure black into the page's text colour
+INK = "#111111"  # black on a light cell: the report turns pure black into the page's text color
 
 
 def plot_confusion(
@@ -32,7 +32,7 @@ def plot_confusion(
         class_names: A text for each class, or `None`.
 
     Returns:
-        A `matplotlib.figure.Figure`. Colours are shares of the true class's images, numbers are images.
+        A `matplotlib.figure.Figure`. Colors are shares of the true class's images, numbers are images.
 
     Raises:
         ValueError: If the numbers of labels and predictions, or of classes and names, differ, or labels are no classes.
@@ -44,7 +44,7 @@ def plot_confusion(
 
 
 def draw_shares(shares, numbers, texts):
-    """Draws a confusion matrix whose colours are shares of the true class, with a number in each cell if it is small.
+    """Draws a confusion matrix whose colors are shares of the true class, with a number in each cell if it is small.
 
     Args:
         shares: Array, `(classes, classes)`, 0 to 1.
@@ -58,8 +58,8 @@ def draw_shares(shares, numbers, texts):
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if count <= WRITTEN:
         for (row, column), number in np.ndenumerate(numbers):
-            colour = "white" if shares[row, column] > 0.5 else INK if number else "#aaaaaa"
-            axis.text(column, row, number, ha="center", va="center", fontsize=7, color=colour)
+            color = "white" if shares[row, column] > 0.5 else INK if number else "#aaaaaa"
+            axis.text(column, row, number, ha="center", va="center", fontsize=7, color=color)
     shown = np.arange(0, count, -(-count // TICKS))
     axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
     axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
@@ -91,8 +91,8 @@ def plot_per_class(
     figure = canvas.figure(6, 1 + 0.25 * len(order))
     axis = figure.subplots()
     axis.hlines(places, recall[order], precision[order], color="#cccccc", zorder=1)
-    axis.plot(recall[order], places, "o", color=canvas.COLOURS[0], label="recall")
-    axis.plot(precision[order], places, "D", color=canvas.COLOURS[1], label="precision", markersize=5)
+    axis.plot(recall[order], places, "o", color=canvas.COLORS[0], label="recall")
+    axis.plot(precision[order], places, "D", color=canvas.COLORS[1], label="precision", markersize=5)
     axis.set_yticks(places, [f"{texts[i]} ({measures['support'][i]})" for i in order], fontsize=8)
     axis.set(xlabel="share (in brackets: images of the class)")
     axis.set_xlim(right=1.02)
@@ -118,9 +118,9 @@ def plot_calibration(calibration: Calibration) -> "Figure":
     figure = canvas.figure(4.2, 4.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     upper.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="perfectly calibrated")
-    upper.bar(middles, np.nan_to_num(calibration.accuracy), 0.9 / bins, color=canvas.COLOURS[5], label="accuracy")
+    upper.bar(middles, np.nan_to_num(calibration.accuracy), 0.9 / bins, color=canvas.COLORS[5], label="accuracy")
     upper.plot(
-        calibration.confidence, calibration.accuracy, "o", color=canvas.COLOURS[0], markersize=4, label="mean of a bin"
+        calibration.confidence, calibration.accuracy, "o", color=canvas.COLORS[0], markersize=4, label="mean of a bin"
     )
     upper.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
     upper.set_title(f"Expected calibration error {calibration.error:.2%}", fontsize=10)
@@ -158,10 +158,10 @@ def plot_roc(labels: Sequence[int], logits: np.ndarray) -> "Figure":
     figure = canvas.figure(4.2, 4)
     axis = figure.subplots()
     axis.plot([0, 1], [0, 1], "--", color="#888888", lw=1, label="chance")
-    axis.plot(false, true, color=canvas.COLOURS[0], label="model")
+    axis.plot(false, true, color=canvas.COLORS[0], label="model")
     every = np.linspace(0, 1, 501)
     part = np.maximum(np.interp(every, false, true), SENSITIVITY)
-    axis.fill_between(every, SENSITIVITY, part, color=canvas.COLOURS[5], alpha=0.5, lw=0)
+    axis.fill_between(every, SENSITIVITY, part, color=canvas.COLORS[5], alpha=0.5, lw=0)
     axis.set(xlabel="false positive rate", ylabel="true positive rate (sensitivity)", aspect="equal")
     axis.set_title(f"Area above {SENSITIVITY:.0%} sensitivity: {area:.3f} of {1 - SENSITIVITY:.1f}", fontsize=10)
     axis.grid(alpha=0.3)

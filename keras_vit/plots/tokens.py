@@ -26,17 +26,17 @@ def plot_depth(similarity: np.ndarray, norms: np.ndarray, num_prefix: int = 0) -
     prefix, patches = (part.reshape(len(depth), -1) for part in np.split(norms, [num_prefix], axis=2))
     figure = canvas.figure(8, 3.2)
     left, right = figure.subplots(1, 2)
-    left.plot(depth, similarity.mean(1), color=canvas.COLOURS[0], label="mean over images")
+    left.plot(depth, similarity.mean(1), color=canvas.COLORS[0], label="mean over images")
     left.fill_between(
-        depth, similarity.min(1), similarity.max(1), color=canvas.COLOURS[0], alpha=0.2, lw=0, label="range over images"
+        depth, similarity.min(1), similarity.max(1), color=canvas.COLORS[0], alpha=0.2, lw=0, label="range over images"
     )
     left.set(ylabel="cosine similarity of patch tokens", ylim=(min(0, similarity.min()), 1.02))
     low, middle, high = np.percentile(patches, [5, 50, 95], axis=1)
-    right.plot(depth, middle, color=canvas.COLOURS[0], label="patches, median")
-    right.fill_between(depth, low, high, color=canvas.COLOURS[0], alpha=0.2, lw=0, label="5 % to 95 %")
-    right.plot(depth, patches.max(1), ":", color=canvas.COLOURS[1], label="patches, maximum")
+    right.plot(depth, middle, color=canvas.COLORS[0], label="patches, median")
+    right.fill_between(depth, low, high, color=canvas.COLORS[0], alpha=0.2, lw=0, label="5 % to 95 %")
+    right.plot(depth, patches.max(1), ":", color=canvas.COLORS[1], label="patches, maximum")
     if num_prefix:
-        right.plot(depth, prefix.mean(1), "--", color=canvas.COLOURS[2], label="prefix tokens, mean")
+        right.plot(depth, prefix.mean(1), "--", color=canvas.COLORS[2], label="prefix tokens, mean")
     right.set(ylabel="token norm", yscale="log")
     for axis in (left, right):
         axis.set(xlabel="after block (0: before the first)", xticks=depth[:: 1 + len(depth) // 16])

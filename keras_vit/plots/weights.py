@@ -15,7 +15,7 @@ def plot_filters(filters: np.ndarray) -> "Figure":
 
     Args:
         filters: Array, `(filters, height, width, channels)`, as `keras_vit.explain.patch_filters` returns. Each is
-            scaled by its largest magnitude; zero is middle grey.
+            scaled by its largest magnitude; zero is middle gray.
 
     Returns:
         A `matplotlib.figure.Figure`.

@@ -12,7 +12,7 @@ METADATA = ("Creator", "Date", "Format", "Type")  # what matplotlib writes into 
 def svg(figure, name, hints=None):
     """Returns a matplotlib figure as SVG to put into HTML.
 
-    Black becomes the page's text colour, and the background is transparent, so that the figure fits a light page and a
+    Black becomes the page's text color, and the background is transparent, so that the figure fits a light page and a
     dark one.
 
     Args:

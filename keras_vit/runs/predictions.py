@@ -36,7 +36,7 @@ def predict(
         images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
         top: How many answers to return for an image, at most.
         to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
-            at the image's own size; of `Restore`, the restored image, with the alpha channel, the colour profile and
+            at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
             the EXIF data of its file.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in

@@ -1,4 +1,4 @@
-"""Evaluates, exports and visualises a trained model."""
+"""Evaluates, exports and visualizes a trained model."""
 
 import math
 import os

@@ -11,7 +11,7 @@ from keras_vit.models.kinds import KINDS
 from keras_vit.models.outputs import distinct
 from keras_vit.utils import checks
 from keras_vit.utils.checked import Checked
-from keras_vit.utils.images import coloured
+from keras_vit.utils.images import colored
 
 
 class Tally(Protocol):
@@ -246,7 +246,7 @@ class Task(Checked):
             output: The model's output for it.
             example: Its targets, as in `Tally.add`, to draw too.
         """
-        return np.clip(np.rint(coloured(image)), 0, 255).astype("uint8")
+        return np.clip(np.rint(colored(image)), 0, 255).astype("uint8")
 
 
 def are_shares(values):

@@ -16,7 +16,7 @@ def check_recipe(recipe, targets):
     check_geometric(recipe, targets)
     if recipe.data.resize is not None:
         raise ValueError(
-            f"{targets.capitalize()} are scored whole: data.resize, which crops the centre, must be None. "
+            f"{targets.capitalize()} are scored whole: data.resize, which crops the center, must be None. "
             f"Received: data.resize={recipe.data.resize!r}"
         )
 

@@ -64,7 +64,7 @@ class Place:
         for layer in sublayers(model):
             if isinstance(layer, keras.layers.BatchNormalization):
                 raise ValueError(
-                    "Batch normalisation on several devices needs KERAS_BACKEND=jax: on TensorFlow each device would "
+                    "Batch normalization on several devices needs KERAS_BACKEND=jax: on TensorFlow each device would "
                     f"have statistics of its own. Received: the layer {layer.name!r}, KERAS_BACKEND=tensorflow"
                 )
 
@@ -124,7 +124,7 @@ def leave_devices_to_jax():
     if keras.backend.backend() != "tensorflow":
         import tensorflow as tf
 
-        with contextlib.suppress(RuntimeError):  # TensorFlow is already initialised
+        with contextlib.suppress(RuntimeError):  # TensorFlow is already initialized
             tf.config.set_visible_devices([], "GPU")
 
 

@@ -16,7 +16,7 @@ ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the b
 def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     """Freezes the lower layers of a model and unfreezes all others.
 
-    Frozen batch normalisation keeps its statistics too. Compile the model afterwards: Keras trains the layers that were
+    Frozen batch normalization keeps its statistics too. Compile the model afterwards: Keras trains the layers that were
     trainable at that time.
 
     Args:

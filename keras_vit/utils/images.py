@@ -17,8 +17,8 @@ MOST_BYTES = 2**29
 MOST_OBLONG = (
     100  # longer to shorter side: resizing the shorter side to the model's would fill the memory with the longer one
 )
-GREY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
-GREY_MODES, COLOUR_MODES = ("1", "L", "LA", "I;16"), ("P", "RGB", "RGBA")  # of Pillow
+GRAY = np.array([0.2989, 0.587, 0.114], "float32")  # tf.image.rgb_to_grayscale
+GRAY_MODES, COLOR_MODES = ("1", "L", "LA", "I;16"), ("P", "RGB", "RGBA")  # of Pillow
 ORIENTATION = 0x0112  # the tag of EXIF; of its values 1 to 8, in order:
 TURNS = (  # whether rows and columns are swapped, then steps along the rows and along the columns of the result
     *((0, 1, 1), (0, 1, -1), (0, -1, -1), (0, -1, 1)),
@@ -29,7 +29,7 @@ LARGE, TURN = 2**24, threading.Lock()  # pixels of images that are decoded one a
 STRIP = 2**22  # values that are converted at once
 
 
-def coloured(image):
+def colored(image):
     """Returns an image as float32 of three channels; of any other number, each is their mean."""
     image = np.asarray(image, "float32")
     return image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
@@ -129,7 +129,7 @@ def plain_pixels(image, channels):
 
     Args:
         image: The image, at its current frame.
-        channels: 1 (grey) or 3 (red, green and blue).
+        channels: 1 (gray) or 3 (red, green and blue).
 
     Returns:
         uint8 array, `(height, width, channels)`.
@@ -149,21 +149,21 @@ def _plain_part(image, mode, channels):
     """Returns some rows of `plain_pixels`."""
     if image.mode.startswith("I;16"):
         return (np.asarray(image) >> 8).astype("uint8")[..., None]
-    colours = np.asarray(image.convert(mode))[..., :3]
+    colors = np.asarray(image.convert(mode))[..., :3]
     if channels == 3:
-        return colours
-    grey = (colours * np.float32(1 / 255)) @ GREY
-    return (grey * np.float32(255.5)).astype("uint8")[..., None]
+        return colors
+    gray = (colors * np.float32(1 / 255)) @ GRAY
+    return (gray * np.float32(255.5)).astype("uint8")[..., None]
 
 
 def save_like(original, pixels, path):
-    """Writes pixels as a PNG with the alpha channel, the colour profile and the EXIF data of another image.
+    """Writes pixels as a PNG with the alpha channel, the color profile and the EXIF data of another image.
 
     The pixels are upright, so the orientation is left out.
 
     Args:
-        original: A `PIL.Image.Image`, opened and of any size. If it is grey and all pixels are, so is the file. Its
-            colour profile is left out if it is for other channels, such as cyan, magenta, yellow and black.
+        original: A `PIL.Image.Image`, opened and of any size. If it is gray and all pixels are, so is the file. Its
+            color profile is left out if it is for other channels, such as cyan, magenta, yellow and black.
         pixels: uint8 array, `(height, width, 1)` or `(height, width, 3)`.
         path: The file.
     """
@@ -171,9 +171,9 @@ def save_like(original, pixels, path):
 
     original.load()  # EXIF data may be behind the pixels
     original = upright(original)
-    grey = original.mode in GREY_MODES and (pixels == pixels[..., :1]).all()
-    image = Image.fromarray(pixels[..., 0] if grey or pixels.shape[-1] == 1 else pixels)
-    kept = ["exif"] + ["icc_profile"] * (original.mode in (GREY_MODES if image.mode == "L" else COLOUR_MODES))
+    gray = original.mode in GRAY_MODES and (pixels == pixels[..., :1]).all()
+    image = Image.fromarray(pixels[..., 0] if gray or pixels.shape[-1] == 1 else pixels)
+    kept = ["exif"] + ["icc_profile"] * (original.mode in (GRAY_MODES if image.mode == "L" else COLOR_MODES))
     more = {name: original.info[name] for name in kept if original.info.get(name)}
     if original.has_transparency_data:
         alpha = (original if "A" in original.getbands() else original.convert("RGBA")).getchannel("A")
@@ -185,7 +185,7 @@ def mask_pixels(mask):
     """Returns a segmentation mask's values, `(height, width)`.
 
     Args:
-        mask: The bytes of a PNG, grey or with a palette of class indices; or an array, `(height, width)` or
+        mask: The bytes of a PNG, gray or with a palette of class indices; or an array, `(height, width)` or
             `(height, width, 1)`.
     """
     if isinstance(mask, bytes):

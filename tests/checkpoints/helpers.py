@@ -51,10 +51,10 @@ def unexpected(calls):
 
 def filled(**options):
     """Returns a model of images of 32 x 48 with random weights."""
-    return randomised(vit(**merged(SMALL, {"image_size": (32, 48), "block": {"gelu": "exact"}}, options)))
+    return randomized(vit(**merged(SMALL, {"image_size": (32, 48), "block": {"gelu": "exact"}}, options)))
 
 
-def randomised(model):
+def randomized(model):
     """Fills every weight of a model with random numbers."""
     rng = np.random.default_rng(0)
     for variable in model.weights:

@@ -25,7 +25,7 @@ ODD = dict(
     "change",
     [
         {},
-        dict(block={"qkv_bias": True, "key_bias": False}, rotary={"base": 7.0, "offset": 2.0, "centred": False}),
+        dict(block={"qkv_bias": True, "key_bias": False}, rotary={"base": 7.0, "offset": 2.0, "centered": False}),
         dict(position="relative", block={"sub_norm": "both"}),
         dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
         dict(block={"norm_order": "post"}),

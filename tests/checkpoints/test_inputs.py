@@ -56,11 +56,11 @@ def test_a_rectangular_source_needs_its_grid(tmp_path):
 @pytest.mark.parametrize("case", [GOOGLE, TIMM, "google_r_ti"])
 def test_channels_follow_the_published_rule(case):
     x, _ = io_of(case)
-    grey = from_checkpoint(file_of(case), channels=1, **heads_of(case))
+    gray = from_checkpoint(file_of(case), channels=1, **heads_of(case))
     three = original(case)
     one = x[..., :1]
-    if case != "google_r_ti":  # whose first kernel is standardised after the sum
-        np.testing.assert_allclose(logits(grey, one), logits(three, np.repeat(one, 3, -1)), atol=1e-5)
+    if case != "google_r_ti":  # whose first kernel is standardized after the sum
+        np.testing.assert_allclose(logits(gray, one), logits(three, np.repeat(one, 3, -1)), atol=1e-5)
     kernel = "stem/root/kernel" if case == "google_r_ti" else "encoder/projection/kernel"
     five = from_checkpoint(file_of(case), channels=5, **heads_of(case))
     shape = (*(7, 7), 5, 64) if case == "google_r_ti" else (8, 8, 5, 24)

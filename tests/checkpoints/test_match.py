@@ -1,7 +1,7 @@
 import pytest
 
 from keras_vit import vit
-from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.describe import recognize
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import google, timm
 from keras_vit.checkpoints.match import Options, matching, steps_for
@@ -25,7 +25,7 @@ def test_every_weight_is_filled_once_and_nothing_is_read():
         def read(name):
             raise AssertionError(f"{name} was read")
 
-        form, names = recognise(checkpoint)
+        form, names = recognize(checkpoint)
         steps = steps_for(model, checkpoint._replace(read=read), form, names, Options())
     paths = [path for step in steps.values() for path in step.paths]
     assert sorted(paths) == sorted(v.path for v in model.weights)
@@ -33,7 +33,7 @@ def test_every_weight_is_filled_once_and_nothing_is_read():
 
 def test_a_vector_may_have_axes_of_one():
     with open_checkpoint(file_of("google_r_ti")) as checkpoint:
-        form, names = recognise(checkpoint)
+        form, names = recognize(checkpoint)
         flat = {k: v[-1:] if k.startswith("gn_root") else v for k, v in checkpoint.shapes.items()}
         model = vit(None, image_size=64, patch_size=8, width=24, depth=2, num_heads=3, mlp_dim=48, num_classes=7,
                     stem=form.architecture(checkpoint.shapes, checkpoint)[0]["stem"])  # fmt: skip
@@ -47,4 +47,4 @@ def test_heads_are_a_shape_in_google_s_files():
     model = vit(None, image_size=24, patch_size=8, width=24, depth=2, num_heads=4, mlp_dim=48, num_classes=7)
     pattern = r"\(24, 3, 8\), not \(24, 4, 6\)"
     with open_checkpoint(file_of("google_vit")) as checkpoint, pytest.raises(ValueError, match=pattern):
-        steps_for(model, checkpoint, *recognise(checkpoint), Options())
+        steps_for(model, checkpoint, *recognize(checkpoint), Options())

@@ -19,7 +19,7 @@ STATISTICS = {  # mean: deviation
     (0.48145466, 0.4578275, 0.40821073): (0.26862954, 0.26130258, 0.27577711),  # CLIP's
     (0.43, 0.411, 0.296): (0.213, 0.156, 0.143),  # of satellite images
 }
-LICENCES = {"mae": "cc-by-nc-4.0", "dinov3": "dinov3-license", "dinov3-sat493m": "dinov3-license"}  # others: apache-2.0
+LICENSES = {"mae": "cc-by-nc-4.0", "dinov3": "dinov3-license", "dinov3-sat493m": "dinov3-license"}  # others: apache-2.0
 OUTPUTS = (0, 512, 768, 1024, 11221, 21843)  # without ImageNet's 1,000 classes: features, CLIP's projection, classes
 FAMILIES = """
     augreg-i21k-i1k-224 augreg-i21k-i1k-384 augreg-i1k-224 augreg-i1k-384 augreg-i21k orig-i21k
@@ -86,7 +86,7 @@ def check_row(row):
     assert row.antialias == ("googleapis" not in row.source)
     assert (row.top1 is None) == (row.top1_source == "")
     assert row.top1 is None or (row.num_classes == 1000 and 70 < row.top1 < 90)
-    assert row.licence == LICENCES.get(weights, "apache-2.0")
+    assert row.license == LICENSES.get(weights, "apache-2.0")
 
 
 def test_copies_of_a_training_run_agree():

@@ -17,7 +17,7 @@ from tests.checkpoints.helpers import (
     io_of,
     logits,
     original,
-    randomised,
+    randomized,
     unexpected,
     weights,
 )
@@ -60,7 +60,7 @@ def test_load_save_load_is_bit_identical(case, tmp_path):
 @pytest.mark.parametrize("form", ["timm", "huggingface"])
 def test_a_directory_says_it_all(form, tmp_path):
     epsilon = 1e-6 if form == "timm" else 1e-7
-    model = randomised(vit(**SMALL, block=EXACT, norm={"epsilon": epsilon}, mean=0.4, std=(0.1, 0.2, 0.3)))
+    model = randomized(vit(**SMALL, block=EXACT, norm={"epsilon": epsilon}, mean=0.4, std=(0.1, 0.2, 0.3)))
     save_checkpoint(model, tmp_path / "out", format=form)
     files = {"model.safetensors", "config.json"} | ({"preprocessor_config.json"} if form == "huggingface" else set())
     assert {path.name for path in (tmp_path / "out").iterdir()} == files
@@ -89,7 +89,7 @@ def test_a_directory_says_it_all(form, tmp_path):
     ],
 )
 def test_every_kind_of_model(form, options, tmp_path):
-    model = randomised(vit(**{**SMALL, **options}))
+    model = randomized(vit(**{**SMALL, **options}))
     path = save_checkpoint(model, tmp_path / f"file{SUFFIX[form]}", format=form)
     heads = {} if form == "google" else {"num_heads": 3}
     again = from_checkpoint(path, grid=(2, 3), image_size=(16, 24), **heads)

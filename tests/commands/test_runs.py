@@ -98,6 +98,6 @@ def test_what_is_not_there_is_named_before_any_work(words, message, tmp_path, mo
 
 def test_a_name_that_is_no_utf_8_is_printed(tmp_path, capsys):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
-    pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
+    pathlib.Path(path).write_bytes(picturefiles.EXACT["gray.png"])
     command("predict", "mnist", path)
     assert capsys.readouterr().out.startswith(f"{tmp_path}/\\xff.png: ")

@@ -15,7 +15,7 @@ from keras_vit.data.memory import Source  # noqa: E402
 from keras_vit.data.readers import decoding  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
-DATA = picturefiles.EXACT["grey.png"]
+DATA = picturefiles.EXACT["gray.png"]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     assert first == inspection.inspect(str(path)) and len(decoded) == 1
     os.utime(path, (1, 1))
     assert inspection.inspect(path) == first and len(decoded) == 2  # the same bytes
-    path.write_bytes(picturefiles.EXACT["colour.png"])
+    path.write_bytes(picturefiles.EXACT["color.png"])
     assert inspection.inspect(path).fault is None and inspection.inspect(path) != first
     path.write_bytes(DATA[:-30])
     assert inspection.inspect(path).fault

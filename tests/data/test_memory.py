@@ -116,7 +116,7 @@ def test_fingerprints_tell_targets_apart(paths):
     assert len(set(found)) == 7
 
 
-def test_a_fingerprint_of_labelled_images_stays_what_it_was():
+def test_a_fingerprint_of_labeled_images_stays_what_it_was():
     # of `data.json` of older runs
     expected = "454545768158b209e6f6ef97e313d87303bce978b91909764e14c97722ed8a21"
     assert Source(PIXELS, LABELS, NAMES).fingerprint() == expected

@@ -45,5 +45,5 @@ def test_files_are_decoded_upright_and_boxes_are_cut_out_of_the_upright_image():
         shape, box = opened(tf.constant(data), 3)
         cut = box((1, 2), (7, 9)).numpy()
         assert shape.numpy().tolist() == [*whole.shape[:2]] == [*images.image_size(data)] and cut.shape == (7, 9, 3)
-        most = 4 if name.endswith("jpg") else 0  # at the box's edge colours have other neighbours
+        most = 4 if name.endswith("jpg") else 0  # at the box's edge colors have other neighbors
         assert np.abs(cut[1:-1, 1:-1].astype(int) - whole[2:7, 3:10]).max() <= most, name

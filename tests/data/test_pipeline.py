@@ -154,7 +154,7 @@ def test_pixels_of_another_size_are_resized():
 
 
 def test_pixels_of_the_models_size_are_cut_as_files_are():
-    """A shorter side of 8 pixels, and the centre of it."""
+    """A shorter side of 8 pixels, and the center of it."""
     pixels = np.arange(5 * 16, dtype="uint8").reshape(5, 4, 4, 1)
     source, recipe = Source(pixels, {"labels": np.zeros(5, "int32")}, ("a",)), change(data=Data(batch_size=5, resize=8))
     images, _ = next(pipeline.evaluation_batches(source, recipe, SIZE).as_numpy_iterator())
@@ -173,8 +173,8 @@ def test_files_and_encoded_bytes_are_decoded(tmp_path):
     for source in (files, encoded):
         images, _ = next(pipeline.evaluation_batches(source, RECIPE, (3, 3, 3)).as_numpy_iterator())
         np.testing.assert_allclose(images[:, 1, 1, 0], [0, 10, 20, 30])
-    grey, _ = next(pipeline.evaluation_batches(files, RECIPE, (3, 3, 1)).as_numpy_iterator())
-    assert grey.shape == (4, 3, 3, 1)
+    gray, _ = next(pipeline.evaluation_batches(files, RECIPE, (3, 3, 1)).as_numpy_iterator())
+    assert gray.shape == (4, 3, 3, 1)
 
 
 def test_data_that_does_not_fit_is_refused():
@@ -188,7 +188,7 @@ def test_data_that_does_not_fit_is_refused():
 def test_a_file_that_went_bad_is_refused(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(3)]
     for path in paths:
-        path.write_bytes(picturefiles.EXACT["grey.png"])
+        path.write_bytes(picturefiles.EXACT["gray.png"])
     source = Source(np.array(list(map(str, paths))), {"labels": np.arange(3, dtype="int32")}, tuple("abc"), files=True)
     assert len(list(pipeline.evaluation_arrays(source, RECIPE, SIZE))) == 1
     paths[1].write_text("no image")
@@ -243,10 +243,10 @@ def test_masked_batches_can_start_anywhere_and_be_shared():
 
 
 def test_evaluation_arrays_have_targets_as_they_are():
-    (first, *_), labelled = pipeline.evaluation_arrays(PLACES, MASKED, (8, 2, 1)), pipeline.evaluation_arrays
+    (first, *_), labeled = pipeline.evaluation_arrays(PLACES, MASKED, (8, 2, 1)), pipeline.evaluation_arrays
     assert first["images"].shape == (5, 8, 2, 1) and first["images"].dtype == np.float32
     np.testing.assert_array_equal(first["segmentation_masks"], PIXELS[:5])
-    labels = np.concatenate([batch["labels"] for batch in labelled(SOURCE, RECIPE, SIZE)])
+    labels = np.concatenate([batch["labels"] for batch in labeled(SOURCE, RECIPE, SIZE)])
     np.testing.assert_array_equal(labels, SOURCE.labels)
 
     class OneHot(Classify):

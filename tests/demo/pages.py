@@ -14,7 +14,7 @@ from keras_vit.demo.drawing import PAD
 
 
 def drawn(image, side=PAD, top=0, left=0):
-    """Returns a grey image as the pad gives it, drawn in that size and at that place."""
+    """Returns a gray image as the pad gives it, drawn in that size and at that place."""
     ink = Image.fromarray(image.astype("uint8")).resize((side, side), Image.Resampling.NEAREST)
     pad = np.zeros((PAD, PAD, 4), "uint8")
     pad[..., 3] = 255

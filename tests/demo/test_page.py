@@ -96,7 +96,7 @@ def test_in_a_browser(address, digits, tmp_path):
             page.wait_for_function("texts => texts.every(text => document.body.innerText.includes(text))", arg=texts)
 
         page.locator(".pixi-target canvas").wait_for()
-        expect("mnist", "28 x 28 pixels, grey, 10 classes, test accuracy 99.61%", "scaled to 20 of 28 pixels")
+        expect("mnist", "28 x 28 pixels, gray, 10 classes, test accuracy 99.61%", "scaled to 20 of 28 pixels")
         files.set_input_files(tmp_path / "three.png")
         expect("Attention rollout: what attention reads most, whatever the prediction")
         assert answer.inner_text() == "3" and page.locator("img[src*='/gradio_api/file=']").count() == 2
@@ -164,7 +164,7 @@ def test_the_page_of_a_run_claims_no_accuracy(tmp_path):
     with serving.private_folder():
         blocks = make_page(tmp_path)
     texts = [part.value for part in blocks.blocks.values() if isinstance(part, gradio.Markdown)]
-    assert texts[0] == "# digits\n8 x 8 pixels, grey, 10 classes" and "scaled to 8 of 8 pixels" in texts[1]
+    assert texts[0] == "# digits\n8 x 8 pixels, gray, 10 classes" and "scaled to 8 of 8 pixels" in texts[1]
     assert {function.concurrency_id for function in blocks.fns.values()} == {"model"}
     assert {function.concurrency_limit for function in blocks.fns.values()} == {1}
 
@@ -175,4 +175,4 @@ def test_a_file_outside_of_a_run_has_its_page(tmp_path):
     with serving.private_folder():
         blocks = make_page(tmp_path / "mine.keras")
     texts = [part.value for part in blocks.blocks.values() if isinstance(part, gradio.Markdown)]
-    assert texts[0] == "# mine\n8 x 8 pixels, grey, 10 classes" and "The whole pad is scaled to 8 x 8" in texts[1]
+    assert texts[0] == "# mine\n8 x 8 pixels, gray, 10 classes" and "The whole pad is scaled to 8 x 8" in texts[1]

@@ -37,8 +37,8 @@ def test_groups_stay_apart(method):
         pytest.importorskip("umap", reason="umap-learn is not installed")
     points = project(GROUPS, method)
     assert points.shape == (60, 2) and points.dtype == np.float32
-    centres = points.reshape(3, 20, 2).mean(1)
-    found = np.linalg.norm(points[:, None] - centres, axis=-1).argmin(1)
+    centers = points.reshape(3, 20, 2).mean(1)
+    found = np.linalg.norm(points[:, None] - centers, axis=-1).argmin(1)
     np.testing.assert_array_equal(found, np.repeat(np.arange(3), 20))
     if method != "umap":
         np.testing.assert_allclose(project(GROUPS, method), points, rtol=1e-3, atol=1e-3)

@@ -7,7 +7,7 @@ import pytest
 from keras_vit import attention_relevance, from_recipe, vit
 from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
-from keras_vit.models.remat import rematerialised
+from keras_vit.models.remat import rematerialized
 from tests.explain.models import IMAGES, KINDS, shared
 from tests.marks import few, slow_on_jax
 
@@ -98,7 +98,7 @@ def test_several_threads_at_once():
 
 
 def test_blocks_with_gradient_checkpointing():
-    with rematerialised():
+    with rematerialized():
         model = one_block()
     plain = one_block()
     plain.set_weights(model.get_weights())

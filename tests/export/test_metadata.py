@@ -51,8 +51,8 @@ def read(path):
     return Read(data, int.from_bytes(data[:4], "little"))
 
 
-@pytest.mark.parametrize("channels, colour", [(3, 1), (1, 2)])
-def test_a_file_says_the_range_of_its_pixels_and_its_labels(channels, colour, tmp_path, untimed):
+@pytest.mark.parametrize("channels, color", [(3, 1), (1, 2)])
+def test_a_file_says_the_range_of_its_pixels_and_its_labels(channels, color, tmp_path, untimed):
     path, labels = tmp_path / "m.tflite", ["a cat", "b", "c\nd", "Ωmega"]
     images = IMAGES[..., :channels]
     report = export_tflite(tiny(channels=channels), path, labels=labels, images=images)
@@ -60,7 +60,7 @@ def test_a_file_says_the_range_of_its_pixels_and_its_labels(channels, colour, tm
     [graph] = read(path).parts(3)
     [pixels], [logits] = graph.parts(2), graph.parts(3)
     assert (pixels.text(0), logits.text(0)) == ("images", "logits")
-    assert pixels.part(3).byte(0) == 2 and pixels.part(3).part(1).byte(0) == colour  # an image, of these colours
+    assert pixels.part(3).byte(0) == 2 and pixels.part(3).part(1).byte(0) == color  # an image, of these colors
     [unit] = pixels.parts(4)
     assert unit.byte(0) == 1 and (unit.part(1).floats(0), unit.part(1).floats(1)) == ([0], [1])  # mean and deviation
     assert (pixels.part(5).floats(0), pixels.part(5).floats(1)) == ([255], [0])  # largest and smallest

@@ -94,19 +94,19 @@ def test_a_model_of_plain_keras_is_quantized_too(tmp_path):
     assert export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=IMAGES).partitions == 1
 
 
-def labelled():
+def labeled():
     return tf.data.Dataset.from_tensor_slices((IMAGES, np.zeros(len(IMAGES), "int32")))
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: labelled().map(lambda image, label: image),
-        lambda: labelled(),
-        lambda: labelled().batch(7),
-        lambda: labelled().batch(7).map(lambda image, label: tf.cast(image, "float32")).repeat(),
+        lambda: labeled().map(lambda image, label: image),
+        lambda: labeled(),
+        lambda: labeled().batch(7),
+        lambda: labeled().batch(7).map(lambda image, label: tf.cast(image, "float32")).repeat(),
     ],
-    ids=["images", "labelled", "batches", "for ever"],
+    ids=["images", "labeled", "batches", "for ever"],
 )
 def test_a_dataset_calibrates_as_its_images_do(make, monkeypatch):
     monkeypatch.setattr(quantize, "MANY", 33)
@@ -124,11 +124,11 @@ def raising():
     [
         (lambda: (image for image in IMAGES), "tf.data.Dataset of images.*Received: generator"),
         (lambda: [IMAGES[0], IMAGES[0, :8]], "tf.data.Dataset of images.*Received: list"),
-        (lambda: labelled().map(lambda image, label: {"image": image}), "Received: a dataset of {'image': TensorSpec"),
-        (lambda: labelled().map(lambda image, label: label), r"Received: a dataset of TensorSpec\(shape=\(\)"),
-        (lambda: labelled().take(0), "Received: an empty dataset"),
-        (lambda: labelled().map(lambda image, label: image[:8]), r"`calibration` must have the shape.*\(40, 8, 8, 3\)"),
-        (lambda: labelled().map(lambda image, label: tf.cast(image, "float32") / 255), "multiply by 255"),
+        (lambda: labeled().map(lambda image, label: {"image": image}), "Received: a dataset of {'image': TensorSpec"),
+        (lambda: labeled().map(lambda image, label: label), r"Received: a dataset of TensorSpec\(shape=\(\)"),
+        (lambda: labeled().take(0), "Received: an empty dataset"),
+        (lambda: labeled().map(lambda image, label: image[:8]), r"`calibration` must have the shape.*\(40, 8, 8, 3\)"),
+        (lambda: labeled().map(lambda image, label: tf.cast(image, "float32") / 255), "multiply by 255"),
         (
             lambda: tf.data.Dataset.range(8, 10).map(lambda side: tf.zeros((side, 8, 3))),
             r"images of shapes \[\(8, 8, 3\), \(9, 8, 3\)\]",
@@ -153,6 +153,6 @@ def test_what_does_not_calibrate_is_an_error(make, message, exported, tmp_path):
 
 def test_a_dataset_makes_a_file(exported, tmp_path):
     model, _, whole = exported
-    report = export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=labelled().batch(8))
+    report = export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=labeled().batch(8))
     assert report.images == 40 and report.agreement > 0.5 and report.partitions == 1 and report.outside == {}
     assert report.bytes < 0.6 * whole.bytes and report.mean_abs_diff < 2e-2 * report.range

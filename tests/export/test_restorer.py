@@ -10,7 +10,7 @@ from keras_vit.export import export_onnx, export_saved_model, export_tflite, run
 from tests.export.small import shaken
 from tests.marks import slow
 
-GREY = np.random.default_rng(0).integers(0, 256, (20, 8, 12, 1)).repeat(3, -1).astype("uint8")
+GRAY = np.random.default_rng(0).integers(0, 256, (20, 8, 12, 1)).repeat(3, -1).astype("uint8")
 
 
 @pytest.fixture(scope="module")
@@ -21,19 +21,19 @@ def model():
 
 
 def test_tflite_returns_pixels(model, tmp_path):
-    report = export_tflite(model, tmp_path / "model.tflite", images=GREY)
+    report = export_tflite(model, tmp_path / "model.tflite", images=GRAY)
     assert report.same == "pixel values" and report.agreement > 0.98
     assert "; same pixel values " in str(report) and "top-1" not in str(report)
     run = runtimes.opened(tmp_path / "model.tflite", 1).get_signature_runner("serve")
-    pixels = run(images=GREY[:1].astype("float32"))["pixels"]
-    np.testing.assert_allclose(pixels, np.asarray(model(GREY[:1])), atol=0.1)
+    pixels = run(images=GRAY[:1].astype("float32"))["pixels"]
+    np.testing.assert_allclose(pixels, np.asarray(model(GRAY[:1])), atol=0.1)
 
 
 @slow
 @pytest.mark.parametrize("quantize", ["float16", "dynamic", "int8"])
-def test_smaller_files_return_nearly_the_same_of_grey_images_too(quantize, model, tmp_path):
-    more = {"calibration": GREY} if quantize == "int8" else {}
-    report = export_tflite(model, tmp_path / "model.tflite", quantize=quantize, images=GREY, **more)
+def test_smaller_files_return_nearly_the_same_of_gray_images_too(quantize, model, tmp_path):
+    more = {"calibration": GRAY} if quantize == "int8" else {}
+    report = export_tflite(model, tmp_path / "model.tflite", quantize=quantize, images=GRAY, **more)
     assert report.mean_abs_diff < 0.02 * report.range
 
 
@@ -42,7 +42,7 @@ def test_int8_of_a_branch_that_is_always_zero(tmp_path):
     small = dict(variant="mu/4", stem=((8, 1, 2),), patch_size=4, image_size=(8, 12), depth=1)
     model = shaken(Restore(scale=2).model(**small))
     model.get_layer("stem").convs[1].bias.assign(np.full(8, -1e3))
-    report = export_tflite(model, tmp_path / "model.tflite", quantize="int8", images=GREY, calibration=GREY)
+    report = export_tflite(model, tmp_path / "model.tflite", quantize="int8", images=GRAY, calibration=GRAY)
     assert report.mean_abs_diff < 0.02 * report.range
 
 
@@ -50,11 +50,11 @@ def test_int8_of_a_branch_that_is_always_zero(tmp_path):
 def test_saved_model_and_onnx_return_pixels(model, tmp_path):
     import tensorflow as tf
 
-    export_saved_model(model, tmp_path / "saved", images=GREY)
-    pixels = tf.saved_model.load(str(tmp_path / "saved")).signatures["serving_default"](tf.constant(GREY, "float32"))
-    np.testing.assert_allclose(pixels["pixels"], np.asarray(model(GREY)), atol=0.1)
+    export_saved_model(model, tmp_path / "saved", images=GRAY)
+    pixels = tf.saved_model.load(str(tmp_path / "saved")).signatures["serving_default"](tf.constant(GRAY, "float32"))
+    np.testing.assert_allclose(pixels["pixels"], np.asarray(model(GRAY)), atol=0.1)
     onnx = pytest.importorskip("onnxruntime")
-    export_onnx(model, tmp_path / "model.onnx", images=GREY)
+    export_onnx(model, tmp_path / "model.onnx", images=GRAY)
     session = onnx.InferenceSession(str(tmp_path / "model.onnx"))
     assert [output.name for output in session.get_outputs()] == ["pixels"]
 

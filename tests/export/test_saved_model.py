@@ -53,7 +53,7 @@ def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
 
 
 def test_photographs_are_decoded_and_turned_as_here(tmp_path):
-    shape = exiffiles.picturefiles.COLOUR.shape
+    shape = exiffiles.picturefiles.COLOR.shape
     model = vit("mu/4", image_size=shape[:2], num_classes=4, depth=1)  # without resizing
     model.get_layer("head").kernel.assign(np.random.default_rng(1).normal(size=model.get_layer("head").kernel.shape))
     export_saved_model(model, tmp_path / "saved")

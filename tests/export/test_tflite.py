@@ -29,7 +29,7 @@ def test_runs_without_tensorflow_and_agrees(exported, tmp_path, untimed):
         dict(
             pooling="token+gap",
             position=None,
-            rotary={"centred": False, "interleaved": True},
+            rotary={"centered": False, "interleaved": True},
             block={"key_bias": False},
         ),
         dict(

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.frozen import neighbors as neighbours
+from keras_vit.frozen import neighbors as neighbors
 from keras_vit.utils.warned import LeftOut
 
 pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.utils.warned.LeftOut")]
@@ -29,7 +29,7 @@ def test_the_index_s_named_model_is_loaded(folder, tmp_path):
     assert keras_vit.nearest(out, path, 1)[0][0][0] == str(path)
 
 
-def test_classes_are_those_of_the_neighbours_folders(index):
+def test_classes_are_those_of_the_neighbors_folders(index):
     labels = ["light" if "light" in path else "dark" for path in index.paths]
     answers = keras_vit.knn(index, index.vectors, labels, k=3)
     assert [next(iter(answer)) for answer in answers] == labels
@@ -50,7 +50,7 @@ def test_a_class_is_the_first_folder_as_in_training(index, tmp_path):
     trained = sources.load(Data(source=f"folder:{tmp_path}"), "all")
     about = {**index.about, "folder": str(tmp_path)}
     nested = index._replace(vectors=index.vectors[:5], paths=np.array(paths), about=about)
-    names, classes, inside = neighbours.classes_of(nested)
+    names, classes, inside = neighbors.classes_of(nested)
     assert tuple(names) == trained.class_names == ("cat", "dog")
     theirs = dict(zip(map(str, trained.images), trained.labels.tolist()))
     assert dict(zip([str(nested.file(i)) for i in inside], classes.tolist())) == theirs
@@ -97,4 +97,4 @@ def test_bad_input(index, model, folder):
     with pytest.raises(ValueError, match="one for each of the 11 images. Received: 2"):
         keras_vit.knn(index, index.vectors, ["a", "b"])
     with pytest.raises(ValueError, match="At least two classes are needed, one folder each. Received: 'a' only"):
-        neighbours.classes_of(index, ["a"] * 11)
+        neighbors.classes_of(index, ["a"] * 11)

@@ -24,7 +24,7 @@ def test_distances_are_cosine_s_whatever_is_compared_at_once(monkeypatch):
         np.testing.assert_allclose(np.asarray(layer(tokens)), wanted, atol=1e-5)
 
 
-def test_a_coreset_is_greedy_k_centre():
+def test_a_coreset_is_greedy_k_center():
     tokens = RNG.normal(size=(60, 6)).astype("float32")
     chosen = coreset(tokens, 10)
     assert len(set(chosen)) == 10

@@ -17,20 +17,20 @@ def square():
 
 def test_an_object_is_the_foreground(square):
     model, images = square
-    colours = keras_vit.pca_image(model, images)
-    assert colours.shape == (2, 8, 8, 3) and colours.dtype == "float32"
-    assert colours.min() >= 0 and colours.max() <= 1
+    colors = keras_vit.pca_image(model, images)
+    assert colors.shape == (2, 8, 8, 3) and colors.dtype == "float32"
+    assert colors.min() >= 0 and colors.max() <= 1
     inside = np.zeros((8, 8), bool)
     inside[3:6, 3:6] = True
-    assert (colours.max(-1)[:, inside] > 0).mean() > 0.8 and not colours[:, ~inside].any()
+    assert (colors.max(-1)[:, inside] > 0).mean() > 0.8 and not colors[:, ~inside].any()
 
 
-def test_without_foreground_all_patches_have_colours(square):
+def test_without_foreground_all_patches_have_colors(square):
     model, images = square
-    colours = keras_vit.pca_image(model, images, foreground=False)
-    assert (colours.max(-1) > 0).mean() > 0.9
+    colors = keras_vit.pca_image(model, images, foreground=False)
+    assert (colors.max(-1) > 0).mean() > 0.9
     alone = keras_vit.pca_image(model, images[:1], foreground=False)
-    assert not np.allclose(alone, colours[:1])  # the basis is of all images together
+    assert not np.allclose(alone, colors[:1])  # the basis is of all images together
 
 
 def test_patches_that_are_all_alike_are_refused():
@@ -44,8 +44,8 @@ def test_one_bad_file_does_not_end_the_others(square, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"no image")
     given = [images[0], tmp_path / "bad.png", images[1]]
     with pytest.warns(LeftOut, match="Left out 1 of 3 images"):
-        colours = keras_vit.pca_image(model, given, bad_images="skip")
-    assert np.isnan(colours[1]).all()
-    np.testing.assert_allclose(colours[[0, 2]], keras_vit.pca_image(model, images), atol=1e-5)
+        colors = keras_vit.pca_image(model, given, bad_images="skip")
+    assert np.isnan(colors[1]).all()
+    np.testing.assert_allclose(colors[[0, 2]], keras_vit.pca_image(model, images), atol=1e-5)
     with pytest.raises(ValueError, match="bad.png' is not a PNG"):
         keras_vit.pca_image(model, given)

@@ -69,7 +69,7 @@ def test_it_takes_one_array_as_any_vit(index, model, labels):
 
 def test_of_equal_accuracies_the_surer_answer_is_taken(index, model, labels):
     found = keras_vit.probe(index, labels, model=model)
-    assert found.accuracy == 1 and found.strength > 1e-4  # much regularisation is as accurate, and says 50 %
+    assert found.accuracy == 1 and found.strength > 1e-4  # much regularization is as accurate, and says 50 %
 
 
 def test_the_temperature_of_the_old_head_is_left_out(index, model, labels):

@@ -60,7 +60,7 @@ def test_macs_by_hand():
     assert count_macs(pooled) == 4 * 16 * d + block + pool
 
 
-def test_counting_leaves_nothing_to_initialise_later():
+def test_counting_leaves_nothing_to_initialize_later():
     model = counting.shapes_only(lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)]))
     with keras.StatelessScope():
         pass  # on leaving, Keras fills the variables that wait

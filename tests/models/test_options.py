@@ -47,7 +47,7 @@ def test_vit_has_a_signature():
 
 
 @pytest.mark.parametrize(
-    "section, expected", [("Args", DEFAULTS), ("Options of tokens", TOKENS), ("Options of normalisations", NORM)]
+    "section, expected", [("Args", DEFAULTS), ("Options of tokens", TOKENS), ("Options of normalizations", NORM)]
 )
 def test_the_docstring_explains_every_argument_with_its_default(section, expected):
     entries = inspect.getdoc(vit).partition(f"{section}:\n")[2].partition("\n\n")[0]

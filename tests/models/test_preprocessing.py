@@ -33,9 +33,9 @@ def model(rule=None, size=16, channels=3):
     return model
 
 
-def test_grey_arrays_are_read_as_grey_files_are(tmp_path):
-    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "grey.png")
-    wanted = preprocess(model(), tmp_path / "grey.png")
+def test_gray_arrays_are_read_as_gray_files_are(tmp_path):
+    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "gray.png")
+    wanted = preprocess(model(), tmp_path / "gray.png")
     for given in (PHOTO[..., 0], PHOTO[..., :1], PHOTO[..., 0].astype("uint16"), PHOTO[..., 0].astype("float32")):
         np.testing.assert_allclose(preprocess(model(), given), wanted, atol=1e-4)
 
@@ -113,7 +113,7 @@ def test_images_are_cut_to_the_aspect_ratio_as_keras_does(size, tmp_path):
     np.testing.assert_allclose(found, np.concatenate([np.asarray(batch) for batch in theirs]), atol=1e-3)
 
 
-def test_a_window_is_the_centre_as_it_is():
+def test_a_window_is_the_center_as_it_is():
     rule = {**DIRECT, "resize": "window"}
     np.testing.assert_array_equal(preprocess(model(rule), PHOTO)[0], PHOTO[10:26, 17:33])
     np.testing.assert_array_equal(preprocess(model(rule), PHOTO[:16, :16])[0], PHOTO[:16, :16])
@@ -154,11 +154,11 @@ def test_a_margin_that_makes_no_patch_is_cut_off(rule):
 
 def test_files_and_arrays_of_any_kind(tmp_path):
     Image.fromarray(PHOTO).save(tmp_path / "a.png")
-    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "grey.png")
+    Image.fromarray(PHOTO[..., 0]).save(tmp_path / "gray.png")
     rgba = np.concatenate([PHOTO, np.full_like(PHOTO[..., :1], 9)], 2)
     Image.fromarray(rgba).save(tmp_path / "rgba.png")
     three = model(CROP)
-    found = preprocess(three, [tmp_path / "a.png", str(tmp_path / "rgba.png"), PHOTO, tmp_path / "grey.png"])
+    found = preprocess(three, [tmp_path / "a.png", str(tmp_path / "rgba.png"), PHOTO, tmp_path / "gray.png"])
     assert found.shape == (4, 16, 16, 3)
     np.testing.assert_array_equal(found[0], found[2])
     np.testing.assert_array_equal(found[0], found[1])

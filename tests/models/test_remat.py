@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_vit import vit
-from keras_vit.models.remat import rematerialised
+from keras_vit.models.remat import rematerialized
 from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
@@ -26,7 +26,7 @@ def built(scope):
 def test_training_is_the_same():
     """With every kind of random draw on: both passes must draw the same, once a step."""
     losses, ends, paths = [], [], []
-    for scope in (contextlib.nullcontext(), rematerialised()):
+    for scope in (contextlib.nullcontext(), rematerialized()):
         model = built(scope)
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=True)

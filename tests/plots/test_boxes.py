@@ -3,17 +3,17 @@ import pytest
 
 from keras_vit import plots
 from keras_vit.plots.boxes import boxed
-from keras_vit.plots.masks import colours
+from keras_vit.plots.masks import colors
 
 EDGES = np.array([[40.0, 40, 200, 240], [100, 100, 120, 120]])
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_boxes_are_drawn_in_their_classes_colours(channels):
+def test_boxes_are_drawn_in_their_classes_colors(channels):
     image = np.full((256, 300, channels), 100.0)
     drawn = boxed(image, EDGES, np.array([1, 0]), ("cat", "dog"), np.array([0.9, 0.4]))
     assert drawn.shape == (256, 300, 3) and drawn.dtype == np.uint8
-    table = colours(2)
+    table = colors(2)
     assert (drawn[200, 150] == table[1]).all() and (drawn[120, 110] == table[0]).all()
     assert (drawn[10, 10] == 100).all() and (drawn[180, 60] == 100).all()  # outside, and inside without text
     assert (boxed(image, EDGES[:0], np.zeros(0, int), ("cat",)) == 100).all()

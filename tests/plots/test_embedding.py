@@ -29,13 +29,13 @@ def test_names_are_drawn_as_they_are(tmp_path):
     figure.savefig(tmp_path / "embedding.png")
 
 
-def test_neighbours_stand_beside_their_image(tmp_path):
+def test_neighbors_stand_beside_their_image(tmp_path):
     titles = [str(i) for i in range(60)]
-    figure = plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
+    figure = plots.plot_neighbors(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
     drawn = [axis for axis in figure.axes if axis.images]
     assert [axis.get_title() for axis in drawn] == ["query", "5", "7", "9", "query", "1", "0", "3"]
     np.testing.assert_allclose(drawn[2].images[0].get_array(), IMAGES[7] / 255, atol=1e-6)
-    figure.savefig(tmp_path / "neighbours.png")
+    figure.savefig(tmp_path / "neighbors.png")
 
 
 def test_bad_input_is_named():
@@ -44,6 +44,6 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"such as \[-1\]"):
         plots.plot_embedding(np.zeros((3, 2)), [0, -1, 2])
     with pytest.raises(ValueError, match="from 0 to 59. Received: shape=\\(1, 2\\), from 5 to 60"):
-        plots.plot_neighbours(IMAGES[:1], IMAGES, [[5, 60]])
+        plots.plot_neighbors(IMAGES[:1], IMAGES, [[5, 60]])
     with pytest.raises(ValueError, match="2 images and 1 indices"):
-        plots.plot_neighbours(IMAGES[:2], IMAGES, [[5, 7, 9]])
+        plots.plot_neighbors(IMAGES[:2], IMAGES, [[5, 7, 9]])

@@ -7,11 +7,11 @@ from keras_vit.plots import masks
 IMAGE = np.full((4, 6, 3), 100.0)
 
 
-def test_colours_differ():
-    table = masks.colours(40)
+def test_colors_differ():
+    table = masks.colors(40)
     assert table.shape == (40, 3) and len(np.unique(table, axis=0)) == 40
     assert table[0].tolist() == [0x00, 0x72, 0xB2]
-    np.testing.assert_array_equal(masks.colours(2), table[:2])
+    np.testing.assert_array_equal(masks.colors(2), table[:2])
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -19,12 +19,12 @@ def test_paints_classes_and_neither_void_nor_background(channels):
     mask = np.array([[1, 2, 3], [255, 0, 1]], "uint8")  # classes from 1; 0 and 255 are none; half the image's size
     drawn = masks.overlay(IMAGE[..., :channels], mask, ("Background", "b", "c"), first=1, alpha=0.5)
     assert drawn.shape == (4, 6, 3) and drawn.dtype == np.uint8
-    colours = np.rint(50 + masks.colours(3) / 2).astype(int)
-    np.testing.assert_array_equal(drawn[0, ::2], [[100] * 3, colours[1], colours[2]])
+    colors = np.rint(50 + masks.colors(3) / 2).astype(int)
+    np.testing.assert_array_equal(drawn[0, ::2], [[100] * 3, colors[1], colors[2]])
     assert (drawn[2:] == 100).all()
 
 
-def test_a_mask_of_another_size_is_resized_by_nearest_neighbour():
+def test_a_mask_of_another_size_is_resized_by_nearest_neighbor():
     mask = np.arange(12).reshape(3, 4)
     np.testing.assert_array_equal(masks.nearest(mask, (6, 8)), mask.repeat(2, 0).repeat(2, 1))
     np.testing.assert_array_equal(masks.nearest(mask.repeat(3, 0).repeat(3, 1), (3, 4)), mask)

@@ -8,7 +8,7 @@ from keras_vit.utils.metrics import partial_auc
 RNG = np.random.default_rng(0)
 
 
-def test_confusion_counts_images_and_colours_shares(tmp_path):
+def test_confusion_counts_images_and_colors_shares(tmp_path):
     figure = plots.plot_confusion([0, 0, 0, 1, 2], [0, 0, 2, 1, 1], ["a", "b", "c"])
     axis = figure.axes[0]
     np.testing.assert_allclose(axis.images[0].get_array(), [[2 / 3, 0, 1 / 3], [0, 1, 0], [0, 1, 0]])

@@ -5,7 +5,7 @@ from keras_vit.explain import patch_filters, position_similarity
 from tests.explain.models import shared
 
 
-def test_filters_are_grey_at_zero_and_full_at_their_largest(tmp_path):
+def test_filters_are_gray_at_zero_and_full_at_their_largest(tmp_path):
     filters = np.zeros((3, 2, 2, 1), "float32")
     filters[1, 0, 0], filters[1, 1, 1], filters[2, 0, 1] = 0.5, -1, 3
     figure = plots.plot_filters(filters)

@@ -23,7 +23,7 @@ def test_points_have_their_text_and_names_are_escaped():
     titles = {use.firstChild.firstChild.data: float(use.getAttribute("x")) for use in points}
     assert titles["first <i>"] < titles["second"] < titles["third"]
     words = [text.firstChild.data for text in drawing.getElementsByTagName("text")]
-    assert words == ["<b>&", "$x_$ #000000"]  # as they are: no formula, and no colour
+    assert words == ["<b>&", "$x_$ #000000"]  # as they are: no formula, and no color
 
 
 @pytest.mark.filterwarnings("error")
@@ -31,7 +31,7 @@ def test_names_in_any_script_are_text():
     assert "猫" in embed.svg(plots.plot_confusion([0, 1], [0, 1], ["猫", "b"]), "confusion")
 
 
-def test_a_figure_takes_the_colours_of_the_page():
+def test_a_figure_takes_the_colors_of_the_page():
     written = embed.svg(plots.plot_history({"loss": [2.0, 1.0]}), "history")
     styles = re.findall(r'style="([^"]*)"', written)
     assert any("stroke: currentColor" in style for style in styles)

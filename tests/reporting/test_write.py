@@ -33,8 +33,8 @@ def test_one_file_has_everything(run, written):
     assert page.count('alt="The same image; bright patches') == min(images, 16)  # none is among best and worst
     low, high = map(float, re.search(r"([\d.]+)% to ([\d.]+)%", page).groups())
     z, share = 1.959964, accuracy  # Wilson 1927
-    centre, half = share + z**2 / (2 * images), z * (share * (1 - share) / images + z**2 / (4 * images**2)) ** 0.5
-    wanted = [100 * (centre + side) / (1 + z**2 / images) for side in (-half, half)]
+    center, half = share + z**2 / (2 * images), z * (share * (1 - share) / images + z**2 / (4 * images**2)) ** 0.5
+    wanted = [100 * (center + side) / (1 + z**2 / images) for side in (-half, half)]
     np.testing.assert_allclose([low, high], wanted, atol=0.006)
     assert "block_0" in page and f"<td>{recipe.optim.learning_rate}</td>" in page
     assert page.count("<svg") == 6 and page.count("<title>image ") == min(images, 1000)
@@ -100,10 +100,10 @@ def test_the_page_works_in_a_browser(browser, written, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") == width
     hidden = "[...document.querySelectorAll('.chart, .scroll')].filter(part => part.scrollWidth > part.clientWidth)"
     assert not page.evaluate(f"{hidden}.map(part => part.textContent.trim().slice(0, 40))")
-    colour = page.evaluate("getComputedStyle(document.body).color")
-    assert page.evaluate("getComputedStyle(document.querySelector('#training text')).fill") == colour
+    color = page.evaluate("getComputedStyle(document.body).color")
+    assert page.evaluate("getComputedStyle(document.querySelector('#training text')).fill") == color
     line = "[...document.querySelectorAll('#training path')].find(path => path.style.stroke == 'currentcolor')"
-    assert page.evaluate(f"getComputedStyle({line}).stroke") == colour
+    assert page.evaluate(f"getComputedStyle({line}).stroke") == color
 
     shown, name = page.locator("#attention img:visible"), page.locator("#attention output")
     slider = page.locator("#attention input")

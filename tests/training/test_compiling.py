@@ -20,7 +20,7 @@ def test_a_peak_that_is_never_reached_is_warned_of():
         compile_model(tiny(), config.override(RECIPE, {"optim.warmup_epochs": 4.0}).optim, 5, LOSSES)
 
 
-def test_blocks_that_a_task_adds_are_rematerialised_too(tmp_path, monkeypatch):
+def test_blocks_that_a_task_adds_are_rematerialized_too(tmp_path, monkeypatch):
     inside = []
 
     @contextlib.contextmanager

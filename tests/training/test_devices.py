@@ -204,7 +204,7 @@ def test_batch_norm_on_several_devices_names_jax():
     plain, stem = keras_vit.vit("mu/4", image_size=8), keras_vit.vit("mu/4", image_size=8, stem="conv", patch_size=1)
     Place(even=True).check(plain), Place().check(stem)
     with pytest.raises(
-        ValueError, match="Batch normalisation on several devices needs KERAS_BACKEND=jax.*the layer 'norm"
+        ValueError, match="Batch normalization on several devices needs KERAS_BACKEND=jax.*the layer 'norm"
     ):
         Place(even=True).check(stem)
 

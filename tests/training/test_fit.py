@@ -165,7 +165,7 @@ def test_other_data_is_refused(run, tmp_path, eagerly):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """Forty grey pictures of two classes, and the recipe of a run on them."""
+    """Forty gray pictures of two classes, and the recipe of a run on them."""
     for i in range(40):
         path = tmp_path / "pictures" / "ab"[i % 2] / f"{i}.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,14 +71,14 @@ def test_all_of_a_stem_is_below_the_blocks(kind):
 def test_a_head_of_your_own_learns_at_the_full_rate():
     inner = vit("mu/4", image_size=8, num_classes=0, depth=2)
     images = keras.Input((8, 8, 3))
-    x = keras.layers.Dense(8, name="encoder_of_mine")(inner(keras.layers.Conv2D(3, 1, name="colours")(images)))
+    x = keras.layers.Dense(8, name="encoder_of_mine")(inner(keras.layers.Conv2D(3, 1, name="colors")(images)))
     nested = keras.Model(images, keras.layers.Dense(4)(keras.layers.BatchNormalization()(x)))
     longer = keras.Model(inner.input, keras.layers.Dense(4, name="mine")(inner.output))
     for model, count in ((nested, 6), (longer, 2), (keras.Sequential([inner, keras.layers.Dense(4)]), 2)):
         found = dict(zip([v.path for v in model.trainable_variables], levels(model)))
         assert list(found.values())[-count - 2 :] == [0] * (count + 2)  # the norm has two
         assert found["encoder/projection/kernel"] == 3 and found["block_1/mlp/fc1/kernel"] == 1
-        assert found.get("colours/kernel", 3) == 3
+        assert found.get("colors/kernel", 3) == 3
 
 
 def test_a_nested_path_and_blocks_of_any_name():

@@ -158,7 +158,7 @@ def test_a_name_of_two_lines_is_refused_before_anything_is_written(tmp_path, nam
     [
         (rundir.RECIPE, "[]", "must contain a dictionary. Received: list"),
         (rundir.RECIPE, '{"name": "x"}', "or of another version: .*'model'"),
-        (rundir.RECIPE, '{"name": "x", "model": {}, "colour": 3}', "or of another version: .*'colour'"),
+        (rundir.RECIPE, '{"name": "x", "model": {}, "color": 3}', "or of another version: .*'color'"),
         (rundir.RECIPE, '{"name": "x", "model": {}, "optim": {"speed": 3}}', "or of another version: .*'speed'"),
         (rundir.RECIPE, '{"name": "x", "model": {}, "optim": 3}', "or of another version"),
         (rundir.RECIPE, '{"name": 3, "model": {}}', "or of another version: Recipe.name"),

@@ -43,7 +43,7 @@ def test_both_readers_find_the_same_pixels(channels, tmp_path):
         assert here.shape == there.shape and here.shape[2] == channels, name
         turned = here.shape[:2] == (picturefiles.WIDTH, picturefiles.HEIGHT)
         assert turned == name.startswith("turned"), name
-        # Of four inks TensorFlow makes colours by another rounding, and of colours grey in another order.
+        # Of four inks TensorFlow makes colors by another rounding, and of colors gray in another order.
         most = {"cmyk.jpg": 3}.get(name, 0) or (channels == 1 and name in picturefiles.JPEGS)
         ours, theirs = preprocess(mine, path), evaluation_image(encoded, size, WHOLE)
         differ += [(name, "decoded")] if np.abs(here.astype(int) - there).max() > most else []
@@ -80,12 +80,12 @@ def test_photographs_are_decoded_alike():
 
 def test_pixels_are_what_was_saved(tmp_path):
     for name, expected in {
-        "grey.png": picturefiles.GREY[..., None],
-        "alpha.png": picturefiles.COLOUR,
-        "alpha.webp": picturefiles.COLOUR,
-        "moving.webp": picturefiles.COLOUR,
-        "moving.png": picturefiles.COLOUR,
-        "turned.png": np.rot90(picturefiles.COLOUR, -1),
+        "gray.png": picturefiles.GRAY[..., None],
+        "alpha.png": picturefiles.COLOR,
+        "alpha.webp": picturefiles.COLOR,
+        "moving.webp": picturefiles.COLOR,
+        "moving.png": picturefiles.COLOR,
+        "turned.png": np.rot90(picturefiles.COLOR, -1),
     }.items():
         (tmp_path / name).write_bytes(KINDS[name])
         np.testing.assert_array_equal(images.read_pixels(tmp_path / name, expected.shape[-1]), expected)
@@ -96,13 +96,13 @@ def test_pixels_are_what_was_saved(tmp_path):
         np.testing.assert_array_equal(found, np.repeat((values // 256)[..., None], channels, axis=2))
 
 
-def test_grey_is_tensorflow_s_for_every_colour():
+def test_gray_is_tensorflow_s_for_every_color():
     """But for one in ten thousand, which processors that add in another order round to the next value."""
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     steps = np.append(np.arange(0, 255, 4), 255)
-    colours = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 65, 3).astype("uint8")
-    found = images.plain_pixels(Image.fromarray(colours), 1)
-    differences = np.abs(found.astype(int) - tf.image.rgb_to_grayscale(colours).numpy())
+    colors = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 65, 3).astype("uint8")
+    found = images.plain_pixels(Image.fromarray(colors), 1)
+    differences = np.abs(found.astype(int) - tf.image.rgb_to_grayscale(colors).numpy())
     assert differences.max() <= 1 and differences.mean() <= 1e-4
 
 
@@ -128,9 +128,9 @@ def test_only_regular_files_are_opened(tmp_path, monkeypatch):
 
 
 def test_a_link_to_a_file_is_read(tmp_path):
-    (tmp_path / "a.png").write_bytes(KINDS["grey.png"])
+    (tmp_path / "a.png").write_bytes(KINDS["gray.png"])
     os.symlink("a.png", tmp_path / "b.png")
-    assert images.encoded(tmp_path / "b.png") == images.encoded(str(tmp_path / "a.png")) == KINDS["grey.png"]
+    assert images.encoded(tmp_path / "b.png") == images.encoded(str(tmp_path / "a.png")) == KINDS["gray.png"]
 
 
 def test_a_file_of_too_many_bytes_is_not_opened(tmp_path, monkeypatch):
@@ -161,13 +161,13 @@ def test_a_damaged_file_is_refused(tmp_path):
 def test_a_name_may_be_no_utf_8(tmp_path):
     name = os.fsencode(tmp_path) + b"/\xff.png"
     with open(name, "wb") as file:
-        file.write(KINDS["grey.png"])
+        file.write(KINDS["gray.png"])
     path = os.fsdecode(name)
-    assert images.encoded(path) == KINDS["grey.png"] and images.read_pixels(path, 1).shape[2] == 1
+    assert images.encoded(path) == KINDS["gray.png"] and images.read_pixels(path, 1).shape[2] == 1
 
 
 def test_pillow_s_images_are_read_as_files_are(tmp_path):
-    for name in ("palette_alpha.png", "grey16.png", "moving.gif", "cmyk.jpg"):
+    for name in ("palette_alpha.png", "gray16.png", "moving.gif", "cmyk.jpg"):
         (tmp_path / name).write_bytes(KINDS[name])
         with Image.open(tmp_path / name) as image:
             np.testing.assert_array_equal(images.plain_pixels(image, 3), images.read_pixels(tmp_path / name, 3))
@@ -185,7 +185,7 @@ def test_oblong_images_are_refused_before_they_fill_the_memory(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["L", "P"])
-def test_masks_are_indices_grey_or_of_a_palette(kind):
+def test_masks_are_indices_gray_or_of_a_palette(kind):
     mask, file = np.random.default_rng(0).integers(0, 3, (5, 7)).astype("uint8"), io.BytesIO()
     picture = Image.fromarray(mask)
     if kind == "P":
@@ -199,7 +199,7 @@ def test_masks_are_indices_grey_or_of_a_palette(kind):
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "I;16", "1"])
 def test_what_else_is_in_a_file_is_kept(mode, tmp_path):
-    rng, profile = np.random.default_rng(0), b"a colour profile"
+    rng, profile = np.random.default_rng(0), b"a color profile"
     image = Image.fromarray(rng.integers(0, 256, (6, 8, 4), "uint8"))
     image = (
         Image.new("I;16", (8, 6), 40_000)
@@ -217,8 +217,8 @@ def test_what_else_is_in_a_file_is_kept(mode, tmp_path):
     with Image.open(tmp_path / "b.png") as saved:
         assert saved.size == (12, 16) and saved.info["icc_profile"] == profile
         assert saved.getexif() == {0x010E: "a leaf"}  # without the orientation: the pixels are upright
-        grey = mode in ("L", "LA", "I;16", "1")
-        assert saved.mode == ("L" if grey else "RGB") + "A" * mode.endswith("A")
+        gray = mode in ("L", "LA", "I;16", "1")
+        assert saved.mode == ("L" if gray else "RGB") + "A" * mode.endswith("A")
         np.testing.assert_array_equal(np.asarray(saved.convert("RGB")), larger)
         if mode.endswith("A"):
             wanted = image.getchannel("A").rotate(-90, expand=True).resize((12, 16), Image.Resampling.BICUBIC)
@@ -230,7 +230,7 @@ def test_a_profile_of_other_channels_is_left_out(tmp_path):
     image.convert("CMYK").save(tmp_path / "a.jpg", icc_profile=b"of ink")
     for file, pixels in (("a.jpg", np.asarray(image)), ("g.png", np.asarray(image))):
         if file == "g.png":
-            image.convert("L").save(tmp_path / file, icc_profile=b"of grey")
+            image.convert("L").save(tmp_path / file, icc_profile=b"of gray")
         with images.opened(images.encoded(tmp_path / file)) as original:
             images.save_like(original, pixels, tmp_path / "b.png")
         with Image.open(tmp_path / "b.png") as saved:

@@ -45,7 +45,7 @@ def open_keras(path):
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     labels = metadata.get("labels") or list(labels_beside(path) or ())
     notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
-    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "licence", "temperature")}
+    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", "temperature")}
 
 
 def architecture(shapes, checkpoint):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from keras_vit.checkpoints.describe import recognise
+from keras_vit.checkpoints.describe import recognize
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
@@ -59,7 +59,7 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
         sha256: As in `keras_vit.from_checkpoint`.
 
     Returns:
-        A dictionary of arguments of `MaskedAutoencoder`, with `normalise` only if `config.json` says it; and a
+        A dictionary of arguments of `MaskedAutoencoder`, with `normalize` only if `config.json` says it; and a
         dictionary from weight paths, such as `"decoder/embed/kernel"`, to the arrays that the file has.
 
     Raises:
@@ -67,7 +67,7 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
     """
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
-        form, names = recognise(checkpoint, format)
+        form, names = recognize(checkpoint, format)
         prefix, block, last, table = DECODERS.get(form.name, ("", "", "", ()))
         if not table or f"{prefix}decoder_embed.weight" not in names:
             raise ValueError(
@@ -84,7 +84,7 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
             "mlp_dim": need(shapes, f"{block}0.{last}.weight", 2)[1],
             "mask_ratio": config.get("mask_ratio", PUBLISHED_RATIO),
         }
-        stated |= {"normalise": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
+        stated |= {"normalize": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
         return stated, _read(checkpoint, form._replace(rows=table), names, stated["depth"])
 
 

@@ -32,7 +32,7 @@ DINOV3 = {"rotary": "dinov3", "norm": {"epsilon": 1e-5}, **IMAGENET}
 
 
 def _perception_encoder(reference, offset):
-    options = {"base": 10000.0, "centred": False, "reference": reference, "columns_first": True, "interleaved": True}
+    options = {"base": 10000.0, "centered": False, "reference": reference, "columns_first": True, "interleaved": True}
     return {"rotary": options | ({"offset": offset} if offset else {})}
 
 

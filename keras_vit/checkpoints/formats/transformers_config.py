@@ -36,7 +36,7 @@ PUBLISHED = {  # without a file: what the published models' says
     "CLIP": _processor(CLIP, 3, EDGE, 224),
     "SigLIP": _processor(HALF, 3),
 }
-# Classes of transformers that only resize, crop and normalise, with what they do where their file says nothing.
+# Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
     "ViT": _processor(HALF, 2),
     "Beit": _processor(HALF, 3),
@@ -143,8 +143,8 @@ def read_processor(processor, kind):
         asked = ("do_resize", "size", "do_center_crop", "crop_size")
         other = other or [f"{name}={stated[name]!r}" for name in asked if name in stated]
         raise ValueError(f"`preprocess` cannot do what {source} asks for, {', '.join(other)}: images would differ.")
-    normalised = stated.get("do_normalize", True)
-    arguments = {"mean": stated["image_mean"], "std": stated["image_std"]} if normalised else {"mean": 0.0, "std": 1.0}
+    normalized = stated.get("do_normalize", True)
+    arguments = {"mean": stated["image_mean"], "std": stated["image_std"]} if normalized else {"mean": 0.0, "std": 1.0}
     evaluation = {
         **resized,
         "crop_offset": "floor",

@@ -2,7 +2,7 @@
 
 The boxes of an image are float32 `(most, 5)`: top, left, bottom and right, as shares of the image's height and width,
 and the index of a class. Rows of class -1 are empty, wherever they are. Class -2 - c is a region where class c is to be
-ignored, such as a crowd (`labels.ignored`). A box whose centre leaves the image is dropped, a region that is wholly
+ignored, such as a crowd (`labels.ignored`). A box whose center leaves the image is dropped, a region that is wholly
 outside; what sticks out of the image is cut off.
 """
 
@@ -39,7 +39,7 @@ def warp(boxes, transforms, size):
     a, b, x0, c, d, y0 = tf.unstack(transforms[:, None, :6], axis=-1)  # (batch, 1) each
     height, width = (tf.cast(side, "float32") for side in size)
     top, left, bottom, right = tf.unstack(boxes[..., :4], axis=-1)  # (batch, most) each
-    x = tf.stack([left, right, left, right], axis=0) * width - 0.5 - x0  # pixel centres are whole numbers
+    x = tf.stack([left, right, left, right], axis=0) * width - 0.5 - x0  # pixel centers are whole numbers
     y = tf.stack([top, top, bottom, bottom], axis=0) * height - 0.5 - y0
     determinant = a * d - b * c
     columns, rows = (d * x - b * y) / determinant + 0.5, (a * y - c * x) / determinant + 0.5

@@ -1,4 +1,4 @@
-"""Random changes of the pixels of a batch, which leave targets alone: colour jitter and random erasing."""
+"""Random changes of the pixels of a batch, which leave targets alone: color jitter and random erasing."""
 
 import math
 
@@ -13,13 +13,13 @@ def jitter(images, strength, draw):
     factors = 1 + strength * scaled(draw("jitter", tf.shape(images)[0], 3), -1, 1)
     brightness, contrast, saturation = (factors[:, i, None, None, None] for i in range(3))
     images = tf.clip_by_value(images * brightness, 0, 255)
-    mean = grey(tf.reduce_mean(images, axis=(1, 2), keepdims=True))
+    mean = gray(tf.reduce_mean(images, axis=(1, 2), keepdims=True))
     images = tf.clip_by_value(mean + (images - mean) * contrast, 0, 255)
-    plain = grey(images)
+    plain = gray(images)
     return tf.clip_by_value(plain + (images - plain) * saturation, 0, 255)
 
 
-def grey(images):
+def gray(images):
     """Returns luma (ITU-R 601, as Pillow's "L"), one channel; images with one channel are returned unchanged."""
     if images.shape[-1] == 1:
         return images

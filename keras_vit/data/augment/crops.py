@@ -1,11 +1,11 @@
-"""From an image of any size to the model's size: a random crop for training, the whole image or its centre otherwise.
+"""From an image of any size to the model's size: a random crop for training, the whole image or its center otherwise.
 
 What is seen is drawn first (`cuts`) and cut out then, so that a mask can be cut where its image was.
 """
 
 import tensorflow as tf
 
-from keras_vit.data.augment.cuts import BOXES, centre_cut, draw_cut
+from keras_vit.data.augment.cuts import BOXES, center_cut, draw_cut
 from keras_vit.data.readers.decoding import decode, opened
 from keras_vit.data.targets import KINDS
 
@@ -45,7 +45,7 @@ def evaluation_image(item, size, data, orientation=None):
 def evaluation_example(items, size, data, orientation=None):
     """Cuts one image for evaluation, and what else has a place in it, like `training_example`."""
     image = decode(items["images"], size[2], orientation)
-    cut = centre_cut(tf.shape(image)[:2], size, data)
+    cut = center_cut(tf.shape(image)[:2], size, data)
     return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
 
 

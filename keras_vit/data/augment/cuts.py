@@ -1,4 +1,4 @@
-"""The visible part of an image: random for training, the whole or its centre for evaluation. `crops` cuts it out.
+"""The visible part of an image: random for training, the whole or its center for evaluation. `crops` cuts it out.
 
 `Augment.crop` names the random crop:
 
@@ -9,8 +9,8 @@
 
 The first two flip too, while the pixels are few and still bytes.
 
-For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the centre is cut out;
-`(height, width)` to squash it to that before; `"window"` for the centre of the image as it is; `"aspect"` to cut it to
+For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the center is cut out;
+`(height, width)` to squash it to that before; `"window"` for the center of the image as it is; `"aspect"` to cut it to
 the model's aspect ratio before it is resized; `None` for the whole image, resized to the model's size.
 """
 
@@ -46,8 +46,8 @@ def draw_cut(shape, size, settings, numbers):
     return cut._replace(flip=numbers[3] < 0.5) if settings.flip else cut
 
 
-def centre_cut(shape, size, data):
-    """Returns the `Cut` of one image for evaluation: all of it, or its centre."""
+def center_cut(shape, size, data):
+    """Returns the `Cut` of one image for evaluation: all of it, or its center."""
     if data.resize is None:
         return _whole(shape, size[:2])
     if data.resize == "window":

@@ -16,7 +16,7 @@ def degraded(images, task, seed):
     """
     if task.scale > 1:
         images = _rounded(shrunk(images, task.scale))
-    if task.grey:
+    if task.gray:
         images = _rounded(tf.image.rgb_to_grayscale(images))
     shape = images.shape  # as far as it is known
     if task.noise:

@@ -13,7 +13,7 @@ def draw_shift(count, padding, draw):
 
 
 def draw_affine(count, height, width, settings, draw):
-    """Draws a rotation, scaling, shear and shift of each image about its centre.
+    """Draws a rotation, scaling, shear and shift of each image about its center.
 
     Returns:
         float32 tensor `(batch, 8)`, from output to input pixels, for `tf.raw_ops.ImageProjectiveTransformV3`.

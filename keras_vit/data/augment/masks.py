@@ -1,6 +1,6 @@
 """Files of segmentation masks: PNGs of class indices, one for each pixel.
 
-TensorFlow decodes a palette to colours, and stretches fewer than eight bits. Such files are written again as plain grey
+TensorFlow decodes a palette to colors, and stretches fewer than eight bits. Such files are written again as plain gray
 PNGs when they are inspected, so that every mask behind this module is decoded alike.
 """
 
@@ -25,11 +25,11 @@ class Mask(NamedTuple):
     digest: bytes = b""  # hash of its bytes
     size: tuple[int, int] = (0, 0)  # width, height
     counts: np.ndarray | None = None  # pixels of each value, (256,)
-    rewritten: bytes | None = None  # a grey PNG of its indices, unless the file is one
+    rewritten: bytes | None = None  # a gray PNG of its indices, unless the file is one
 
 
 def decode(item):
-    """Returns uint8 `(height, width, 1)` from a grey PNG, a scalar string; or pixels, as they are."""
+    """Returns uint8 `(height, width, 1)` from a gray PNG, a scalar string; or pixels, as they are."""
     if item.dtype != tf.string:
         return item
     mask = tf.io.decode_png(item, channels=1)
@@ -96,10 +96,10 @@ def _inspect_version(path, _size, _modified):
     except Exception as error:  # any error of the decoder is a fault of this file
         return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
     digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
-    return Mask(None, False, digest, values.shape[::-1], counts(values), None if plain else grey_png(values))
+    return Mask(None, False, digest, values.shape[::-1], counts(values), None if plain else gray_png(values))
 
 
-def grey_png(values):
+def gray_png(values):
     """Returns a PNG of a mask's values, `(height, width)`."""
     from PIL import Image
 

@@ -8,7 +8,7 @@ import math
 
 import tensorflow as tf
 
-GREY = 128  # fills what an image was moved away from
+GRAY = 128  # fills what an image was moved away from
 
 
 def _lookup(image, tables):
@@ -99,15 +99,15 @@ def _sharpness(image, strength, *_):
 
 
 def _move(image, matrix):
-    """Applies Pillow's affine matrix (a, b, c, d, e, f), from output to input; nearest, grey outside."""
+    """Applies Pillow's affine matrix (a, b, c, d, e, f), from output to input; nearest, gray outside."""
     a, b, c, d, e, f = (tf.cast(value, "float32") for value in matrix)
-    c, f = c + (a + b - 1) / 2, f + (d + e - 1) / 2  # Pillow counts from a pixel's corner, TensorFlow from its centre
+    c, f = c + (a + b - 1) / 2, f + (d + e - 1) / 2  # Pillow counts from a pixel's corner, TensorFlow from its center
     height, width = image.shape[:2]
     return tf.raw_ops.ImageProjectiveTransformV3(
         images=image[None],
         transforms=tf.stack([a, b, c, d, e, f, tf.zeros_like(a), tf.zeros_like(a)])[None],
         output_shape=(height, width),
-        fill_value=GREY,
+        fill_value=GRAY,
         interpolation="NEAREST",
         fill_mode="CONSTANT",
     )[0]
@@ -136,13 +136,13 @@ def _translate_y(image, strength, sign, _):
     return _move(image, (1, 0, 0, 0, 1, sign * (strength * 100 / 224 * image.shape[0])))
 
 
-def _cutout(image, strength, _, centre):
+def _cutout(image, strength, _, center):
     near = []
     for axis, side in enumerate(image.shape[:2]):
         half = int(strength * 40 / 224 * side)
-        near.append(tf.abs(tf.range(side, dtype="float32") + 0.5 - tf.floor(centre[axis] * side)) < half)
+        near.append(tf.abs(tf.range(side, dtype="float32") + 0.5 - tf.floor(center[axis] * side)) < half)
     inside = near[0][:, None] & near[1][None, :]
-    return tf.where(inside[:, :, None], tf.constant(GREY, "uint8"), image)
+    return tf.where(inside[:, :, None], tf.constant(GRAY, "uint8"), image)
 
 
 OPERATIONS = {

@@ -14,11 +14,11 @@ EXACT = "INTEGER_ACCURATE"  # the cosine transform of Pillow and browsers; Tenso
 def decode(item, channels, orientation=None):
     """Decodes an image file, of an animation the first frame, and turns it upright.
 
-    Palettes and CMYK become colours. Alpha is dropped. Of 16 bits the upper eight are kept.
+    Palettes and CMYK become colors. Alpha is dropped. Of 16 bits the upper eight are kept.
 
     Args:
         item: A scalar string, an encoded image; or pixels, which are returned as they are.
-        channels: 1 (grey) or 3 (colour).
+        channels: 1 (gray) or 3 (color).
         orientation: That of the file, from 1 to 8, if it is known; it is found for many files at once in less time.
 
     Returns:

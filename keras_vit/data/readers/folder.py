@@ -50,7 +50,7 @@ def read(path, split, data, targets, extras=()):
     elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
-        whole = _labelled(folder, _class_names(folder), data)
+        whole = _labeled(folder, _class_names(folder), data)
     else:
         whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
     return whole.part(split, base)
@@ -68,7 +68,7 @@ def _check_no_splits(folder):
         )
 
 
-def _labelled(folder, class_names, data):
+def _labeled(folder, class_names, data):
     files = _image_files(folder, class_names)
     digests, readable = _readable([path for path, _ in files], data.bad_images)
     files = [files[i] for i in readable]
@@ -84,7 +84,7 @@ def _images_alone(folder, data, with_labels):
         class_names = _class_names(folder)
         files = _image_files(folder, class_names, report=False)
         if class_names and len({label for _, label in files}) == len(class_names) > 1:
-            return _labelled(folder, class_names, data)
+            return _labeled(folder, class_names, data)
     paths = [path for path, _ in _image_files(folder, ["."])]
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")

@@ -61,7 +61,7 @@ def inspect(paths):
     wrong = [f"{path!r}, {mask.fault}" for path, mask in zip(paths, checked) if mask.wrong_kind]
     if wrong:
         raise ValueError(
-            "A mask must be a PNG of class indices: grey with 8 bits or fewer, or a palette. "
+            "A mask must be a PNG of class indices: gray with 8 bits or fewer, or a palette. "
             f"Received: {wrong[0]}{more(wrong)}"
         )
     return checked
@@ -80,7 +80,7 @@ def check_sizes(pairs, checked):
 
 
 def items(paths, checked):
-    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as grey PNGs."""
+    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as gray PNGs."""
     if not any(mask.rewritten for mask in checked):
         return np.array(paths)
     array = np.empty(len(paths), object)

@@ -28,7 +28,7 @@ class Stream:
     class_names: tuple[str, ...]
     buffer: int  # number of records from which the next one is drawn
     features: tuple[tuple[str, str], ...] = (("images", "image"), ("labels", "label"))  # names, and those in a record
-    labelled: bool = True  # whether every label must be the index of a class
+    labeled: bool = True  # whether every label must be the index of a class
     channels = (1, 3)  # files are decoded to either
 
     @classmethod
@@ -76,7 +76,7 @@ class Stream:
 
         def parse(records):
             items = _parsed(records, self.features)
-            if "labels" in items and self.labelled:
+            if "labels" in items and self.labeled:
                 text = f"a label is outside the {len(self.class_names)} classes"
                 known = (items["labels"] >= 0) & (items["labels"] < len(self.class_names))
                 tf.debugging.Assert(tf.reduce_all(known), [text, items["labels"]])

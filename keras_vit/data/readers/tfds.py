@@ -81,7 +81,7 @@ def read(name, split, data, targets, extras=()):
             f"prepared as {builder.info.file_format.value!r}"
         )
     files = [(p.filename, p.skip, p.take) for p in pieces]
-    return records.Stream.of(files, class_names, encoded, features=tuple(keys.items()), labelled="labels" in targets)
+    return records.Stream.of(files, class_names, encoded, features=tuple(keys.items()), labeled="labels" in targets)
 
 
 def _held(builder, split, keys, decoded):
@@ -142,9 +142,9 @@ def feature_keys(features, name, targets, extras=()):
 
     features = dict(features)
     pictures = {key: f for key, f in features.items() if isinstance(f, tfds.features.Image)}
-    colour = [key for key, f in pictures.items() if f.shape[-1] == 3]
+    color = [key for key, f in pictures.items() if f.shape[-1] == 3]
     labels = [key for key, f in features.items() if isinstance(f, tfds.features.ClassLabel)]
-    image = _one(pictures, "image") or _one(colour) or _one(pictures)
+    image = _one(pictures, "image") or _one(color) or _one(pictures)
     if image is None or pictures[image].shape[-1] not in (1, 3):
         raise ValueError(
             f"A data set must have an image of one or three channels. Received: {name!r} of {', '.join(features)}"

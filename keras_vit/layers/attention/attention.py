@@ -34,11 +34,11 @@ class MultiHeadSelfAttention(WithScores, Layer):
         key_bias: Whether the key has a bias too, if query and value have one. Without rotary positions it has no
             effect on the output.
         proj_bias: Whether the output projection has a bias.
-        qk_norm: Whether query and key are normalised in each head (Dehghani et al. 2023, arXiv:2302.05442).
-        rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalisation; or `None`.
+        qk_norm: Whether query and key are normalized in each head (Dehghani et al. 2023, arXiv:2302.05442).
+        rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalization; or `None`.
         relative: Arguments of `RelativePositions`, which then adds to the logits of the scores; or `None`.
-        inner_norm: Whether the output of all heads, joined, is normalised before the projection.
-        rms_norm: Whether these normalisations are by the root mean square; else layer normalisations.
+        inner_norm: Whether the output of all heads, joined, is normalized before the projection.
+        rms_norm: Whether these normalizations are by the root mean square; else layer normalizations.
         epsilon: Added to the variance in them.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.

@@ -12,16 +12,16 @@ from keras_vit.utils import checks
 
 ROTARY = {  # options of `RotaryPositions` by the models that have them
     # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
-    "dinov3": {"base": 100.0, "centred": True},
+    "dinov3": {"base": 100.0, "centered": True},
     # Fang et al. 2023 (arXiv:2303.11331); its code stretches every grid to 16 x 16
-    "eva02": {"base": 10000.0, "centred": False, "reference": 16, "interleaved": True},
+    "eva02": {"base": 10000.0, "centered": False, "reference": 16, "interleaved": True},
     # Heo et al. 2024 (arXiv:2403.13298), "axial"
-    "rope-vit": {"base": 100.0, "centred": False, "columns_first": True, "interleaved": True},
+    "rope-vit": {"base": 100.0, "centered": False, "columns_first": True, "interleaved": True},
     # the same, "mixed"
-    "rope-vit-mixed": {"base": 10.0, "centred": False, "columns_first": True, "interleaved": True, "learned": True},
+    "rope-vit-mixed": {"base": 10.0, "centered": False, "columns_first": True, "interleaved": True, "learned": True},
 }
 
-OPTIONS = ("base", "centred", "offset", "reference", "columns_first", "interleaved", "learned")
+OPTIONS = ("base", "centered", "offset", "reference", "columns_first", "interleaved", "learned")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -38,13 +38,13 @@ class RotaryPositions(Layer):
         grid: `(rows, columns)` of the patches.
         num_prefix: Number of tokens before the first patch.
         base: Base of the powers above: the larger, the slower the last pairs turn.
-        centred: Whether a coordinate is 2 pi times the place of the patch's centre in the image, which reaches from -1
+        centered: Whether a coordinate is 2 pi times the place of the patch's center in the image, which reaches from -1
             to 1 on each axis, as in DINOv3; else it is the number of the row or column.
         offset: Added to that number.
         reference: Number of rows and columns to which every grid is stretched, so that the same place in an image has
             the same angles on every grid; `None` for no stretching.
         columns_first: Whether the first half of the pairs turns by the column.
-        interleaved: Whether a pair is two neighbours, else channels `c` and `c + head_dim / 2`.
+        interleaved: Whether a pair is two neighbors, else channels `c` and `c + head_dim / 2`.
         learned: Whether frequencies are learned; they begin in a random direction for each head.
 
     Call arguments:
@@ -71,7 +71,7 @@ class RotaryPositions(Layer):
         *,
         num_prefix: int = 0,
         base: float = 100.0,
-        centred: bool = True,
+        centered: bool = True,
         offset: float = 0.0,
         reference: int | None = None,
         columns_first: bool = False,
@@ -84,17 +84,17 @@ class RotaryPositions(Layer):
         checks.whole(num_prefix=num_prefix)
         checks.above_zero(base=base)
         checks.number(offset=offset)
-        checks.switch(centred=centred, columns_first=columns_first, interleaved=interleaved, learned=learned)
+        checks.switch(centered=centered, columns_first=columns_first, interleaved=interleaved, learned=learned)
         if reference is not None:
             checks.positive(reference=reference)
-        if centred and (offset or reference is not None):
+        if centered and (offset or reference is not None):
             raise ValueError(
-                "Centred coordinates have no offset and no reference. "
-                f"Received: offset={offset}, reference={reference}, centred=True"
+                "Centered coordinates have no offset and no reference. "
+                f"Received: offset={offset}, reference={reference}, centered=True"
             )
         self.num_prefix = num_prefix
         self.base = base
-        self.centred = centred
+        self.centered = centered
         self.offset = offset
         self.reference = reference
         self.columns_first = columns_first
@@ -147,7 +147,7 @@ class RotaryPositions(Layer):
 
     def _coordinates(self, count):
         numbers = np.arange(count, dtype="float64")
-        if self.centred:
+        if self.centered:
             return 2 * math.pi * (2 * (numbers + 0.5) / count - 1)
         return (numbers + self.offset) * (self.reference / count if self.reference else 1)
 

@@ -19,9 +19,9 @@ class DecoderBlock(WithNormOrder, Layer):
     Args:
         num_heads: Number of heads of both attentions; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_order: Where each branch has its normalisation: `"pre"`, `x + f(norm(x))`; or `"post"`, `norm(x + f(x))`.
+        norm_order: Where each branch has its normalization: `"pre"`, `x + f(norm(x))`; or `"post"`, `norm(x + f(x))`.
         gelu: Activation of the MLP: `"relu"`, or a GELU; see `MLP`.
-        epsilon: Added to the variance in the layer normalisations.
+        epsilon: Added to the variance in the layer normalizations.
         dropout: Rate of the dropout after each projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
 

@@ -25,8 +25,8 @@ class MLP(Layer):
         swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
             (arXiv:2002.05202); as in DINOv2's giant.
         use_bias: Whether the dense layers have a bias.
-        inner_norm: Whether the hidden channels are normalised before the second layer.
-        rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.
+        inner_norm: Whether the hidden channels are normalized before the second layer.
+        rms_norm: Whether that normalization is by the root mean square; else layer normalization.
         epsilon: Added to the variance in it.
         dropout: Rate of the dropout after each dense layer.
 

@@ -7,15 +7,15 @@ from keras_vit.utils.keras_private import sublayers
 
 
 class RematLayer(Layer):
-    """Base class of a layer that `keras.RematScope` rematerialises (gradient checkpointing) with the right gradients.
+    """Base class of a layer that `keras.RematScope` rematerializes (gradient checkpointing) with the right gradients.
 
     A plain layer cannot: its dropout would draw again in the backward pass, and TensorFlow's `recompute_grad` takes no
     keyword arguments in a graph. Here the seeds are drawn once, before the forward pass, and arguments other than the
-    first are constants. Only training is rematerialised.
+    first are constants. Only training is rematerialized.
     """
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`, rematerialised if the scope asks for this layer. Keras calls this method."""
+        """Returns `layer_call`, rematerialized if the scope asks for this layer. Keras calls this method."""
         training = kwargs.get("training")
         asked = {name: value for name, value in kwargs.items() if name != "training"}  # Keras 3.16 always wraps with it
         if not training or super().rematerialized_call(layer_call, *args, **asked) is layer_call:

@@ -24,21 +24,21 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     Args:
         num_heads: Number of attention heads; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_order: Where each branch has its normalisation: `"pre"`, `x + f(norm(x))`, as in the ViT paper; `"post"`,
+        norm_order: Where each branch has its normalization: `"pre"`, `x + f(norm(x))`, as in the ViT paper; `"post"`,
             `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `"res-post"`, `x + norm(f(x))`, as
             in Swin V2 (Liu et al. 2022, arXiv:2111.09883, section 3.2).
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has one too; DINOv3's has none. See `MultiHeadSelfAttention`.
         proj_bias: Whether the attention's projection and the MLP have biases.
-        qk_norm: Whether query and key are normalised in each head.
+        qk_norm: Whether query and key are normalized in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         relative: Arguments of `RelativePositions` for the scores, or `None`.
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP); see `MLP`.
         swiglu: Whether the MLP is gated, as in DINOv2's giant; see `MLP`.
-        sub_norm: Which sublayers have a normalisation before their last matrix too: `"mlp"`, `"both"` (the attention
+        sub_norm: Which sublayers have a normalization before their last matrix too: `"mlp"`, `"both"` (the attention
             too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
-        rms_norm: Whether all normalisations are by the root mean square (arXiv:1910.07467); else layer normalisations.
-        epsilon: Added to the variance in the normalisations.
+        rms_norm: Whether all normalizations are by the root mean square (arXiv:1910.07467); else layer normalizations.
+        epsilon: Added to the variance in the normalizations.
         dropout: Rate of the dropout after the attention's projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
         stochastic_depth: Probability to drop each branch for a sample.

@@ -14,7 +14,7 @@ HALF = 127.5  # a change of 1 of a model whose pixels were rescaled to -1 ... 1
 class AddToImage(Layer):
     """Adds a model's output, times 127.5, to the image, which is enlarged by Keys' cubic convolution where needed.
 
-    A change of one channel is added to every channel of the image: it changes the brightness alone. A grey image
+    A change of one channel is added to every channel of the image: it changes the brightness alone. A gray image
     becomes one of as many equal channels as the change has.
 
     Args:
@@ -27,7 +27,7 @@ class AddToImage(Layer):
 
     Input shape:
         `(batch, height, width, channels)`, of known sizes, and `(batch, scale * height, scale * width, 1 or channels)`;
-        the images may be grey, with one channel.
+        the images may be gray, with one channel.
 
     Output shape:
         `(batch, scale * height, scale * width, channels)`, pixels, which may leave the range of 0 to 255.

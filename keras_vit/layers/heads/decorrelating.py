@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-SCALE = 8.0  # large, so that training changes them slowly; normalisation follows
+SCALE = 8.0  # large, so that training changes them slowly; normalization follows
 
 
 def decorrelating(shape, dtype=None):
@@ -11,7 +11,7 @@ def decorrelating(shape, dtype=None):
 
     Basis vectors of the discrete cosine transform (Ahmed, Natarajan and Rao 1974, "Discrete cosine transform") along
     rows, columns and channels. Low frequencies come first, because photographs vary most along them. Over red, green
-    and blue, the transform gives brightness and two opponent colours. A ReLU drops the negative half of a response, so
+    and blue, the transform gives brightness and two opponent colors. A ReLU drops the negative half of a response, so
     each kernel has a copy of the opposite sign.
 
     Args:

@@ -16,7 +16,7 @@ class DPTHead(Layer):
     Each map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
     convolutions follow. After each fusion the map is enlarged to the next finer one, and after the last by two.
     Ranftl et al. 2021, "Vision Transformers for Dense Prediction" (arXiv:2103.13413), section 3.1. Unlike the authors'
-    code, it enlarges with half-pixel centres, as TensorFlow, JAX and all export formats do.
+    code, it enlarges with half-pixel centers, as TensorFlow, JAX and all export formats do.
 
     Args:
         units: Number of classes.
@@ -25,13 +25,13 @@ class DPTHead(Layer):
             takes a map as it is, such as a convolutional stem's (DPT-Hybrid).
         neck: Channels that each map is projected to; `None` for an eighth, a quarter, ... and all of its channels, as
             in DPT-Base.
-        batch_norm: Whether batch normalisation follows the residual convolutions and the head's first one.
+        batch_norm: Whether batch normalization follows the residual convolutions and the head's first one.
         dropout: Dropout rate before the classifier; 0.1 in the authors' code. On a CPU, XLA draws that many random
             numbers so slowly that a step can take several times as long.
 
     Call arguments:
         maps: List of feature maps, or one map.
-        training: Whether dropout is on and batch normalisation uses the batch.
+        training: Whether dropout is on and batch normalization uses the batch.
 
     Input shape:
         A list of `(batch, rows, columns, channels)`, of known sizes.

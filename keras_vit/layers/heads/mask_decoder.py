@@ -14,7 +14,7 @@ class MaskDecoder(Layer):
     """Classifies patch tokens by learned class embeddings that attend to them.
 
     One embedding per class joins the patch tokens in a few transformer blocks. A patch's logit for a class is the
-    cosine of the two projected tokens; a layer normalisation over the classes, the mask norm, scales the logits.
+    cosine of the two projected tokens; a layer normalization over the classes, the mask norm, scales the logits.
     Strudel et al. 2021, "Segmenter" (arXiv:2105.05633), section 3.3; the authors' code has an epsilon of 1e-5 and
     the exact GELU. The mask norm of two classes would return little but their order: use a dense layer instead.
 
@@ -25,7 +25,7 @@ class MaskDecoder(Layer):
         depth: Number of transformer blocks.
         width: Channels of the blocks; `None` for the input's.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        epsilon: Epsilon of every layer normalisation.
+        epsilon: Epsilon of every layer normalization.
         dropout: Dropout rate in the blocks.
         stochastic_depth: Drop rate of the last block; it grows linearly from 0 at the first.
 

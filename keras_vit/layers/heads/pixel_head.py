@@ -12,7 +12,7 @@ class PixelHead(Layer):
     """Turns the tokens of patches, and the feature map that the patches were cut from, into pixels.
 
     A linear layer enlarges each token to its patch of the feature map, to which it is added. Residual branches of two
-    3 x 3 convolutions follow, without normalisation (Lim et al. 2017, arXiv:1707.02921, "EDSR", figure 2c). At the
+    3 x 3 convolutions follow, without normalization (Lim et al. 2017, arXiv:1707.02921, "EDSR", figure 2c). At the
     end a linear layer makes `scale` x `scale` pixels of each position (Shi et al. 2016, arXiv:1609.05158, section 3.2).
     Both linear layers are transposed convolutions with a stride as large as their kernel. The last one starts at zero.
 

@@ -13,14 +13,14 @@ EDGES = 4  # top, left, bottom, right
 class PointBoxes(Layer):
     """Reads boxes from a map with one prediction at each position: those at the peaks of a class.
 
-    A peak is at least as high as its eight neighbours, so that no other suppression is needed. Zhou et al. 2019,
+    A peak is at least as high as its eight neighbors, so that no other suppression is needed. Zhou et al. 2019,
     "Objects as Points" (arXiv:1904.07850), section 4.
 
     Args:
         most: Boxes of an image; positions that are no peak fill up the rest, with scores of 0.
 
     Input shape:
-        `(batch, rows, columns, 4 + classes)`: logarithms of the distances from a position's centre to the top, left,
+        `(batch, rows, columns, 4 + classes)`: logarithms of the distances from a position's center to the top, left,
         bottom and right edges, in rows and columns; and a logit for each class.
 
     Output shape:

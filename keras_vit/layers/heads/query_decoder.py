@@ -18,7 +18,7 @@ class QueryDecoder(Layer):
 
     Carion et al. 2020 (DETR, arXiv:2005.12872), section 3.2 and appendix A.3: the queries are positions, added in each
     block, to tokens that begin at zero; sinusoidal positions are added to the image's tokens for the keys; one
-    normalisation follows each block.
+    normalization follows each block.
 
     Args:
         units: Number of classes.
@@ -28,7 +28,7 @@ class QueryDecoder(Layer):
         depth: Number of blocks.
         grid: `(rows, columns)` of the image's tokens.
         dropout: Dropout rate in the blocks.
-        epsilon: Added to the variance in the layer normalisations.
+        epsilon: Added to the variance in the layer normalizations.
 
     Call arguments:
         tokens: Tensor of the image's tokens, without prefix tokens.

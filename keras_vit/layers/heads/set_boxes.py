@@ -12,7 +12,7 @@ from keras_vit.utils import checks
 class SetHead(Layer):
     """Predicts a box and a class, or none, from each token.
 
-    The box is centre, height and width by a sigmoid, after an MLP of three layers. Carion et al. 2020 (DETR,
+    The box is center, height and width by a sigmoid, after an MLP of three layers. Carion et al. 2020 (DETR,
     arXiv:2005.12872), section 3.2: classes by one layer; Fang et al. 2021 (YOLOS, arXiv:2106.00666): by three.
 
     Args:
@@ -54,9 +54,9 @@ class SetHead(Layer):
             logits = layer(logits)
         for layer in self.boxes:
             boxes = layer(boxes)
-        place = ops.sigmoid(ops.cast(boxes, "float32"))  # the centre's column and row, width, height: DETR's order
-        centre, half = place[..., 1::-1], place[..., 3:1:-1] / 2
-        return ops.concatenate([centre - half, centre + half, ops.cast(logits, "float32")], axis=-1)
+        place = ops.sigmoid(ops.cast(boxes, "float32"))  # the center's column and row, width, height: DETR's order
+        center, half = place[..., 1::-1], place[..., 3:1:-1] / 2
+        return ops.concatenate([center - half, center + half, ops.cast(logits, "float32")], axis=-1)
 
     def compute_output_shape(self, input_shape):
         return *input_shape[:-1], 4 + self.units + 1

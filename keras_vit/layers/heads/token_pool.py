@@ -31,7 +31,7 @@ class TokenPool(Layer):
         num_heads: Number of attention heads, for `"map"` only.
         mlp_dim: Hidden channels of the MLP of `"map"`; `None` for four times the width.
         gelu: GELU of that MLP: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        epsilon: Epsilon of the layer normalisation of `"map"`.
+        epsilon: Epsilon of the layer normalization of `"map"`.
         over_prefix: Whether the probe of `"map"` attends to the prefix tokens too, as in the Perception Encoder.
 
     Call arguments:

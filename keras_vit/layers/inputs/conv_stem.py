@@ -14,26 +14,26 @@ POOL, WHITEN = "pool", "whiten"
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ConvStem(Layer):
-    """Applies 3 x 3 convolutions, each with batch normalisation and ReLU, to make a feature map.
+    """Applies 3 x 3 convolutions, each with batch normalization and ReLU, to make a feature map.
 
     Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
     with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1. A convolution
     may be followed by a residual branch (He et al. 2016, arXiv:1512.03385, section 3.2) of more like it, of stride 1
-    and also each with batch normalisation and ReLU, whose output is added to its input.
+    and also each with batch normalization and ReLU, whose output is added to its input.
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
         strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` stands for stride 1 and 2 x 2
-            max-pooling, before the normalisation. `"whiten"`, of the first convolution only, stands for stride 1 and
+            max-pooling, before the normalization. `"whiten"`, of the first convolution only, stands for stride 1 and
             weights that begin as cosine transforms of the pixels around, each in both signs: nearly the principal
-            components of photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initialises it.
+            components of photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initializes it.
         branches: Convolutions in the residual branch after each convolution; `None` for no branches.
-        norm: Whether batch normalisation follows each convolution. Without, each has a bias, and the last one of a
+        norm: Whether batch normalization follows each convolution. Without, each has a bias, and the last one of a
             branch no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
 
     Call arguments:
         images: Tensor of rescaled pixels.
-        training: Whether to normalise with the statistics of the batch and update the moving averages.
+        training: Whether to normalize with the statistics of the batch and update the moving averages.
 
     Input shape:
         `(batch, height, width, channels)`.
@@ -44,7 +44,7 @@ class ConvStem(Layer):
 
     Raises:
         ValueError: If filters or strides are not as above, branches negative, or the three differ in number; or a
-            `"whiten"` convolution has more filters than 18 times the image's channels, or no normalisation.
+            `"whiten"` convolution has more filters than 18 times the image's channels, or no normalization.
 
     Example:
 
@@ -79,7 +79,7 @@ class ConvStem(Layer):
                 checks.positive(**{f"strides[{i}]": stride})
         if WHITEN in self.strides and not norm:
             raise ValueError(
-                f"A 'whiten' convolution needs batch normalisation. Received: strides={strides!r} and norm={norm}"
+                f"A 'whiten' convolution needs batch normalization. Received: strides={strides!r} and norm={norm}"
             )
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)

@@ -44,8 +44,8 @@ class PatchEncoder(Layer):
             and big_vision. With `"sincos2d"` only patches have positions.
         grid: `(rows, columns)` of the patches, for `"sincos2d"`, and to resample positions; `None` for a square.
         use_bias: Whether the projection has a bias.
-        patch_norm: Whether projected patches are normalised before tokens and positions are added.
-        rms_norm: Whether that normalisation is by the root mean square; else layer normalisation.
+        patch_norm: Whether projected patches are normalized before tokens and positions are added.
+        rms_norm: Whether that normalization is by the root mean square; else layer normalization.
         epsilon: Added to the variance in it.
         dropout: Dropout rate after positions are added.
 

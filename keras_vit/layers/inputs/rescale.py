@@ -1,4 +1,4 @@
-"""Normalises pixels with the mean and standard deviation that a model was trained with."""
+"""Normalizes pixels with the mean and standard deviation that a model was trained with."""
 
 from collections.abc import Sequence
 

@@ -12,7 +12,7 @@ from keras_vit.utils import checks
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ResNetStem(Layer):
-    """Applies a ResNet with weight-standardised convolutions and group normalisation, to make a feature map.
+    """Applies a ResNet with weight-standardized convolutions and group normalization, to make a feature map.
 
     The root is a 7 x 7 convolution of stride 2, then 3 x 3 max-pooling of stride 2. Stages of bottlenecks follow; each
     stage but the first halves the map. A bottleneck has its stride on the 3 x 3 convolution and its last ReLU after the
@@ -22,7 +22,7 @@ class ResNetStem(Layer):
     Args:
         stages: Number of bottlenecks in each stage, such as `(3, 4, 6, 3)`; empty for the root alone.
         width: Channels of the root, a multiple of 32; stage `i` has `4 * width * 2 ** i`.
-        epsilon: Epsilon of the group normalisations: 1e-6 (Google) or 1e-5 (timm).
+        epsilon: Epsilon of the group normalizations: 1e-6 (Google) or 1e-5 (timm).
         standardize: `"google"` or `"timm"`; see `StandardizedConv2D`.
 
     Input shape:

@@ -1,4 +1,4 @@
-"""Convolution with weight standardisation."""
+"""Convolution with weight standardization."""
 
 import keras
 from keras import ops
@@ -11,9 +11,9 @@ STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the stand
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class StandardizedConv2D(keras.layers.Conv2D):
-    """Convolves with standardised weights: each output channel's kernel has mean 0 and standard deviation 1.
+    """Convolves with standardized weights: each output channel's kernel has mean 0 and standard deviation 1.
 
-    Qiao et al. 2019 (arXiv:1903.10520). The weights are standardised at each call, in float32 under any policy.
+    Qiao et al. 2019 (arXiv:1903.10520). The weights are standardized at each call, in float32 under any policy.
 
     Args:
         filters: Output channels.

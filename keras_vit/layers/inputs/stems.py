@@ -16,7 +16,7 @@ def stem_for(stem, sizes, dtype, norm=True):
         stem: As in `vit`; `None` for the variant's own.
         sizes: The model's `variants.Sizes`.
         dtype: Precision policy of a stem that is built here.
-        norm: Whether `(filters, stride)` pairs become convolutions with batch normalisation.
+        norm: Whether `(filters, stride)` pairs become convolutions with batch normalization.
 
     Returns:
         A Keras layer or model, or `None`: patches are then cut out of the image.

@@ -55,7 +55,7 @@ class ClassTally:
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         return {
-            "Confusion matrix: numbers are images, colours are shares of the true class. Most frequent confusions "
+            "Confusion matrix: numbers are images, colors are shares of the true class. Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
             f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),

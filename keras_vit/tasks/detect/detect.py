@@ -78,7 +78,7 @@ class Detect(WithHead, Task):
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
-        from keras_vit.checkpoints.describe import recognise
+        from keras_vit.checkpoints.describe import recognize
         from keras_vit.checkpoints.files.fetch import fetch
         from keras_vit.checkpoints.files.read import open_checkpoint
         from keras_vit.checkpoints.formats import huggingface_yolos
@@ -88,7 +88,7 @@ class Detect(WithHead, Task):
         if fixed:
             raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={given[fixed[0]]!r}")
         with open_checkpoint(fetch(source)) as checkpoint:
-            form, names = recognise(checkpoint)
+            form, names = recognize(checkpoint)
             if form is not huggingface_yolos.FORMAT:
                 raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
             missing = [name for name in huggingface_yolos.SIZES if name not in names]

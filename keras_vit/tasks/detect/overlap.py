@@ -21,8 +21,8 @@ def iou(boxes, others):
     return _shares(boxes, others)[0]
 
 
-def generalised_iou(boxes, others):
-    """Returns the generalised intersection over union of every box with every other, from -1 to 1.
+def generalized_iou(boxes, others):
+    """Returns the generalized intersection over union of every box with every other, from -1 to 1.
 
     Rezatofighi et al. 2019 (arXiv:1902.09630), algorithm 1: less the share of the smallest box around both that is in
     neither. Arguments and result as in `iou`.
@@ -33,8 +33,8 @@ def generalised_iou(boxes, others):
 
 
 def paired_giou(boxes, others):
-    """Returns the generalised intersection over union of each box with the one at its place, `(...)` of `(..., 4)`."""
-    return generalised_iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
+    """Returns the generalized intersection over union of each box with the one at its place, `(...)` of `(..., 4)`."""
+    return generalized_iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
 
 
 def _shares(boxes, others):

@@ -15,9 +15,9 @@ LEAST = math.exp(-4.5)  # a Gaussian at three deviations, the border of that reg
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PointLoss(keras.losses.Loss):
-    """Focal loss of the classes' maps, and generalised IoU of the boxes around each object's centre.
+    """Focal loss of the classes' maps, and generalized IoU of the boxes around each object's center.
 
-    A Gaussian around each centre, as oblong as its box, is the target of its class: Zhou et al. 2019
+    A Gaussian around each center, as oblong as its box, is the target of its class: Zhou et al. 2019
     (arXiv:1904.07850), equation 1, with the Gaussian of Liu et al. 2019 (TTFNet, arXiv:1909.00700), section 3. Inside
     of it positions learn the edges of the smallest object around, weighted by the Gaussian. Both sums are divided by
     the number of objects in the image. In a region to ignore, such as a crowd, its class has no loss.
@@ -42,10 +42,10 @@ class PointLoss(keras.losses.Loss):
         heat, wanted, weights = map(ops.stop_gradient, targets(boxes, y_pred.shape[1:3], y_pred.shape[3] - 4))
         logits = y_pred[..., 4:]
         shares = ops.sigmoid(logits)
-        at_centre = (1 - shares) ** ALPHA * ops.log_sigmoid(logits)
+        at_center = (1 - shares) ** ALPHA * ops.log_sigmoid(logits)
         around = (1 - heat) ** BETA * shares**ALPHA * ops.log_sigmoid(-logits)
         around = around * ops.stop_gradient(1 - regions(boxes, y_pred.shape[1:3], logits.shape[3]))
-        focal = -ops.sum(ops.where(heat == 1, at_centre, around), axis=(1, 2, 3))
+        focal = -ops.sum(ops.where(heat == 1, at_center, around), axis=(1, 2, 3))
         apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), wanted)), axis=(1, 2))
         objects = ops.sum(ops.cast(boxes[..., 4] >= 0, "float32"), axis=1)
         return (focal + self.box_weight * apart) / ops.maximum(objects, 1)  # (batch,)
@@ -63,7 +63,7 @@ def targets(boxes, size, classes):
         classes: Number of classes.
 
     Returns:
-        The Gaussians, `(batch, rows, columns, classes)`, 1 at the centres; the edges of the smallest object around each
+        The Gaussians, `(batch, rows, columns, classes)`, 1 at the centers; the edges of the smallest object around each
         position, `(batch, rows, columns, 4)`; and their weights, `(batch, rows, columns)`, whose sum is 1 for an object
         that no other covers.
     """
@@ -101,14 +101,14 @@ def regions(boxes, size, classes):
 
 
 def _inside(low, high, side):
-    """Returns which positions along one axis have their centre in each box, `(batch, most, side)`, 1 or 0."""
+    """Returns which positions along one axis have their center in each box, `(batch, most, side)`, 1 or 0."""
     middle = (ops.arange(side, dtype="float32") + 0.5) / side
     return ops.cast((middle >= low[..., None]) & (middle < high[..., None]), "float32")
 
 
 def _gaussian(low, high, side):
-    """Returns a Gaussian for each box along one axis, `(batch, most, side)`, 1 at the position of its centre."""
-    centre = ops.clip(ops.floor((low + high) / 2 * side), 0, side - 1)
+    """Returns a Gaussian for each box along one axis, `(batch, most, side)`, 1 at the position of its center."""
+    center = ops.clip(ops.floor((low + high) / 2 * side), 0, side - 1)
     deviation = ops.maximum((high - low) * side * REGION / 6, 1e-3)
-    away = (ops.arange(side, dtype="float32") - centre[..., None]) / deviation[..., None]
+    away = (ops.arange(side, dtype="float32") - center[..., None]) / deviation[..., None]
     return ops.exp(-0.5 * ops.minimum(away**2, 160.0))

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.tasks.detect.assignment import assign
-from keras_vit.tasks.detect.overlap import generalised_iou, paired_giou
+from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou
 
 NONE_WEIGHT = 0.1  # of the cross-entropy of a box that is matched with no object
 
@@ -14,14 +14,14 @@ class SetLoss(keras.losses.Loss):
     """DETR's loss: every object is matched with one box, so that the cost of all matches is the smallest.
 
     Carion et al. 2020 (arXiv:2005.12872), section 3.1 and appendix A.2. The cost of a match is the negated probability
-    of its class, and the distances of its boxes, L1 (of centre, height and width) and generalised IoU; the loss is the
+    of its class, and the distances of its boxes, L1 (of center, height and width) and generalized IoU; the loss is the
     cross-entropy of the classes, with none for boxes without an object, and the same distances, divided by the number
     of objects. Where a head returns the boxes of several blocks, each block is matched and counts, as the authors'
     auxiliary losses.
 
     Args:
         l1: Factor on the L1 distance.
-        giou: Factor on one minus the generalised IoU.
+        giou: Factor on one minus the generalized IoU.
 
     Call arguments:
         y_true: `(batch, objects, 5)`: top, left, bottom, right as shares, and the class, below 0 where there
@@ -64,12 +64,12 @@ class SetLoss(keras.losses.Loss):
     def _apart(self, wanted, edges):
         """Returns the costs of all pairs' distances, `(n, objects, queries)`."""
         l1 = ops.sum(ops.abs(ops.expand_dims(_places(wanted), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
-        return self.l1 * l1 - self.giou * generalised_iou(wanted, edges)
+        return self.l1 * l1 - self.giou * generalized_iou(wanted, edges)
 
     def get_config(self):
         return {**super().get_config(), "l1": self.l1, "giou": self.giou}
 
 
 def _places(edges):
-    """Returns centre, height and width of boxes."""
+    """Returns center, height and width of boxes."""
     return ops.concatenate([(edges[..., :2] + edges[..., 2:]) / 2, edges[..., 2:] - edges[..., :2]], axis=-1)

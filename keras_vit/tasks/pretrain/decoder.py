@@ -16,7 +16,7 @@ class PixelDecoder(Layer):
     """Predicts the pixels of all patches from the tokens of the visible ones.
 
     A linear layer fits the tokens to the decoder's width, a learned mask token stands in for each masked patch, and
-    fixed sine-cosine positions are added. Blocks, a normalisation and a linear layer follow. He et al. 2021
+    fixed sine-cosine positions are added. Blocks, a normalization and a linear layer follow. He et al. 2021
     (arXiv:2111.06377), section 3.
 
     Args:
@@ -29,7 +29,7 @@ class PixelDecoder(Layer):
         mlp_dim: Hidden channels of each MLP; `None` for four times the width.
         qkv_bias: Whether query, key and value have a bias.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
-        epsilon: Epsilon of every layer normalisation.
+        epsilon: Epsilon of every layer normalization.
 
     Call arguments:
         tokens: Tensor of prefix tokens and visible tokens.

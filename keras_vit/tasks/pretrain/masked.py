@@ -35,7 +35,7 @@ class MaskedAutoencoder(keras.Model):
         depth: Number of the decoder's blocks.
         num_heads: Number of their attention heads.
         mlp_dim: Hidden channels of their MLPs; `None` for four times the width.
-        normalise: Whether the decoder predicts pixels normalised in each patch (section 3, "Reconstruction target"), or
+        normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), or
             pixels as the model's first layer rescales them.
 
     Call arguments:
@@ -70,25 +70,25 @@ class MaskedAutoencoder(keras.Model):
         depth: int = 8,
         num_heads: int = 16,
         mlp_dim: int | None = None,
-        normalise: bool = True,
+        normalize: bool = True,
         **kwargs,
     ):
         checks.model(model)
-        checks.switch(normalise=normalise)
+        checks.switch(normalize=normalize)
         checks.rate(mask_ratio=mask_ratio)
         arguments = arguments_of(model)
         check_encoder(arguments)
         cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
         patches, visible = cells[0] * cells[1], visible_patches(cells[0] * cells[1], mask_ratio)
         values = patch_size[0] * patch_size[1] * arguments["channels"]
-        if normalise and values == 1:
-            raise ValueError("normalise=True needs patches of two numbers or more. Received: patches of one number")
+        if normalize and values == 1:
+            raise ValueError("normalize=True needs patches of two numbers or more. Received: patches of one number")
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
         self.dtype_policy = model.dtype_policy  # tells `compile` to scale the loss of float16
         self.model = model
         self.arguments = arguments
         self.mask_ratio = mask_ratio
-        self.normalise = normalise
+        self.normalize = normalize
         self.patches = patches
         self.visible = visible
         self.num_prefix = num_prefix
@@ -116,7 +116,7 @@ class MaskedAutoencoder(keras.Model):
         source: os.PathLike | str,
         *,
         mask_ratio: float | None = None,
-        normalise: bool | None = None,
+        normalize: bool | None = None,
         decoder_heads: int | None = None,
         format: str = "auto",
         sha256: str | None = None,
@@ -128,7 +128,7 @@ class MaskedAutoencoder(keras.Model):
             source: The authors' file, such as `mae_pretrain_vit_base_full.pth`, or the directory of Hugging Face's
                 `ViTMAEForPreTraining`, or its `hf://owner/name`; else as in `keras_vit.from_checkpoint`.
             mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75.
-            normalise: Whether the weights were trained on pixels normalised in each patch; `None` for what
+            normalize: Whether the weights were trained on pixels normalized in each patch; `None` for what
                 `config.json` says. The authors' files have none: theirs were, except `mae_visualize_*`.
             decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published 16.
             format: As in `keras_vit.from_checkpoint`.
@@ -137,16 +137,16 @@ class MaskedAutoencoder(keras.Model):
                 the image size, the patch size or the channels, which the decoder shares.
 
         Raises:
-            ValueError: If the file has no decoder, or its tensors do not match; if `normalise` is not known.
+            ValueError: If the file has no decoder, or its tensors do not match; if `normalize` is not known.
             FileNotFoundError, ConnectionError, ImportError: As `keras_vit.from_checkpoint`.
         """
         stated, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
-        given = {"mask_ratio": mask_ratio, "normalise": normalise}
+        given = {"mask_ratio": mask_ratio, "normalize": normalize}
         stated |= {name: value for name, value in given.items() if value is not None}
-        if "normalise" not in stated:
+        if "normalize" not in stated:
             raise ValueError(
-                "`normalise` must be passed: the file does not say whether pixels were normalised in each patch. The "
-                "authors' files need True, except mae_visualize_*. Received: normalise=None"
+                "`normalize` must be passed: the file does not say whether pixels were normalized in each patch. The "
+                "authors' files need True, except mae_visualize_*. Received: normalize=None"
             )
         model = from_checkpoint(source, format=format, sha256=sha256, num_classes=0, **overrides)
         learner = cls(model, **stated)
@@ -194,7 +194,7 @@ class MaskedAutoencoder(keras.Model):
             images: Tensor, `(batch, height, width, channels)`, 0..255.
         """
         patches = self._patches(images)
-        if not self.normalise:
+        if not self.normalize:
             return patches
         mean, deviation = statistics(patches)
         return (patches - mean) / deviation
@@ -208,7 +208,7 @@ class MaskedAutoencoder(keras.Model):
     def reconstruct(self, images, noise=None, batch_size: int = 64) -> tuple[np.ndarray, np.ndarray]:
         """Masks images and fills the masked patches with the prediction, as the authors' demo does.
 
-        A model of normalised pixels predicts neither the mean nor the deviation of a patch: they are the original's.
+        A model of normalized pixels predicts neither the mean nor the deviation of a patch: they are the original's.
 
         Args:
             images: Array, `(batch, height, width, channels)`, 0..255.
@@ -216,7 +216,7 @@ class MaskedAutoencoder(keras.Model):
             batch_size: Number of images at a time.
 
         Returns:
-            Two float32 arrays like `images`, 0..255: the masked images, whose masked patches have the mean colour of
+            Two float32 arrays like `images`, 0..255: the masked images, whose masked patches have the mean color of
             the first layer, and the reconstructed ones.
 
         Raises:
@@ -230,7 +230,7 @@ class MaskedAutoencoder(keras.Model):
             )
         output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
         predicted, mask = output[..., :-1], output[..., -1:]
-        if self.normalise:
+        if self.normalize:
             mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
             predicted = predicted * deviation + mean
         mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
@@ -244,7 +244,7 @@ class MaskedAutoencoder(keras.Model):
             "model": keras.saving.serialize_keras_object(self.model),
             "mask_ratio": self.mask_ratio,
             **{name: getattr(self.decoder, name) for name in ("width", "depth", "num_heads", "mlp_dim")},
-            "normalise": self.normalise,
+            "normalize": self.normalize,
             "name": self.name,
         }
 

@@ -1,4 +1,4 @@
-"""Accuracy of the nearest neighbours: how well classes separate in an embedding that has seen no label."""
+"""Accuracy of the nearest neighbors: how well classes separate in an embedding that has seen no label."""
 
 import numpy as np
 
@@ -7,23 +7,23 @@ from keras_vit.utils import checks
 TEMPERATURE = 0.07
 
 
-def knn_accuracy(vectors: np.ndarray, labels: np.ndarray, neighbours: int = 20) -> float:
-    """Classifies each vector by its nearest neighbours among the others, and returns the share that is right.
+def knn_accuracy(vectors: np.ndarray, labels: np.ndarray, neighbors: int = 20) -> float:
+    """Classifies each vector by its nearest neighbors among the others, and returns the share that is right.
 
-    Each neighbour votes for its class with the weight `exp(cosine similarity / 0.07)`. Wu et al. 2018
-    (arXiv:1805.01978), section 3.4, with the 20 neighbours of DINO (Caron et al. 2021, arXiv:2104.14294).
+    Each neighbor votes for its class with the weight `exp(cosine similarity / 0.07)`. Wu et al. 2018
+    (arXiv:1805.01978), section 3.4, with the 20 neighbors of DINO (Caron et al. 2021, arXiv:2104.14294).
 
     Args:
         vectors: Array, `(n, width)`, at least two vectors.
         labels: Class indices, `(n,)`.
-        neighbours: Number of neighbours that vote; all others if there are fewer.
+        neighbors: Number of neighbors that vote; all others if there are fewer.
 
     Raises:
         ValueError: For arrays of another shape, or numbers that are not finite.
     """
     from sklearn.neighbors import NearestNeighbors
 
-    checks.positive(neighbours=neighbours)
+    checks.positive(neighbors=neighbors)
     vectors, labels = np.asarray(vectors, "float32"), np.asarray(labels)
     if vectors.ndim != 2 or len(vectors) < 2 or labels.shape != vectors.shape[:1] or not np.isfinite(vectors).all():
         raise ValueError(
@@ -32,18 +32,18 @@ def knn_accuracy(vectors: np.ndarray, labels: np.ndarray, neighbours: int = 20) 
         )
     labels = checks.class_indices(labels, labels.max() + 1)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    finder = NearestNeighbors(n_neighbors=min(neighbours, len(unit) - 1), algorithm="brute").fit(unit)
+    finder = NearestNeighbors(n_neighbors=min(neighbors, len(unit) - 1), algorithm="brute").fit(unit)
     distances, indices = finder.kneighbors()  # of each vector, among the others
     similarities = 1 - distances**2 / 2  # of unit vectors
     return float(np.mean(votes(similarities, labels[indices], labels.max() + 1).argmax(1) == labels))
 
 
 def votes(similarities, classes, count):
-    """Returns the votes for each class, `(n, count)`, relative to the strongest neighbour's.
+    """Returns the votes for each class, `(n, count)`, relative to the strongest neighbor's.
 
     Args:
-        similarities: Cosine similarity of each neighbour, `(n, neighbours)`.
-        classes: Class index of each neighbour, `(n, neighbours)`.
+        similarities: Cosine similarity of each neighbor, `(n, neighbors)`.
+        classes: Class index of each neighbor, `(n, neighbors)`.
         count: Number of classes.
     """
     found = np.zeros((len(classes), count))

@@ -14,7 +14,7 @@ from keras_vit.tasks.pretrain.neighbors import knn_accuracy
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
-KEPT = 5000  # embeddings of which the accuracy of neighbours is computed
+KEPT = 5000  # embeddings of which the accuracy of neighbors is computed
 EVERY, MEASURED = 5, 2000  # epochs between two measurements while training, and images of each
 SMALLEST = 2  # pixels of the side of a patch
 BLENDED = ("mixup", "cutmix", "erase")  # what would be reconstructed, but is in no image
@@ -36,7 +36,7 @@ class Pretrain(Task):
     decoder_width: int = number(512, low=8)
     decoder_depth: int = number(8, low=1)
     decoder_heads: int = number(16, low=1)
-    normalise: bool = True  # predict pixels normalised in each patch
+    normalize: bool = True  # predict pixels normalized in each patch
 
     def check(self, recipe):
         from keras_vit.checkpoints.pretrained import DEFAULTS
@@ -77,7 +77,7 @@ class Pretrain(Task):
         from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
 
         decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
-        return MaskedAutoencoder(model, self.mask_ratio, **decoder, normalise=self.normalise)
+        return MaskedAutoencoder(model, self.mask_ratio, **decoder, normalize=self.normalize)
 
     def compiled(self, source):
         from keras_vit.tasks.pretrain.masked import MaskedLoss
@@ -121,7 +121,7 @@ class Pretrain(Task):
 
 
 class EmbeddingTally:
-    """Accuracy of the nearest neighbours, each image among all others, where there are labels, 0 or more.
+    """Accuracy of the nearest neighbors, each image among all others, where there are labels, 0 or more.
 
     Of more than 5,000 images a random sample of 5,000 is kept, always the same one.
 

@@ -1,4 +1,4 @@
-"""Brightness of colours, and what is computed of it in training."""
+"""Brightness of colors, and what is computed of it in training."""
 
 import keras
 from keras import ops
@@ -8,7 +8,7 @@ WEIGHTS, BLACK = (65.481 / 255, 128.553 / 255, 24.966 / 255), 16.0
 
 
 def luma(images):
-    """Returns the brightness of images, `(..., 1)` of `(..., 3)`; grey ones, `(..., 1)`, count as three equal colours.
+    """Returns the brightness of images, `(..., 1)` of `(..., 3)`; gray ones, `(..., 1)`, count as three equal colors.
 
     Args:
         images: Tensor, pixels from 0 to 255.

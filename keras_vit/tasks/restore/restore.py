@@ -16,11 +16,11 @@ from keras_vit.utils.resampling import resize_matrix
 
 @dataclass(frozen=True, repr=False)
 class Restore(Task):
-    """Images as they were before they were shrunk, made grey, spoiled or covered, from images alone.
+    """Images as they were before they were shrunk, made gray, spoiled or covered, from images alone.
 
     Training images are degraded as below, in this order, and the model learns the difference from the original, mean
     absolute error: the tokens of patches, and the stem's feature map, become pixels, which are added to the image (see
-    `PixelHead` and `AddToImage`). A stem of `(filters, stride)` pairs has no batch normalisation here, as in Lim et al.
+    `PixelHead` and `AddToImage`). A stem of `(filters, stride)` pairs has no batch normalization here, as in Lim et al.
     2017 (arXiv:1707.02921, "EDSR"), section 3.1.
 
     `image_size` is that of the degraded windows which the model takes. Images of any size are restored whole, by
@@ -30,11 +30,11 @@ class Restore(Task):
         classes: None.
         scale: Factor on both sides by which images are enlarged. They are shrunk by antialiased cubic convolution, as
             MATLAB's `imresize` does.
-        grey: Whether to learn colours for grey images: the model takes one channel and keeps their brightness.
+        gray: Whether to learn colors for gray images: the model takes one channel and keeps their brightness.
         noise: Standard deviation of normal noise, on the scale of 0 to 255.
         jpeg: Quality of JPEG compression, 1 to 100; `None` for none.
         mask: Share of the image that is covered with black squares of 8 x 8 pixels, on average.
-        luma: Whether brightness alone is learned: colours are enlarged by cubic convolution. It is compared alone then,
+        luma: Whether brightness alone is learned: colors are enlarged by cubic convolution. It is compared alone then,
             and wherever `scale` is above 1, as is usual for enlarged images.
         head_depth: Residual branches after tokens and feature map are added; see `PixelHead`.
     """
@@ -45,7 +45,7 @@ class Restore(Task):
     draws = True
 
     scale: int = number(1, low=1, most=8)
-    grey: bool = False
+    gray: bool = False
     noise: float = number(0.0)
     jpeg: int | None = number(None, low=1, most=100)
     mask: float = number(0.0, below=1)
@@ -57,10 +57,10 @@ class Restore(Task):
 
         if self.classes:
             raise ValueError(f"Restore has no classes. Received: classes={self.classes!r}")
-        if self.scale == 1 and not (self.grey or self.noise or self.jpeg or self.mask):
-            raise ValueError("Restore needs what to undo: scale, grey, noise, jpeg or mask. Received: none of them")
-        if self.grey and self.luma:
-            raise ValueError("Restore.grey learns colours, Restore.luma brightness alone. Received: both")
+        if self.scale == 1 and not (self.gray or self.noise or self.jpeg or self.mask):
+            raise ValueError("Restore needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them")
+        if self.gray and self.luma:
+            raise ValueError("Restore.gray learns colors, Restore.luma brightness alone. Received: both")
         if recipe is None:
             return
         dense.check_geometric(recipe, "originals")
@@ -74,13 +74,13 @@ class Restore(Task):
         self._check_channels(recipe.model.get("channels", DEFAULTS["channels"]))
 
     def _check_channels(self, channels):
-        if channels not in ((1,) if self.grey else (1, 3)):
-            wanted = "1 with Restore.grey" if self.grey else "1 or 3"
+        if channels not in ((1,) if self.gray else (1, 3)):
+            wanted = "1 with Restore.gray" if self.gray else "1 or 3"
             raise ValueError(f"The model's channels must be {wanted}. Received: channels={channels}")
 
     def data_shape(self, shape):
         height, width, channels = shape
-        return self.scale * height, self.scale * width, 3 if self.grey else channels
+        return self.scale * height, self.scale * width, 3 if self.gray else channels
 
     def on(self, source, arguments=None):
         self.check()
@@ -118,7 +118,7 @@ class Restore(Task):
             name="head",
             dtype=encoder.dtype_policy,
         )
-        add = AddToImage(scale=self.scale, keep_brightness=self.grey, name="pixels", dtype="float32")
+        add = AddToImage(scale=self.scale, keep_brightness=self.gray, name="pixels", dtype="float32")
         output = add([encoder.input, head([tokens, features])])
         return dense.finished(encoder, output, arguments, self.classes, "restorer")
 
@@ -135,7 +135,7 @@ class Restore(Task):
         return examples["images"], examples["originals"]
 
     def tally(self, keep=False):
-        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=self.luma or (self.scale > 1 and not self.grey))
+        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=self.luma or (self.scale > 1 and not self.gray))
 
     def answer(self, output):
         """Returns the sides of the image in pixels."""
@@ -160,7 +160,7 @@ class Restore(Task):
         """Returns an image of the output's shape, by cubic convolution."""
         rows, columns = (resize_matrix(side, side * self.scale, "bicubic-antialias") for side in image.shape[:2])
         enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, image, optimize=True)
-        return enlarged.repeat(3, axis=-1) if self.grey else enlarged
+        return enlarged.repeat(3, axis=-1) if self.gray else enlarged
 
 
 def example_of(example):

@@ -146,14 +146,14 @@ def predict(output, size):
     """Returns the classes of an image's pixels at another size, `(rows, columns)`.
 
     Args:
-        output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centres.
+        output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centers.
         size: `(rows, columns)`.
 
     Returns:
         Integers, `(rows, columns)`, one byte each of up to 256 classes. A few rows of logits are computed at a time.
     """
     output = np.asarray(output, "float32")
-    rows, columns = (_neighbours(have, want) for have, want in zip(output.shape, size))
+    rows, columns = (_neighbors(have, want) for have, want in zip(output.shape, size))
     classes = np.empty(size, "uint8" if output.shape[-1] <= 256 else "int64")
     for some in strips(size[0], size[1] * output.shape[-1]):
         strip = _between(output, [part[some] for part in rows])  # (some rows, width, classes)
@@ -162,7 +162,7 @@ def predict(output, size):
     return classes
 
 
-def _neighbours(source, target):
+def _neighbors(source, target):
     """Returns which two lines each resized line is between, and their weights, by `resize_matrix`."""
     matrix = resize_matrix(source, target, "bilinear").astype("float32")
     first = (matrix != 0).argmax(1)
@@ -171,9 +171,9 @@ def _neighbours(source, target):
     return first, second, weights[0], weights[1] * (first != second)[:, None, None]
 
 
-def _between(lines, neighbours):
+def _between(lines, neighbors):
     """Returns the resized lines of an array, along its first axis."""
-    first, second, near, far = neighbours
+    first, second, near, far = neighbors
     return lines[first] * near + lines[second] * far
 
 

@@ -12,7 +12,7 @@ from tests.checkpoints.helpers import assert_same_weights, filled, weights
 from tests.marks import few
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("uint8")
-GREY = np.random.default_rng(1).integers(0, 256, (1, 32, 48, 1)).astype("uint8")
+GRAY = np.random.default_rng(1).integers(0, 256, (1, 32, 48, 1)).astype("uint8")
 RULE = {"resize": "crop", "crop_pct": 0.5, "full_size": [34, 50]}
 LABELS = list("abcdefg")
 
@@ -66,7 +66,7 @@ def saved(kind, folder, **options):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """A plain model with metadata, and the path of its file. No test changes them."""
-    metadata = {"evaluation": RULE, "labels": LABELS, "licence": "apache-2.0"}
+    metadata = {"evaluation": RULE, "labels": LABELS, "license": "apache-2.0"}
     return saved("plain", tmp_path_factory.mktemp("plain"), metadata=metadata)
 
 
@@ -96,8 +96,8 @@ def test_a_whitening_stem_is_loaded_with_fewer_channels(tmp_path):
     model = filled(stem=((32, "whiten"), (8, 2)), depth=1)
     model.save(tmp_path / "mine.keras")
     load_weights(filled(stem=((32, 1), (8, 2)), depth=1), tmp_path / "mine.keras")
-    grey = from_checkpoint(tmp_path / "mine.keras", channels=1)
-    kernel, first = (m.get_layer("stem").convs[0].kernel for m in (grey, model))
+    gray = from_checkpoint(tmp_path / "mine.keras", channels=1)
+    kernel, first = (m.get_layer("stem").convs[0].kernel for m in (gray, model))
     np.testing.assert_allclose(kernel, keras.ops.sum(first, axis=2, keepdims=True), rtol=1e-5, atol=1e-6)
 
 
@@ -119,9 +119,9 @@ def test_the_same_model_comes_back_and_adapts(kind, tmp_path):
     of_grid = "distances/table"  # at another size these have another shape
     assert blocks and all((weights(other)[p] == weights(model)[p]).all() for p in blocks if of_grid not in p)
 
-    if kind != "ResNet":  # its kernels are standardised
+    if kind != "ResNet":  # its kernels are standardized
         narrow = from_checkpoint(path, channels=1)
-        np.testing.assert_allclose(outputs(narrow, GREY), outputs(model, np.repeat(GREY, 3, -1)), atol=1e-4)
+        np.testing.assert_allclose(outputs(narrow, GRAY), outputs(model, np.repeat(GRAY, 3, -1)), atol=1e-4)
 
 
 def test_patches_of_another_size(plain):
@@ -129,10 +129,10 @@ def test_patches_of_another_size(plain):
     assert from_checkpoint(path, patch_size=16).get_layer("patches").patch_size == (16, 16)
 
 
-def test_a_grey_model_becomes_one_of_colours(tmp_path):
+def test_a_gray_model_becomes_one_of_colors(tmp_path):
     model, path = saved("convolutions", tmp_path, channels=1)
-    colour = outputs(from_checkpoint(path, channels=3), np.repeat(GREY, 3, -1))
-    np.testing.assert_allclose(colour, outputs(model, GREY), atol=1e-4)
+    color = outputs(from_checkpoint(path, channels=3), np.repeat(GRAY, 3, -1))
+    np.testing.assert_allclose(color, outputs(model, GRAY), atol=1e-4)
 
 
 def test_into_an_existing_model(convolutions):
@@ -175,7 +175,7 @@ def test_a_run_s_directory_is_its_model(plain, tmp_path):
 def test_what_travels_with_a_model(plain):
     metadata = from_checkpoint(plain[1]).get_layer("rescale").metadata
     assert metadata["evaluation"] == RULE and metadata["labels"] == LABELS and metadata["format"] == "keras"
-    assert metadata["licence"] == "apache-2.0"
+    assert metadata["license"] == "apache-2.0"
     assert "labels" not in from_checkpoint(plain[1], num_classes=3).get_layer("rescale").metadata
     assert "labels" not in from_checkpoint(plain[1], head="new").get_layer("rescale").metadata
 
@@ -217,12 +217,12 @@ def test_the_oldest_files_are_read(tmp_path):
 
 
 def test_metadata_of_former_weights_is_replaced(plain, tmp_path):
-    _, unlabelled = saved("plain", tmp_path)
+    _, unlabeled = saved("plain", tmp_path)
     mine = filled(depth=1, metadata={"labels": LABELS, "name": "old", "mine": 1})
-    metadata = load_weights(mine, unlabelled).get_layer("rescale").metadata
+    metadata = load_weights(mine, unlabeled).get_layer("rescale").metadata
     assert "labels" not in metadata and "name" not in metadata and metadata["mine"] == 1
     metadata = load_weights(filled(image_size=(48, 64), depth=1), plain[1]).get_layer("rescale").metadata
-    assert "full_size" not in metadata["evaluation"] and metadata["licence"] == "apache-2.0"
+    assert "full_size" not in metadata["evaluation"] and metadata["license"] == "apache-2.0"
 
 
 def test_relative_positions_of_another_grid(tmp_path):

@@ -1,7 +1,7 @@
 """`tests/golden/tensorflow`: tiny models of transformers' TensorFlow classes, and what they compute.
 
 All weights are random. Each folder has the `tf_model.h5` and `config.json` that `save_pretrained` of transformers 4.46
-wrote, and in `io.npz` normalised images `x`, `(batch, height, width, channels)`, with the outputs.
+wrote, and in `io.npz` normalized images `x`, `(batch, height, width, channels)`, with the outputs.
 """
 
 import pathlib
@@ -38,7 +38,7 @@ def unit(vectors):
         ("deit", lambda io: io["logits"], None),
         ("vit_model", lambda io: io["tokens"][:, 0], None),
         ("clip_vision", lambda io: io["pooled"], None),
-        ("clip", lambda io: io["embedding"], unit),  # TFCLIPModel normalises it
+        ("clip", lambda io: io["embedding"], unit),  # TFCLIPModel normalizes it
     ],
 )
 def test_outputs_are_those_of_the_original(case, wanted, change):

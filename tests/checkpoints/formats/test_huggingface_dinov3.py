@@ -40,7 +40,7 @@ def test_architecture():
     assert flat(arguments).items() >= flat(expected).items()
     assert evaluation["resize"] == "direct" and evaluation["interpolation"] == "bilinear"
     arguments, *_ = read_hub(huggingface_dinov3, CASE, {"rope_theta": 50.0})
-    assert arguments["rotary"] == {"base": 50.0, "centred": True}
+    assert arguments["rotary"] == {"base": 50.0, "centered": True}
 
 
 def test_any_grid_has_its_own_angles():

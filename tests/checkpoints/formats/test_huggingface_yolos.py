@@ -18,9 +18,9 @@ GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "yolos"
 
 
 def edges(boxes):
-    """Returns top, left, bottom and right of boxes by centre, width and height."""
-    centre, half = boxes[..., 1::-1], boxes[..., 3:1:-1] / 2
-    return np.concatenate([centre - half, centre + half], axis=-1)
+    """Returns top, left, bottom and right of boxes by center, width and height."""
+    center, half = boxes[..., 1::-1], boxes[..., 3:1:-1] / 2
+    return np.concatenate([center - half, center + half], axis=-1)
 
 
 @pytest.mark.parametrize("size", ["same", "other"])

@@ -65,15 +65,15 @@ def assert_theirs(learner, expected=EXPECTED):
     packed, loss = outputs(learner, expected)
     np.testing.assert_allclose(packed[..., :-1], expected["predicted"], atol=1e-4)
     np.testing.assert_array_equal(packed[..., -1], expected["mask"])
-    assert loss == pytest.approx(float(expected[f"loss_{learner.normalise}"]), abs=1e-4)
+    assert loss == pytest.approx(float(expected[f"loss_{learner.normalize}"]), abs=1e-4)
 
 
 def test_transformers():
     learner = MaskedAutoencoder.from_checkpoint(GOLDEN, **PIXELS)
-    assert learner.normalise and learner.mask_ratio == 0.75  # of config.json
+    assert learner.normalize and learner.mask_ratio == 0.75  # of config.json
     assert learner.decoder.mlp_dim == 40 and learner.decoder.num_heads == 2
     assert_theirs(learner)
-    assert_theirs(MaskedAutoencoder.from_checkpoint(GOLDEN, normalise=False, **PIXELS))
+    assert_theirs(MaskedAutoencoder.from_checkpoint(GOLDEN, normalize=False, **PIXELS))
 
 
 def test_transformers_other_names(tmp_path):
@@ -84,9 +84,9 @@ def test_transformers_other_names(tmp_path):
 
 def test_the_authors_names(tmp_path):
     path = write(tmp_path / "mae_pretrain_full.safetensors", authors(arrays()))
-    with pytest.raises(ValueError, match="`normalise` must be passed"):
+    with pytest.raises(ValueError, match="`normalize` must be passed"):
         MaskedAutoencoder.from_checkpoint(path)
-    learner = MaskedAutoencoder.from_checkpoint(path, normalise=True, decoder_heads=2, num_heads=3, **PIXELS)
+    learner = MaskedAutoencoder.from_checkpoint(path, normalize=True, decoder_heads=2, num_heads=3, **PIXELS)
     assert_theirs(learner)
 
 
@@ -111,7 +111,7 @@ def test_bad_files(tmp_path):
         changed = dict(arrays())
         change(changed)
         path = write(tmp_path / f"{name}.safetensors", changed)
-        return lambda: MaskedAutoencoder.from_checkpoint(path, normalise=True, decoder_heads=2, num_heads=3, **more)
+        return lambda: MaskedAutoencoder.from_checkpoint(path, normalize=True, decoder_heads=2, num_heads=3, **more)
 
     narrow = np.zeros((16, 16), "float32")
     assert not unexpected(
@@ -148,18 +148,18 @@ def test_beside_transformers_itself(tmp_path):
     with torch.no_grad():
         for parameter in theirs.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape))
-        for normalise in (True, False):
-            theirs.config.norm_pix_loss = normalise
+        for normalize in (True, False):
+            theirs.config.norm_pix_loss = normalize
             found = theirs(torch.tensor(x), noise=torch.tensor(expected["noise"]))
-            expected[f"loss_{normalise}"] = found.loss.numpy()
+            expected[f"loss_{normalize}"] = found.loss.numpy()
     expected |= {"x": x.transpose(0, 2, 3, 1), "predicted": found.logits.numpy(), "mask": found.mask.numpy()}
     theirs.save_pretrained(tmp_path / "hf")
     learner = MaskedAutoencoder.from_checkpoint(tmp_path / "hf", **PIXELS)
-    assert learner.normalise == json.loads((tmp_path / "hf" / "config.json").read_text())["norm_pix_loss"]
+    assert learner.normalize == json.loads((tmp_path / "hf" / "config.json").read_text())["norm_pix_loss"]
     assert_theirs(learner, expected)
     tensors = safetensors.numpy.load_file(tmp_path / "hf" / "model.safetensors")
     torch.save({"model": {k: torch.tensor(v) for k, v in authors(tensors).items()}}, tmp_path / "full.pth")
     options = dict(mask_ratio=0.6, decoder_heads=3, num_heads=2, norm={"epsilon": config.layer_norm_eps})
     assert_theirs(
-        MaskedAutoencoder.from_checkpoint(tmp_path / "full.pth", normalise=True, **options, **PIXELS), expected
+        MaskedAutoencoder.from_checkpoint(tmp_path / "full.pth", normalize=True, **options, **PIXELS), expected
     )

@@ -69,7 +69,7 @@ def test_heads_by_architecture():
 
 
 def test_rotary_positions_by_architecture():
-    turned = {"base": 10000.0, "centred": False, "columns_first": True, "interleaved": True}
+    turned = {"base": 10000.0, "centered": False, "columns_first": True, "interleaved": True}
     expected = {
         "vit_base_patch16_224": None,
         "vit_small_patch16_dinov3_qkvb": "dinov3",

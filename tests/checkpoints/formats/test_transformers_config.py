@@ -73,7 +73,7 @@ def test_configurations_that_lie(config, pattern):
         read_hub(huggingface, "hf_vit", config)
 
 
-def test_images_that_are_not_normalised():
+def test_images_that_are_not_normalized():
     arguments, *_ = read_hub(huggingface, "hf_vit", processor={"do_normalize": False})
     assert (arguments["mean"], arguments["std"]) == (0, 1)
     for other in ({"do_rescale": False}, {"rescale_factor": 1.0}):

@@ -76,7 +76,7 @@ def test_masks_go_where_their_images_go(settings):
     assert (ones[white == 0] == 255).all() and (ones[white > 255 - 1e-2] == 1).all() and (ones == 255).any()
 
 
-def test_colours_leave_targets_alone():
+def test_colors_leave_targets_alone():
     masks = both(jitter=0.4, erase=0.5)[1]
     np.testing.assert_array_equal(masks, SHAPES)
     examples = {"images": tf.constant(IMAGES), "labels": tf.range(64)}

@@ -27,7 +27,7 @@ BOXES = np.concatenate([BOXES[:1], [boxes.EMPTY], BOXES[1:]]).astype("float32")
 
 
 def check(image, found, tolerance=1.5):
-    """Checks boxes against what is lit in the image: dropped only if the centre is outside, or nearly."""
+    """Checks boxes against what is lit in the image: dropped only if the center is outside, or nearly."""
     image, found = np.asarray(image), np.asarray(found)
     size = np.tile(image.shape[:2], 2)
     seen = 0
@@ -92,7 +92,7 @@ def test_a_rotated_box_is_around_its_corners():
     assert check(found["images"][0], found["bounding_boxes"][0], 1e-3) >= 1
 
 
-def test_a_box_is_dropped_when_its_centre_leaves_and_cut_off_before():
+def test_a_box_is_dropped_when_its_center_leaves_and_cut_off_before():
     held = np.float32([[[0.0, 0.1, 0.2, 0.3, 1]]])
     right = [boxes.shift(held, 0, tf.constant([[0, pixels]]), (100, 100)).numpy()[0, 0] for pixels in (19, 21)]
     np.testing.assert_allclose(right, [[0, 0, 0.2, 0.11, 1], boxes.EMPTY], atol=1e-6)

@@ -3,7 +3,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.data.augment.color import grey  # noqa: E402
+from keras_vit.data.augment.color import gray  # noqa: E402
 from keras_vit.data.draws import draws  # noqa: E402
 from tests.data.augment.test_augment import IMAGES, run  # noqa: E402
 
@@ -18,13 +18,13 @@ def test_jitter_is_brightness_then_contrast_then_saturation():
         image = np.clip(mean + (image - mean) * contrast, 0, 255)
         plain = (image @ luma)[..., None]
         np.testing.assert_allclose(jittered, np.clip(plain + (image - plain) * saturation, 0, 255), atol=1e-2)
-    flat = np.full((64, 5, 5, 1), 100, "float32")  # grey: brightness alone shows
+    flat = np.full((64, 5, 5, 1), 100, "float32")  # gray: brightness alone shows
     np.testing.assert_allclose(run(flat, jitter=0.4)[:, 0, 0, 0], 100 * factors[:, 0], rtol=1e-5)
 
 
-def test_grey_is_luma():
-    np.testing.assert_allclose(grey(tf.constant(IMAGES))[..., 0], IMAGES @ [0.299, 0.587, 0.114], rtol=1e-5)
-    np.testing.assert_array_equal(grey(tf.constant(IMAGES[..., :1])), IMAGES[..., :1])
+def test_gray_is_luma():
+    np.testing.assert_allclose(gray(tf.constant(IMAGES))[..., 0], IMAGES @ [0.299, 0.587, 0.114], rtol=1e-5)
+    np.testing.assert_array_equal(gray(tf.constant(IMAGES[..., :1])), IMAGES[..., :1])
 
 
 def test_erase_blackens_one_rectangle_in_its_share_of_images():

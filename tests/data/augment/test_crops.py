@@ -59,7 +59,7 @@ def test_evaluation_resizes_the_whole_image_as_pillow_does(size, method):
         ((24, 24, 3), (30, 28), (30, 28)),  # both sides
     ],
 )
-def test_evaluation_cuts_out_the_centre(size, resize, whole):
+def test_evaluation_cuts_out_the_center(size, resize, whole):
     image = crops.evaluation_image(encoded(), size, Data(resize=resize)).numpy()
     top, left = ((w - s) // 2 for w, s in zip(whole, size))
     reference = pillow(PICTURE, *whole)[top : top + size[0], left : left + size[1]]
@@ -89,7 +89,7 @@ def test_a_cut_out_jpeg_is_what_cutting_out_of_the_whole_gives(mode, subsampling
             reference = inception_box(pixels, channels, 0.05, numbers).numpy().astype(int)
             assert cut.shape == reference.shape
             difference = np.abs(cut - reference)
-            assert difference.mean() < 0.6 and difference[2:-2, 2:-2].max(initial=0) <= 4  # colour at the box's edge
+            assert difference.mean() < 0.6 and difference[2:-2, 2:-2].max(initial=0) <= 4  # color at the box's edge
 
 
 @pytest.mark.parametrize("crop", ["inception", None])

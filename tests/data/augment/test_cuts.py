@@ -44,7 +44,7 @@ def test_inception_boxes_have_the_papers_areas_and_ratios():
 
 
 def test_without_a_crop_the_whole_image_is_seen():
-    for cut in (cuts.draw_cut(SHAPE, (60, 40, 3), Augment(), None), cuts.centre_cut(SHAPE, (60, 40, 3), Data())):
+    for cut in (cuts.draw_cut(SHAPE, (60, 40, 3), Augment(), None), cuts.center_cut(SHAPE, (60, 40, 3), Data())):
         assert cut == cuts.Cut(SHAPE, (0, 0), SHAPE, (60, 40))
 
 
@@ -68,10 +68,10 @@ def test_windows_are_as_large_as_the_model_or_larger_by_a_factor_and_lie_everywh
     assert (smaller["extent"] == 90).all() and (smaller["start"][:, 0] == 0).all()
 
 
-def test_evaluation_sees_the_centre_as_it_is():
-    cut = cuts.centre_cut(tf.constant(SHAPE), (31, 40, 3), Data(resize="window"))
+def test_evaluation_sees_the_center_as_it_is():
+    cut = cuts.center_cut(tf.constant(SHAPE), (31, 40, 3), Data(resize="window"))
     assert [np.asarray(part).tolist() for part in cut[1:4]] == [[29, 40], [31, 40], [31, 40]]  # as `preprocess`
-    cut = cuts.centre_cut(tf.constant(SHAPE), (180, 180, 3), Data(resize="window"))
+    cut = cuts.center_cut(tf.constant(SHAPE), (180, 180, 3), Data(resize="window"))
     assert np.asarray(cut.extent).tolist() == [90, 90]
 
 
@@ -87,7 +87,7 @@ def test_evaluation_sees_the_centre_as_it_is():
         {"resize": "window"},
     ],
 )
-def test_the_centre_is_where_preprocess_cuts_it(size, entries):
+def test_the_center_is_where_preprocess_cuts_it(size, entries):
     rule = {"interpolation": "bilinear", "antialias": True, "crop_offset": "round", **entries}
     model = keras_vit.vit("mu/4", patch_size=12, image_size=size, num_classes=2, metadata={"evaluation": rule})
     names = {"method": "bilinear", "antialias": True, "crop_offset": rule["crop_offset"]}

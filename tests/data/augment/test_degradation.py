@@ -17,9 +17,9 @@ def imresize(line, scale):
     """MATLAB's `imresize(line, 1/scale)` of a column of samples, as its help describes it: a loop for each sample."""
     count, found = len(line), []
     for i in range(count // scale):
-        centre = (i + 0.5) * scale - 0.5
-        places = np.arange(int(centre - 2 * scale) - 1, int(centre + 2 * scale) + 3)
-        x = np.abs((places - centre) / scale)
+        center = (i + 0.5) * scale - 0.5
+        places = np.arange(int(center - 2 * scale) - 1, int(center + 2 * scale) + 3)
+        x = np.abs((places - center) / scale)
         near, far = 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
         weights = np.where(x <= 1, near, np.where(x < 2, far, 0))
         at = np.where(places < 0, -1 - places, np.where(places >= count, 2 * count - 1 - places, places))
@@ -44,8 +44,8 @@ def test_shrinks_as_pillow_does_away_from_the_edge(scale):
 
 
 def test_noise_has_its_deviation_and_depends_on_the_seed_alone():
-    grey = np.full((2, 64, 64, 3), 128, "float32")
-    got, again, other = (degradation.degraded(grey, Restore(noise=9.0), seed) for seed in (SEED, SEED, (1, 3)))
+    gray = np.full((2, 64, 64, 3), 128, "float32")
+    got, again, other = (degradation.degraded(gray, Restore(noise=9.0), seed) for seed in (SEED, SEED, (1, 3)))
     np.testing.assert_array_equal(got, again)
     assert 8.7 < np.std(got) < 9.3 and abs(np.mean(got) - 128) < 0.5 and np.any(got != other)
     np.testing.assert_array_equal(got, np.rint(got))
@@ -61,8 +61,8 @@ def test_compresses_like_pillow(channels):
     assert np.abs(got[0] - wanted).mean() < 3 < np.abs(got[0] - images[0]).mean()
 
 
-def test_grey_is_the_brightness():
-    got = degradation.degraded(IMAGES, Restore(grey=True), SEED).numpy()
+def test_gray_is_the_brightness():
+    got = degradation.degraded(IMAGES, Restore(gray=True), SEED).numpy()
     np.testing.assert_allclose(got, IMAGES @ np.float32([[0.2989], [0.587], [0.114]]), atol=0.51)
 
 

@@ -145,7 +145,7 @@ def test_masks_keep_their_values(name):
     assert masks.dtype == np.uint8 and set(np.unique(masks)) <= {0, 1, 2, 255}
     if name in ("RandomErasing", "RandomContrast"):
         np.testing.assert_array_equal(masks, PLACES)
-    elif name != "RandAugment":  # whose colours hide where it moved
+    elif name != "RandAugment":  # whose colors hide where it moved
         assert (masks != PLACES).any()
         known = np.round(images[..., :1]) == images[..., :1]  # not blended
         same = np.where(masks == 255, 0, masks)[known] * 100 == images[..., :1][known]

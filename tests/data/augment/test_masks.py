@@ -12,32 +12,32 @@ from keras_vit.utils.images import mask_pixels  # noqa: E402
 from tests import picturefiles  # noqa: E402
 
 VALUES = np.random.default_rng(0).integers(0, 4, (6, 9)).astype("uint8")
-COLOURS = np.random.default_rng(1).integers(0, 256, (256, 3)).astype("uint8")
+COLORS = np.random.default_rng(1).integers(0, 256, (256, 3)).astype("uint8")
 
 
 def png(values=VALUES, mode="L", **settings):
     image, file = Image.fromarray(values), io.BytesIO()
     if mode == "P":
-        image.putpalette(COLOURS.tobytes())
+        image.putpalette(COLORS.tobytes())
     elif mode != image.mode:
         image = image.convert(mode)
     image.save(file, "PNG", **settings)
     return file.getvalue()
 
 
-def few_bits(bits, colours):
+def few_bits(bits, colors):
     """Returns a PNG of the numbers 0, 1, 2, 3 ... in few bits, and these numbers."""
     values = np.arange(32).reshape(4, 8) % 2**bits
     rows = np.packbits((values[..., None] >> np.arange(bits)[::-1] & 1).reshape(4, -1).astype("uint8"), axis=1)
-    palette = [picturefiles.chunk(b"PLTE", COLOURS[: 2**bits].tobytes())] if colours == 3 else []
-    return picturefiles.png(rows, bits, colours, 8, 4, *palette), values
+    palette = [picturefiles.chunk(b"PLTE", COLORS[: 2**bits].tobytes())] if colors == 3 else []
+    return picturefiles.png(rows, bits, colors, 8, 4, *palette), values
 
 
 KINDS = {
-    "grey": (png(), VALUES),
+    "gray": (png(), VALUES),
     "palette": (png(mode="P"), VALUES),
     "transparent palette": (png(mode="P", transparency=0), VALUES),
-    **{f"{bits} bits, {colours}": few_bits(bits, colours) for bits in (1, 2, 4) for colours in (0, 3)},
+    **{f"{bits} bits, {colors}": few_bits(bits, colors) for bits in (1, 2, 4) for colors in (0, 3)},
 }
 
 
@@ -48,13 +48,13 @@ def test_the_numbers_in_the_file_are_the_classes(kind, tmp_path):
     mask = masks.inspect(tmp_path / "a.png")
     assert mask.fault is None and mask.size == values.shape[::-1]
     np.testing.assert_array_equal(mask.counts, np.bincount(values.reshape(-1), minlength=256))
-    assert (mask.rewritten is None) == (kind == "grey")
+    assert (mask.rewritten is None) == (kind == "gray")
     np.testing.assert_array_equal(mask_pixels(mask.rewritten or data), values)
     np.testing.assert_array_equal(masks.decode(tf.constant(mask.rewritten or data))[..., 0], values)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "I;16"])
-def test_colours_and_alpha_are_no_classes(mode, tmp_path):
+def test_colors_and_alpha_are_no_classes(mode, tmp_path):
     Image.new(mode, (3, 4)).save(tmp_path / "a.png")
     mask = masks.inspect(tmp_path / "a.png")
     assert mask.wrong_kind and "PNG of mode" in mask.fault

@@ -17,18 +17,18 @@ SMOOTH = np.clip(
 ).astype("uint8")
 NOISE = RNG.integers(0, 256, (33, 28, 3)).astype("uint8")
 FLAT = np.full((9, 7, 3), 77, "uint8")
-GREY = (128, 128, 128)
+GRAY = (128, 128, 128)
 
 
 def affine(image, matrix):
-    return image.transform(image.size, Image.AFFINE, matrix, resample=Image.NEAREST, fillcolor=GREY)
+    return image.transform(image.size, Image.AFFINE, matrix, resample=Image.NEAREST, fillcolor=GRAY)
 
 
 PILLOW = {
     "AutoContrast": lambda i, m, s: ImageOps.autocontrast(i),
     "Equalize": lambda i, m, s: ImageOps.equalize(i),
     "Invert": lambda i, m, s: ImageOps.invert(i),
-    "Rotate": lambda i, m, s: i.rotate(s * 30 * m, resample=Image.NEAREST, fillcolor=GREY),
+    "Rotate": lambda i, m, s: i.rotate(s * 30 * m, resample=Image.NEAREST, fillcolor=GRAY),
     "Posterize": lambda i, m, s: i.point([v & ~(2 ** (8 - min(max(int(4 * m), 1), 8)) - 1) for v in range(256)] * 3),
     "Solarize": lambda i, m, s: ImageOps.solarize(i, int(256 * m)),
     "Color": lambda i, m, s: ImageEnhance.Color(i).enhance(0.1 + 1.8 * m),
@@ -73,8 +73,8 @@ def test_posterize_is_pillows_own_from_one_bit_on():
         np.testing.assert_array_equal(ours, np.asarray(ImageOps.posterize(Image.fromarray(NOISE), bits)))
 
 
-def test_cutout_is_one_grey_square_cut_off_at_the_border():
+def test_cutout_is_one_gray_square_cut_off_at_the_border():
     white = tf.fill((224, 224, 3), tf.constant(255, tf.uint8))
-    for centre, count in (((0.5, 0.5), 80 * 80), ((0.0, 0.5), 40 * 80), ((0.0, 0.0), 40 * 40)):
-        cut = OPERATIONS["Cutout"](white, 1.0, None, tf.constant(centre)).numpy()
+    for center, count in (((0.5, 0.5), 80 * 80), ((0.0, 0.5), 40 * 80), ((0.0, 0.0), 40 * 40)):
+        cut = OPERATIONS["Cutout"](white, 1.0, None, tf.constant(center)).numpy()
         assert (cut == 128).all(-1).sum() == count and set(np.unique(cut)) == {128, 255}

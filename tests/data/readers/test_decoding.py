@@ -11,29 +11,29 @@ from tests.marks import slow  # noqa: E402
 def test_pixels_are_what_was_saved():
     """Other kinds of files are compared with Pillow in `test_images`."""
     found = {}
-    for name in ("colour.png", "alpha.png", "alpha.webp", "colour.webp", "moving.webp", "moving.png", "colour.bmp"):
-        found[name] = np.array_equal(decode(tf.constant(picturefiles.EXACT[name]), 3), picturefiles.COLOUR)
-    grey = decode(tf.constant(picturefiles.EXACT["grey.png"]), 1)
-    assert all(found.values()) and np.array_equal(grey[..., 0], picturefiles.GREY), found
+    for name in ("color.png", "alpha.png", "alpha.webp", "color.webp", "moving.webp", "moving.png", "color.bmp"):
+        found[name] = np.array_equal(decode(tf.constant(picturefiles.EXACT[name]), 3), picturefiles.COLOR)
+    gray = decode(tf.constant(picturefiles.EXACT["gray.png"]), 1)
+    assert all(found.values()) and np.array_equal(gray[..., 0], picturefiles.GRAY), found
 
 
 @slow
 def test_decoding_in_a_graph_has_a_known_number_of_channels():
     for channels in (1, 3):
-        items = tf.data.Dataset.from_tensor_slices([picturefiles.EXACT[n] for n in ("grey.png", "moving_alpha.webp")])
+        items = tf.data.Dataset.from_tensor_slices([picturefiles.EXACT[n] for n in ("gray.png", "moving_alpha.webp")])
         images = items.map(lambda item, channels=channels: decode(item, channels))
         assert images.element_spec.shape.as_list() == [None, None, channels]
         assert {image.shape for image in images} == {(picturefiles.HEIGHT, picturefiles.WIDTH, channels)}
 
 
 def test_pixels_are_returned_as_they_are():
-    pixels = tf.constant(picturefiles.COLOUR)
+    pixels = tf.constant(picturefiles.COLOR)
     assert decode(pixels, 3) is pixels
 
 
 def test_an_error_is_one_line_without_operations():
     with pytest.raises(tf.errors.OpError) as raised:
-        decode(tf.constant(picturefiles.EXACT["colour.png"][:60]), 3)
+        decode(tf.constant(picturefiles.EXACT["color.png"][:60]), 3)
     reason = error_reason(raised.value)
     assert "PNG" in reason and "\n" not in reason and "[Op" not in reason
 

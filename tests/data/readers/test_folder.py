@@ -60,7 +60,7 @@ def test_folder_with_splits_inside(folder):
 def test_every_readable_kind_of_image_is_read(folder):
     picture(folder / "cat" / "cmyk.jpg", (10, 20, 30, 40), "CMYK")
     picture(folder / "cat" / "palette.png", 3, "P")
-    picture(folder / "cat" / "grey.png", 128, "L")
+    picture(folder / "cat" / "gray.png", 128, "L")
     picture(folder / "cat" / "sixteen.png", 40_000, "I;16")
     picture(folder / "cat" / "alpha.png", (1, 2, 3, 128), "RGBA")
     picture(folder / "cat" / "moving.gif", 3, "P")
@@ -167,9 +167,9 @@ def test_bad_folders_are_refused(tmp_path):
 def test_without_targets_all_images_are_read(folder):
     source = sources.load(Data(source=f"folder:{folder}"), "all", ())
     assert len(source) == 8 and not source.targets and source.class_names == () and source.digests.shape == (8, 16)
-    labelled = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))
-    np.testing.assert_array_equal(labelled.labels, load(folder).labels)
-    assert labelled.fingerprint() == load(folder).fingerprint() != source.fingerprint()
+    labeled = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))
+    np.testing.assert_array_equal(labeled.labels, load(folder).labels)
+    assert labeled.fingerprint() == load(folder).fingerprint() != source.fingerprint()
     picture(folder / "alone.png", 0)
     flat = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))  # no class folders alone
     assert len(flat) == 9 and not flat.targets

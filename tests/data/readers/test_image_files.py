@@ -12,19 +12,19 @@ from tests import picturefiles
 
 
 def test_files_are_resized_as_the_recipe_says(tmp_path):
-    (tmp_path / "colour.png").write_bytes(picturefiles.EXACT["colour.png"])
-    images = image_files.read_files([tmp_path / "colour.png"] * 2, (*picturefiles.COLOUR.shape[:2], 3))
+    (tmp_path / "color.png").write_bytes(picturefiles.EXACT["color.png"])
+    images = image_files.read_files([tmp_path / "color.png"] * 2, (*picturefiles.COLOR.shape[:2], 3))
     assert images.dtype == np.float32
-    np.testing.assert_array_equal(images, [picturefiles.COLOUR] * 2)
-    (centre,) = image_files.read_files([tmp_path / "colour.png"], (8, 8, 3), Data(resize=12))
-    np.testing.assert_array_equal(centre, picturefiles.COLOUR[2:10, 6:14])
+    np.testing.assert_array_equal(images, [picturefiles.COLOR] * 2)
+    (center,) = image_files.read_files([tmp_path / "color.png"], (8, 8, 3), Data(resize=12))
+    np.testing.assert_array_equal(center, picturefiles.COLOR[2:10, 6:14])
 
 
 def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     with pytest.raises(ValueError, match=r"text.png' is not a PNG, JPEG, BMP, GIF or WebP image"):
         image_files.read_files([tmp_path / "text.png"], (3, 3, 3))
-    (tmp_path / "cut.png").write_bytes(picturefiles.EXACT["grey.png"][:-30])
+    (tmp_path / "cut.png").write_bytes(picturefiles.EXACT["gray.png"][:-30])
     with pytest.raises(ValueError, match=r"cut.png' cannot be read as an image"):
         image_files.read_files([tmp_path / "cut.png"], (3, 3, 3))
     with pytest.raises(FileNotFoundError, match="nothing.png"):
@@ -44,7 +44,7 @@ def test_what_is_not_read_is_refused_before_it_is_decoded(tmp_path, monkeypatch)
 
 def test_a_name_may_be_no_utf_8(tmp_path):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
-    pathlib.Path(path).write_bytes(picturefiles.EXACT["grey.png"])
+    pathlib.Path(path).write_bytes(picturefiles.EXACT["gray.png"])
     assert image_files.read_files([path], (3, 3, 1)).shape == (1, 3, 3, 1)
 
 

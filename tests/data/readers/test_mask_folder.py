@@ -102,7 +102,7 @@ def test_palettes_are_held_as_indices(folder):
         (lambda f: write(f / "masks/a/2.png", np.zeros((5, 4), "uint8")),
          r"size of its image. Received: '.*a/2.png' of 4 x 5 pixels for an image of 9 x 9$"),
         (lambda f: write(f / "masks/a/2.png", np.zeros((9, 9, 3), "uint8")),
-         r"grey with 8 bits or fewer, or a palette. Received: '.*a/2.png', PNG of mode 'RGB'$"),
+         r"gray with 8 bits or fewer, or a palette. Received: '.*a/2.png', PNG of mode 'RGB'$"),
         (lambda f: write(f / "masks/a/2.png", np.zeros((9, 9, 4), "uint8")), "mode 'RGBA'"),
         (lambda f: write(f / "masks/a/2.tif", np.zeros((9, 9), "float32")), r"must be PNG files. Received: '.*2.tif'"),
         (lambda f: (f / "masks/a/2.png").write_bytes(b"no image"), r"1 of 6 images cannot.*\n.*2.png \(its mask: is n"),

@@ -20,7 +20,7 @@ RECIPE = Recipe(name="x", model={}, task=LETTERS, data=Data(batch_size=8), optim
 
 
 def write(path, numbers, label=lambda number: number % 3):
-    """Writes images of one colour each, their number."""
+    """Writes images of one color each, their number."""
     with tf.io.TFRecordWriter(str(path)) as file:
         for number in numbers:
             image = tf.io.encode_png(tf.fill(SIZE, tf.cast(number, tf.uint8))).numpy()
@@ -156,7 +156,7 @@ def test_labels_outside_the_classes_are_refused(files, tmp_path):
     late.check_labels()
     with pytest.raises(tf.errors.InvalidArgumentError, match="a label is outside the 3 classes"):
         numbers(pipeline.evaluation_batches(late, RECIPE, SIZE))
-    extra = dataclasses.replace(late, labelled=False)  # a task that only looks at labels where there are some
+    extra = dataclasses.replace(late, labeled=False)  # a task that only looks at labels where there are some
     assert next(pipeline.evaluation_arrays(extra, RECIPE, SIZE))["labels"].tolist() == [0] * 8
     assert sum((batch["labels"] == 3).sum() for batch in pipeline.evaluation_arrays(extra, RECIPE, SIZE)) == 9
 

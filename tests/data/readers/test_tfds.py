@@ -192,9 +192,9 @@ def test_masks_are_read_by_the_type_of_their_feature(pets, share, monkeypatch):
         np.testing.assert_array_equal(mask_pixels(mask), np.full((6 + number, 8), number % 4))
     everything = sources.load(pets, "train", (), (*MASKS, "labels"))
     assert set(everything.targets) == {"labels", *MASKS} and everything.class_names == ("a", "b", "c")
-    alone, labelled = (sources.load(pets, "train", targets) for targets in ((), ("labels",)))
-    assert not alone.targets and sorted(labelled.labels) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert len({s.fingerprint() for s in (source, everything, alone, labelled)}) == 4
+    alone, labeled = (sources.load(pets, "train", targets) for targets in ((), ("labels",)))
+    assert not alone.targets and sorted(labeled.labels) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert len({s.fingerprint() for s in (source, everything, alone, labeled)}) == 4
 
 
 def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
@@ -233,7 +233,7 @@ def photographs(tmp_path, monkeypatch):
 
         def _generate_examples(self):
             for i, number in enumerate((1, 6)):
-                mask = np.zeros((*picturefiles.COLOUR.shape[:2], 1), "uint8")
+                mask = np.zeros((*picturefiles.COLOR.shape[:2], 1), "uint8")
                 file = io.BytesIO(exiffiles.jpeg(exiffiles.tiff(number)))
                 yield i, {"image": file, "segmentation_mask": mask, "label": i}
 
@@ -257,18 +257,18 @@ def test_photographs_are_turned_upright_unless_they_have_masks(photographs, shar
 def test_features_are_picked_by_their_type():
     from tensorflow_datasets.core import features as f
 
-    picture, grey, label = f.Image(shape=(None, None, 3)), f.Image(shape=(4, 4, 1)), f.ClassLabel(num_classes=2)
+    picture, gray, label = f.Image(shape=(None, None, 3)), f.Image(shape=(4, 4, 1)), f.ClassLabel(num_classes=2)
     keys = lambda targets, extras=(), **found: tfds.feature_keys(found, "x", targets, extras)  # noqa: E731
     assert keys(("labels",), photo=picture, kind=label) == {"images": "photo", "labels": "kind"}
-    assert keys(("labels",), image=grey, a=label, label=label) == {"images": "image", "labels": "label"}
-    assert keys(MASKS, a=grey, b=picture) == {"images": "b", "segmentation_masks": "a"}
-    assert keys(MASKS, image=grey, mask=grey, depth=grey) == {"images": "image", "segmentation_masks": "mask"}
-    assert keys((), MASKS, image=grey, text=f.Text()) == {"images": "image"}
+    assert keys(("labels",), image=gray, a=label, label=label) == {"images": "image", "labels": "label"}
+    assert keys(MASKS, a=gray, b=picture) == {"images": "b", "segmentation_masks": "a"}
+    assert keys(MASKS, image=gray, mask=gray, depth=gray) == {"images": "image", "segmentation_masks": "mask"}
+    assert keys((), MASKS, image=gray, text=f.Text()) == {"images": "image"}
     sixteen = f.Image(shape=(4, 4, 1), dtype=np.uint16)
     for targets, found, message in (
-        (("labels",), dict(image=grey), "'x' has no labels. It has: image"),
-        (("labels",), dict(image=grey, a=label, b=label), "'x' has no labels. It has: image, a, b"),
-        (MASKS, dict(image=grey, label=label), "'x' has no segmentation masks. It has: image, label"),
+        (("labels",), dict(image=gray), "'x' has no labels. It has: image"),
+        (("labels",), dict(image=gray, a=label, b=label), "'x' has no labels. It has: image, a, b"),
+        (MASKS, dict(image=gray, label=label), "'x' has no segmentation masks. It has: image, label"),
         (MASKS, dict(image=picture, depth=sixteen), "'x' has no segmentation masks"),
         ((), dict(a=picture, b=picture), "must have an image of one or three channels. Received: 'x' of a, b"),
         ((), dict(label=label), "must have an image of one or three channels. Received: 'x' of label"),

@@ -31,8 +31,8 @@ def test_images_come_alone_at_their_own_size_and_degraded(folder):
         assert example["images"].shape == (1, height // 3, width // 3, 3)
     again = list(whole.whole_arrays(source, recipe, (8, 8, 3)))
     np.testing.assert_array_equal(found[1]["images"], again[1]["images"])
-    grey = Recipe(name="x", model={}, task=Restore(grey=True), data=recipe.data)
-    example = next(whole.whole_arrays(source, grey, (8, 8, 1)))
+    gray = Recipe(name="x", model={}, task=Restore(gray=True), data=recipe.data)
+    example = next(whole.whole_arrays(source, gray, (8, 8, 1)))
     assert example["images"].shape[-1] == 1 and example["originals"].shape[-1] == 3
     source = sources.load(recipe.data, "all", ())
     (folder / "1.png").write_bytes(b"no image")

@@ -17,8 +17,8 @@ X = RNG.normal(size=(2, 1 + 6, HEADS, WIDTH)).astype("float32")
 KINDS = [
     dict(),
     dict(base=50.0, columns_first=True),
-    dict(centred=False, base=10000.0, interleaved=True),
-    dict(centred=False, offset=1.0, reference=16, columns_first=True, interleaved=True),
+    dict(centered=False, base=10000.0, interleaved=True),
+    dict(centered=False, offset=1.0, reference=16, columns_first=True, interleaved=True),
 ]
 
 
@@ -38,7 +38,7 @@ def test_pairs_are_complex_numbers_that_turn(options):
     for token in range(6):
         place = dict(zip("yx", divmod(token, 3)))
         for axis, count in zip("yx", GRID):
-            if layer.centred:
+            if layer.centered:
                 place[axis] = 2 * np.pi * ((2 * place[axis] + 1) / count - 1)
             elif layer.reference:
                 place[axis] = (place[axis] + layer.offset) / count * layer.reference
@@ -54,7 +54,7 @@ def test_pairs_are_complex_numbers_that_turn(options):
 
 @pytest.mark.parametrize("options", [dict(), dict(columns_first=True, interleaved=True)])
 def test_learned_frequencies_mix_both_axes(options):
-    layer = RotaryPositions(GRID, num_prefix=1, centred=False, learned=True, **options)
+    layer = RotaryPositions(GRID, num_prefix=1, centered=False, learned=True, **options)
     layer.build(X.shape)
     first = keras.ops.convert_to_numpy(layer.frequencies)  # (2, heads, pairs)
     powers = layer.base ** (-4 * np.arange(WIDTH // 4) / WIDTH)
@@ -74,7 +74,7 @@ def test_learned_frequencies_mix_both_axes(options):
 
 
 def test_products_depend_on_the_distance_only():
-    layer = RotaryPositions((4, 5), centred=False)
+    layer = RotaryPositions((4, 5), centered=False)
     same = np.broadcast_to(RNG.normal(size=(2, 1, 1, WIDTH)).astype("float32"), (2, 20, 1, WIDTH))
     query, key = (keras.ops.convert_to_numpy(layer(x)) for x in (same[:1], same[1:]))
     products = np.einsum("bqhd,bkhd->qk", query, key).reshape(4, 5, 4, 5)
@@ -121,8 +121,8 @@ def test_attention_checks_its_options():
         (dict(grid=(2, 0)), X.shape, "grid"),
         (dict(base=0.0), X.shape, "base"),
         (dict(num_prefix=-1), X.shape, "num_prefix=-1"),
-        (dict(offset=1.0), X.shape, "Centred coordinates have no offset"),
-        (dict(centred=False, reference=0), X.shape, "reference=0"),
+        (dict(offset=1.0), X.shape, "Centered coordinates have no offset"),
+        (dict(centered=False, reference=0), X.shape, "reference=0"),
         (dict(num_prefix=2), X.shape, r"2 \+ 6 tokens"),
         (dict(num_prefix=1), (2, 7, 1, 6), "multiple of 4 channels. Received: 6"),
     ],

@@ -84,7 +84,7 @@ def test_shapes_saving_and_training(tmp_path):
 
 
 @slow
-def test_rematerialisation_changes_nothing():
+def test_rematerialization_changes_nothing():
     def gradient(scope):
         keras.utils.set_random_seed(0)
         with scope:

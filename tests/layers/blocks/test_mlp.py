@@ -52,8 +52,8 @@ def test_inner_norm():
     layer.norm.gamma.assign(np.arange(16) / 8)
     gate, value = np.split(before_activation(layer, x), 2, axis=-1)
     hidden = gate / (1 + np.exp(-gate)) * value
-    centred = hidden - hidden.mean(-1, keepdims=True)
-    normed = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3) * np.arange(16) / 8
+    centered = hidden - hidden.mean(-1, keepdims=True)
+    normed = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-3) * np.arange(16) / 8
     np.testing.assert_allclose(np.asarray(layer(x)), np.asarray(layer.fc2(normed)), atol=1e-5)
 
 

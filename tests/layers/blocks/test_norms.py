@@ -11,8 +11,8 @@ pytestmark = pytest.mark.backend
 def test_formula(rms_norm):
     x = np.random.default_rng(0).normal(1.0, 2.0, size=(3, 8)).astype("float32")
     layer = norm("norm1", rms_norm=rms_norm, epsilon=0.1, dtype="float32")
-    centred = x if rms_norm else x - x.mean(-1, keepdims=True)
-    expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 0.1)
+    centered = x if rms_norm else x - x.mean(-1, keepdims=True)
+    expected = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 0.1)
     np.testing.assert_allclose(np.asarray(layer(x)), expected, atol=1e-5)
     assert layer.name == "norm1" and len(layer.weights) == 2 - rms_norm
 

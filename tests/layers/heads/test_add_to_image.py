@@ -37,11 +37,11 @@ def test_adds_changes_to_pixels():
     np.testing.assert_allclose(np.asarray(AddToImage()([IMAGES, one])), IMAGES + 127.5 * one, atol=1e-3)
 
 
-def test_keeps_the_brightness_of_grey_images():
-    grey = IMAGES[..., :1]
-    got = np.asarray(AddToImage(keep_brightness=True)([grey, changes()]))
+def test_keeps_the_brightness_of_gray_images():
+    gray = IMAGES[..., :1]
+    got = np.asarray(AddToImage(keep_brightness=True)([gray, changes()]))
     assert got.shape == (2, 8, 10, 3) and np.ptp(got, axis=-1).max() > 10
-    np.testing.assert_allclose(got @ np.float32([[0.299], [0.587], [0.114]]), grey, atol=1e-3)
+    np.testing.assert_allclose(got @ np.float32([[0.299], [0.587], [0.114]]), gray, atol=1e-3)
 
 
 def test_bad_arguments_are_named():

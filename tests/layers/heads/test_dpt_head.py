@@ -36,7 +36,7 @@ def test_channels_of_the_neck_double_up_to_the_width_as_in_dpt_base():
 
 
 def test_equals_hugging_faces_dpt():
-    """With half-pixel centres in both: the original aligns corners, which no export format of TensorFlow does."""
+    """With half-pixel centers in both: the original aligns corners, which no export format of TensorFlow does."""
     torch = pytest.importorskip("torch")
     for name in ("timm", "transformers"):
         if importlib.util.find_spec(name) is None:

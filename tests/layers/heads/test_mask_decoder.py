@@ -25,7 +25,7 @@ def test_layer(options, tmp_path):
     run_layer_test(make, TOKENS.shape, (2, 6, 4), parts, tmp_path)
 
 
-def test_logits_are_normalised_cosines_of_patches_and_classes():
+def test_logits_are_normalized_cosines_of_patches_and_classes():
     head = MaskDecoder(3, 2, 16, depth=1)
     found = np.asarray(head(TOKENS))
     classes = np.repeat(np.asarray(head.classes), 2, axis=0)
@@ -33,8 +33,8 @@ def test_logits_are_normalised_cosines_of_patches_and_classes():
     patches, classes = x[:, :6] @ np.asarray(head.proj_patches.kernel), x[:, 6:] @ np.asarray(head.proj_classes.kernel)
     cosines = np.einsum("bpw,bcw->bpc", patches, classes)
     cosines /= np.linalg.norm(patches, axis=-1)[:, :, None] * np.linalg.norm(classes, axis=-1)[:, None]
-    centred = cosines - cosines.mean(-1, keepdims=True)
-    np.testing.assert_allclose(found, centred / np.sqrt(centred.var(-1, keepdims=True) + 1e-6), atol=1e-4)
+    centered = cosines - cosines.mean(-1, keepdims=True)
+    np.testing.assert_allclose(found, centered / np.sqrt(centered.var(-1, keepdims=True) + 1e-6), atol=1e-4)
 
 
 def test_equals_the_authors_code():

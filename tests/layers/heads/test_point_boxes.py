@@ -21,14 +21,14 @@ def a_map(*peaks, size=(4, 8), classes=2):
     return found
 
 
-def test_edges_are_distances_from_a_positions_centre():
+def test_edges_are_distances_from_a_positions_center():
     found = np.zeros((1, 4, 8, 5), "float32")
     found[0, 1, 2, :4] = np.log([1.5, 0.5, 2, 3])
     got = np.asarray(edges(found))[0, 1, 2]
     np.testing.assert_allclose(got, [(1.5 - 1.5) / 4, (2.5 - 0.5) / 8, (1.5 + 2) / 4, (2.5 + 3) / 8], rtol=1e-6)
 
 
-def test_peaks_come_first_and_neighbours_are_suppressed_by_class():
+def test_peaks_come_first_and_neighbors_are_suppressed_by_class():
     found = a_map((1, 1, 0, 0.7), (1, 2, 0, 0.6), (2, 2, 1, 0.5), (3, 6, 1, 0.9))
     got = np.asarray(PointBoxes(most=5)(found))[0]
     assert got.shape == (5, 6) and got.dtype == np.float32

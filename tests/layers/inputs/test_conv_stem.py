@@ -72,7 +72,7 @@ def test_halves_the_image_with_each_convolution():
     assert ConvStem((4, 8, 16)).compute_output_shape((None, 32, 48, 3)) == (None, 4, 6, 16)
 
 
-def test_statistics_are_learnt_in_training_only():
+def test_statistics_are_learned_in_training_only():
     stem = ConvStem((4,))
     stem(IMAGES)
     before = np.asarray(stem.norms[0].moving_mean)

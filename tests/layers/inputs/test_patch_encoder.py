@@ -40,7 +40,7 @@ def test_projection_equals_a_convolution():
 
 
 @pytest.mark.parametrize("rms_norm", [False, True])
-def test_patches_are_normalised_before_positions(rms_norm):
+def test_patches_are_normalized_before_positions(rms_norm):
     patches = np.random.default_rng(0).normal(size=(2, 6, 5)).astype("float32")
     encoder = PatchEncoder(8, patch_norm=True, rms_norm=rms_norm, epsilon=1e-3, class_token=False)
     encoder(patches)

@@ -21,7 +21,7 @@ def test_layer(tmp_path):
     "rule, divide",
     [("google", lambda w: w.std((0, 1, 2)) + 1e-5), ("timm", lambda w: np.sqrt(w.var((0, 1, 2)) + 1e-8))],
 )
-def test_is_a_convolution_by_the_standardised_kernel(rule, divide):
+def test_is_a_convolution_by_the_standardized_kernel(rule, divide):
     layer = StandardizedConv2D(8, 3, strides=2, standardize=rule)
     layer.build(IMAGES.shape)
     small = 1e-4 * np.random.default_rng(1).normal(1, 1, layer.kernel.shape)  # so that what is added shows

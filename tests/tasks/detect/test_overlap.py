@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.tasks.detect.overlap import area, generalised_iou, iou
+from keras_vit.tasks.detect.overlap import area, generalized_iou, iou
 
 pytestmark = pytest.mark.backend
 
@@ -22,7 +22,7 @@ def test_of_whole_pixels_they_count_pixels():
     def filled(box):
         return (rows >= box[0]) & (columns >= box[1]) & (rows < box[2]) & (columns < box[3])
 
-    shares, general = (np.asarray(function(a, b)) for function in (iou, generalised_iou))
+    shares, general = (np.asarray(function(a, b)) for function in (iou, generalized_iou))
     assert shares.shape == general.shape == (6, 5)
     for i, one in enumerate(a):
         for j, other in enumerate(b):
@@ -38,24 +38,24 @@ def test_of_whole_pixels_they_count_pixels():
 
 def test_leading_axes_are_images():
     a, b = boxes(2, 3), boxes(2, 4)
-    found = np.asarray(generalised_iou(a, b))
+    found = np.asarray(generalized_iou(a, b))
     assert found.shape == (2, 3, 4)
     for i in range(2):
-        np.testing.assert_allclose(found[i], np.asarray(generalised_iou(a[i], b[i])), atol=1e-7)
+        np.testing.assert_allclose(found[i], np.asarray(generalized_iou(a[i], b[i])), atol=1e-7)
 
 
 def test_a_box_is_itself_and_far_boxes_are_nearly_minus_one():
     one, far = np.float32([[0, 0, 1, 2]]), np.float32([[0, 1e4, 1, 1e4 + 1]])
-    np.testing.assert_allclose(np.asarray(generalised_iou(one, one)), [[1]])
-    np.testing.assert_allclose(np.asarray(generalised_iou(one, far)), [[-1]], atol=1e-3)
+    np.testing.assert_allclose(np.asarray(generalized_iou(one, one)), [[1]])
+    np.testing.assert_allclose(np.asarray(generalized_iou(one, far)), [[-1]], atol=1e-3)
     assert float(area(one)[0]) == 2
 
 
 def test_boxes_without_area_have_finite_values_and_gradients():
     nothing = np.zeros((1, 4), "float32")
-    assert float(iou(nothing, nothing)[0, 0]) == float(generalised_iou(nothing, nothing)[0, 0]) == 0
+    assert float(iou(nothing, nothing)[0, 0]) == float(generalized_iou(nothing, nothing)[0, 0]) == 0
     layer = keras.layers.Dense(4, kernel_initializer="zeros")
     model = keras.Sequential([keras.Input((3,)), layer])
-    model.compile("sgd", lambda y, x: -generalised_iou(x[:, None], y[:, None])[:, 0, 0])
+    model.compile("sgd", lambda y, x: -generalized_iou(x[:, None], y[:, None])[:, 0, 0])
     model.fit(np.ones((4, 3)), np.zeros((4, 4)), verbose=0)
     assert np.isfinite(np.asarray(layer.kernel)).all()

@@ -17,8 +17,8 @@ BOXES = np.array(
 
 
 def bell(low, high, side):
-    centre, deviation = np.floor((low + high) / 2 * side), (high - low) * side * 0.54 / 6
-    return np.exp(-(((np.arange(side) - centre) / deviation) ** 2) / 2)
+    center, deviation = np.floor((low + high) / 2 * side), (high - low) * side * 0.54 / 6
+    return np.exp(-(((np.arange(side) - center) / deviation) ** 2) / 2)
 
 
 def bells(box):

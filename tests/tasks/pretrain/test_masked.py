@@ -63,19 +63,19 @@ def test_only_visible_patches_are_seen(more):
 @slow_on_jax
 def test_targets_and_loss_by_hand():
     model = encoder(mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
-    plain, normalised = learner(model, normalise=False), learner(model)
+    plain, normalized = learner(model, normalize=False), learner(model)
     wanted = patches((IMAGES / 255 - [0.1, 0.2, 0.3]) / [0.4, 0.5, 0.6])
     np.testing.assert_allclose(numpy(plain.targets(IMAGES)), wanted, atol=1e-5)
     wanted = (wanted - wanted.mean(-1, keepdims=True)) / np.sqrt(wanted.var(-1, ddof=1, keepdims=True) + 1e-6)
-    np.testing.assert_allclose(numpy(normalised.targets(IMAGES)), wanted, atol=1e-4)
-    packed = numpy(normalised(X))
+    np.testing.assert_allclose(numpy(normalized.targets(IMAGES)), wanted, atol=1e-4)
+    packed = numpy(normalized(X))
     errors = ((packed[..., :-1] - wanted) ** 2).mean(-1)
     expected = [errors[i][MASKED[i]].mean() for i in range(3)]
     np.testing.assert_allclose(numpy(MaskedLoss(reduction=None)(wanted, packed)), expected, rtol=1e-4)
-    normalised.compile("sgd", MaskedLoss(), jit_compile=True)
+    normalized.compile("sgd", MaskedLoss(), jit_compile=True)
     weights = np.float32([1, 0, 3])
-    assert normalised.evaluate(X, IMAGES, verbose=0) == pytest.approx(np.mean(expected), rel=1e-3)
-    weighted = normalised.evaluate(X, IMAGES, sample_weight=weights, verbose=0)
+    assert normalized.evaluate(X, IMAGES, verbose=0) == pytest.approx(np.mean(expected), rel=1e-3)
+    weighted = normalized.evaluate(X, IMAGES, sample_weight=weights, verbose=0)
     assert weighted == pytest.approx(np.mean(expected * weights), rel=1e-3)
 
 
@@ -94,7 +94,7 @@ def test_a_step_trains_the_encoder_and_the_decoder():
 
 @slow_on_jax
 def test_saving(tmp_path):
-    made = learner(encoder(tokens={"registers": 1}), mask_ratio=0.5, mlp_dim=24, normalise=False)
+    made = learner(encoder(tokens={"registers": 1}), mask_ratio=0.5, mlp_dim=24, normalize=False)
     made.save(tmp_path / "learner.keras")
     loaded = keras.models.load_model(tmp_path / "learner.keras")  # safe mode, no custom_objects
     assert {**loaded.get_config(), "model": None} == {**made.get_config(), "model": None}
@@ -112,16 +112,16 @@ def test_mixed_precision_predicts_in_float32():
     assert isinstance(made.optimizer, keras.optimizers.LossScaleOptimizer)
 
 
-@pytest.mark.parametrize("normalise", [True, False])
-def test_reconstruct_undoes_the_targets(normalise, monkeypatch):
-    made = learner(encoder(mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6]), normalise=normalise)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_reconstruct_undoes_the_targets(normalize, monkeypatch):
+    made = learner(encoder(mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6]), normalize=normalize)
     mask = MASKED[..., None].astype("float32")
     ideal = np.concatenate([numpy(made.targets(IMAGES)), mask], -1)
     monkeypatch.setattr(made, "predict", lambda *args, **kwargs: ideal)
     masked, again = made.reconstruct(IMAGES, NOISE)
     np.testing.assert_allclose(again, IMAGES, atol=0.1)
-    colour = patches(masked)[MASKED].reshape(-1, 3)
-    np.testing.assert_allclose(colour, np.broadcast_to(255 * np.array([0.1, 0.2, 0.3]), colour.shape), atol=1e-4)
+    color = patches(masked)[MASKED].reshape(-1, 3)
+    np.testing.assert_allclose(color, np.broadcast_to(255 * np.array([0.1, 0.2, 0.3]), color.shape), atol=1e-4)
     np.testing.assert_array_equal(patches(masked)[~MASKED], patches(IMAGES)[~MASKED])
 
 

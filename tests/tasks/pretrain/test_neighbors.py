@@ -14,7 +14,7 @@ def test_by_hand():
         others = [j for j in np.argsort(-cosine[i]) if j != i][:7]
         votes = [sum(np.exp(cosine[i, j] / 0.07) for j in others if labels[j] == c) for c in range(3)]
         right += np.argmax(votes) == labels[i]
-    assert knn_accuracy(vectors, labels, neighbours=7) == right / 40
+    assert knn_accuracy(vectors, labels, neighbors=7) == right / 40
 
 
 def test_separate_classes_and_length():
@@ -32,6 +32,6 @@ def test_bad_input():
             (lambda: knn_accuracy(vectors[:1], [0]), "at least two"),
             (lambda: knn_accuracy(vectors * np.nan, [0, 1, 1]), "finite"),
             (lambda: knn_accuracy(vectors, [-1, 0, 0]), "class indices"),
-            (lambda: knn_accuracy(vectors, [0, 1, 1], neighbours=0), "`neighbours` must be a positive integer"),
+            (lambda: knn_accuracy(vectors, [0, 1, 1], neighbors=0), "`neighbors` must be a positive integer"),
         ]
     )

@@ -30,7 +30,7 @@ def test_a_step():
     model = TASK.model(**MODEL)
     learner = TASK.learner(model)
     assert isinstance(learner, MaskedAutoencoder) and model.output_shape == (None, 32)
-    assert learner.model is model and learner.mask_ratio == 0.75 and learner.normalise
+    assert learner.model is model and learner.mask_ratio == 0.75 and learner.normalize
     learner.compile("adam", **TASK.compiled(None), run_eagerly=True)
     seed = tf.constant([0, 1], "int64")
     examples = {"images": tf.constant(IMAGES), "labels": tf.zeros(6, "int64")}
@@ -94,7 +94,7 @@ def embeddings(count):
     return rng.normal(size=(count, 4)) + 9 * np.eye(4)[labels], labels
 
 
-def test_the_tally_is_the_accuracy_of_neighbours(monkeypatch):
+def test_the_tally_is_the_accuracy_of_neighbors(monkeypatch):
     monkeypatch.setattr(pretrain, "KEPT", 50)
     vectors, labels = embeddings(90)
     tally = TASK.tally(keep=True)

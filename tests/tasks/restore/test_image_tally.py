@@ -30,14 +30,14 @@ def test_luma_without_borders_is_scikit_image_s():
     np.testing.assert_allclose(tally.result()["ssim"], np.mean([*np.array(wanted)[:, 1], 1]), atol=1e-6)
 
 
-def test_colours_and_grey_images():
+def test_colors_and_gray_images():
     tally = ImageTally(of_luma=False)
     scores = tally.add({"originals": TRUE[:1]}, FOUND[:1])
     error = np.mean((TRUE[0] - FOUND[0].clip(0, 255).round()) ** 2)
     np.testing.assert_allclose(scores, 10 * np.log10(255**2 / error), atol=1e-6)
-    grey = ImageTally()
-    one = grey.add({"originals": TRUE[..., :1]}, TRUE[..., :1] + 1)
-    three = grey.add({"originals": TRUE[..., :1].repeat(3, -1)}, TRUE[..., :1].repeat(3, -1) + 1)
+    gray = ImageTally()
+    one = gray.add({"originals": TRUE[..., :1]}, TRUE[..., :1] + 1)
+    three = gray.add({"originals": TRUE[..., :1].repeat(3, -1)}, TRUE[..., :1].repeat(3, -1) + 1)
     np.testing.assert_allclose(one, three, atol=1e-6)
 
 

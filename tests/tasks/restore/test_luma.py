@@ -16,8 +16,8 @@ def test_brightness_goes_from_16_to_235():
 
 
 def test_brightness_is_scikit_image_s():
-    colour = pytest.importorskip("skimage.color")
-    np.testing.assert_allclose(np.asarray(luma(TRUE))[..., 0], colour.rgb2ycbcr(TRUE / 255)[..., 0], atol=1e-3)
+    color = pytest.importorskip("skimage.color")
+    np.testing.assert_allclose(np.asarray(luma(TRUE))[..., 0], color.rgb2ycbcr(TRUE / 255)[..., 0], atol=1e-3)
 
 
 def test_the_distance_is_the_mean_absolute_error():

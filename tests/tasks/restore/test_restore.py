@@ -41,7 +41,7 @@ def test_starts_as_cubic_convolution_and_learns(tmp_path):
     [
         (Restore(noise=5.0), 3, ((8, 2),), (8, 12, 3)),
         (Restore(scale=3), 1, ((8, 1),), (24, 36, 1)),
-        (Restore(grey=True), 1, ((8, 1),), (8, 12, 3)),
+        (Restore(gray=True), 1, ((8, 1),), (8, 12, 3)),
     ],
 )
 def test_shapes_of_other_tasks(task, channels, stem, shape):
@@ -73,7 +73,7 @@ def test_small_images_are_named():
 
 def test_what_is_scored():
     pytest.importorskip("skimage")
-    made = [Restore(scale=2), Restore(noise=1.0), Restore(noise=1.0, luma=True), Restore(grey=True), TASK]
+    made = [Restore(scale=2), Restore(noise=1.0), Restore(noise=1.0, luma=True), Restore(gray=True), TASK]
     assert [(one.tally().of_luma, one.tally().border) for one in made] == [
         (True, 2), (False, 0), (True, 0), (False, 0), (True, 2)
     ]  # fmt: skip
@@ -103,9 +103,9 @@ def test_answers_and_pictures():
     assert TASK.picture(IMAGES[0], output, {"originals": ORIGINALS[0]}).shape == (16, 74, 3)
     said = TASK.caption(ORIGINALS[0], {"images": IMAGES[0], "originals": ORIGINALS[0]})
     assert said.startswith("100.00 dB, without the model ")
-    grey = Restore(grey=True)
-    assert grey.picture(IMAGES[0, ..., :1], IMAGES[0]).shape == (8, 25, 3)
-    assert "dB" in grey.caption(IMAGES[0], {"images": IMAGES[0, ..., :1], "originals": IMAGES[0]})
+    gray = Restore(gray=True)
+    assert gray.picture(IMAGES[0, ..., :1], IMAGES[0]).shape == (8, 25, 3)
+    assert "dB" in gray.caption(IMAGES[0], {"images": IMAGES[0, ..., :1], "originals": IMAGES[0]})
 
 
 def recipe(task=TASK, model=None, **parts):
@@ -116,10 +116,10 @@ def recipe(task=TASK, model=None, **parts):
 @pytest.mark.parametrize(
     "made, message",
     [
-        (recipe(Restore()), "needs what to undo: scale, grey, noise, jpeg or mask. Received: none of them"),
+        (recipe(Restore()), "needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them"),
         (recipe(Restore(scale=2, classes=("a",))), r"Restore has no classes. Received: classes=\('a',\)"),
-        (recipe(Restore(grey=True, luma=True)), "Received: both"),
-        (recipe(Restore(grey=True)), "channels must be 1 with Restore.grey. Received: channels=3"),
+        (recipe(Restore(gray=True, luma=True)), "Received: both"),
+        (recipe(Restore(gray=True)), "channels must be 1 with Restore.gray. Received: channels=3"),
         (recipe(model={"channels": 4}), "channels must be 1 or 3. Received: channels=4"),
         (recipe(augment=Augment(crop="window", mixup=0.2)), "do not change originals. Received: augment.mixup=0.2"),
         (recipe(data=Data()), "must be 'window'. Received: augment.crop='window', data.resize=None"),

@@ -1,6 +1,6 @@
-"""Memory and time of a training step with and without rematerialised blocks.
+"""Memory and time of a training step with and without rematerialized blocks.
 
-python benchmarks/rematerialisation.py S/16 32
+python benchmarks/rematerialization.py S/16 32
 
 Each case runs in a process of its own: peak memory is the process's, less what it had before the first step.
 """
@@ -24,10 +24,10 @@ def case(variant, batch, remat):
     import numpy as np
 
     import keras_vit
-    from keras_vit.models.remat import rematerialised
+    from keras_vit.models.remat import rematerialized
 
     keras.utils.set_random_seed(0)
-    with rematerialised() if remat else contextlib.nullcontext():
+    with rematerialized() if remat else contextlib.nullcontext():
         model = keras_vit.vit(variant, num_classes=1000, stochastic_depth=0.1)
     model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
     model.optimizer.build(model.trainable_variables)

@@ -1,6 +1,6 @@
 """Colors for gray images: CIFAR-10, 32 x 32 pixels, without labels.
 
-python -m keras_vit fit colourise_cifar10
+python -m keras_vit fit colorize_cifar10
 
 The mean absolute error finds the colors of sky, water, grass and sand. Objects that may have any color stay brown.
 Zhang et al. 2016 (arXiv:1603.08511) classify colors instead.
@@ -12,8 +12,8 @@ Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the gray 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore
 
 recipe = Recipe(
-    name="colourise_cifar10",
-    task=Restore(grey=True, head_depth=1),
+    name="colorize_cifar10",
+    task=Restore(gray=True, head_depth=1),
     model=dict(variant=None, stem=((32, 2, 2),),  # (filters, stride, branch of n)
                channels=1, patch_size=2, width=96, depth=4, num_heads=4, mlp_dim=192, image_size=32,
                position="sincos2d", pooling="none"),
