@@ -122,7 +122,7 @@ def test_labels_default_to_the_model_s_metadata():
 def test_all_missing_converters_are_in_one_error(monkeypatch):
     monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None if "ai_edge" in name else name)
     prepare.need(["dynamic", "float16"], onnx=True)
-    said = r"^'int8' needs ai_edge_quantizer. Install it: pip install .*\[quantize.... Nothing was written.$"
+    said = r"^'int8' needs ai_edge_quantizer. Install it: pip install .*\[quantize\].\. Nothing was written.$"
     with pytest.raises(ImportError, match=said):
         prepare.need(["dynamic", "int8"])
     monkeypatch.setattr(prepare.importlib.util, "find_spec", lambda name: None)
