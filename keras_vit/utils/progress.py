@@ -19,7 +19,20 @@ def line(total, text, after=0.0, stream=None, **settings):
     live = getattr(stream, "isatty", bool)()  # what replaces stdout may have none
     how = {"mininterval": 0.1 if live else 10.0, "dynamic_ncols": live, "miniters": 1, "smoothing": 0}
     end = "{bar:0}" if live else "\n"  # a bar, even an empty one, makes tqdm cut the text at the terminal's width
-    return tqdm(total=total, bar_format=text + end, delay=after, file=stream, **how, **settings)
+    shown = stream if live else Log(stream)
+    return tqdm(total=total, bar_format=text + end, delay=after, file=shown, **how, **settings)
+
+
+class Log:
+    """A stream of whole lines: without what moves a terminal's cursor."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.flush = stream.flush
+
+    def write(self, text):
+        if text.strip():
+            self.stream.write(text.strip(" \r"))
 
 
 def counted(batches, total, what="images", after=1.0, stream=None):
