@@ -21,7 +21,8 @@ class Kind(NamedTuple):
     `size` is the image's `(height, width)`, after a cut the model's.
     """
 
-    cut: Callable | None = None  # (item, cuts.Cut, size): one item, at the model's size afterwards
+    # (item, cuts.Cut, size): one item, at the model's size afterwards; float32, or uint8 of segmentation masks
+    cut: Callable | None = None
     flip: Callable | None = None  # (batch, chosen, size): mirrors the chosen ones, a bool vector
     shift: Callable | None = (
         None  # (batch, padding, start, size): pads, then cuts windows of the old size, from `start`

@@ -1,4 +1,4 @@
-"""What models are trained for, one file a task."""
+"""What models are trained for, one folder a task."""
 
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.detect.detect import Detect as Detect

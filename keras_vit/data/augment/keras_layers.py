@@ -11,10 +11,11 @@ import warnings
 import keras
 import tensorflow as tf
 
+from keras_vit.data.targets import KINDS
 from keras_vit.layers.base import check_channels_last
 from keras_vit.utils.keras_private import sublayers, tf_data_generator
 
-MASKS, BOXES = "segmentation_masks", "bounding_boxes"
+MASKS = "segmentation_masks"
 NEED_LABELS = ("MixUp", "CutMix", "FourierMix", "Mosaic")  # of Keras and KerasCV
 # AugMix blends the indices of classes; the others fail on masks.
 STILL = (  # layers of Keras that leave everything in its place
@@ -88,10 +89,11 @@ def check_layers(layers, names=("images",)):
     if MASKS in names:
         _check_masks(leaves)
     moving = [layer for layer in leaves if type(layer).__name__ not in STILL]
-    if BOXES in names and moving:
+    placed = [name for name in names if name not in ("images", MASKS) and KINDS[name].warp]
+    if placed and moving:
         raise ValueError(
-            "Augment.layers must leave everything in its place where there are boxes; Augment's own crop, flip and "
-            f"rotation move them. Received: {type(moving[0]).__name__} {moving[0].name!r}"
+            f"Augment.layers must leave everything in its place where there are {placed[0].replace('_', ' ')}; Augment's "
+            f"own crop, flip and rotation move them. Received: {type(moving[0]).__name__} {moving[0].name!r}"
         )
 
 
