@@ -6,6 +6,7 @@ Alternates, in one process: steps on one batch in memory, and as many steps of `
 Ti/16 at 224 on FOLDER's JPEGs (folders of classes), with an Inception crop and a flip.
 """
 
+import dataclasses
 import json
 import os
 import statistics
@@ -40,6 +41,7 @@ def pixels(name, steps=60):
 
 def measure(name, rounds=7):
     recipe, source = photographs() if name == "photographs" else pixels(name)
+    recipe = dataclasses.replace(recipe, task=recipe.task.on(source))
     steps, model = len(source) // recipe.data.batch_size, keras_vit.from_recipe(recipe)
     dataset = pipeline.training_batches(source, recipe, model.input_shape[1:])
     compile_model(model, recipe.optim, steps, recipe.task.compiled(source), jit_compile=recipe.optim.xla)

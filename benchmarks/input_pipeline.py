@@ -8,6 +8,7 @@ as there are cores; the files lie in memory. What an image costs beside its deco
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -58,6 +59,7 @@ def decode_only(paths, passes):
 def ours(source, size, batch, passes, settings):
     """Returns a function that makes so many epochs of batches, and how many images those are."""
     recipe = Recipe(name="x", model={}, data=Data(batch_size=batch), augment=settings, optim=Optim(epochs=passes))
+    recipe = dataclasses.replace(recipe, task=recipe.task.on(source))
     dataset = pipeline.training_batches(source, recipe, size, first_epoch=0)
     return lambda: [None for _ in dataset], passes * (len(source) // batch * batch)
 

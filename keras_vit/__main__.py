@@ -3,6 +3,8 @@
 from keras_vit.commands.interrupts import ending, interruptible
 
 with ending():  # the imports take half a second
+    import contextlib
+    import functools
     import io
     import os
     import sys
@@ -47,12 +49,10 @@ def main(words=None):
         os.environ.setdefault(name, value)
     warnings.formatwarning = lambda message, *where, **more: f"warning: {message}\n"
     prepare_streams()
-    if words is None:
-        quiet()
     try:
         try:
             with interruptible():
-                run(sys.argv[1:] if words is None else words)
+                run(sys.argv[1:] if words is None else words, quietly=words is None)
         finally:
             sys.stdout.flush()  # here, where a reader that is gone is no error
     except BrokenPipeError:  # the reader, such as `head`, has read enough
@@ -62,22 +62,32 @@ def main(words=None):
         print(f"error: {sentence(error)}".replace("overwrite=True", "--overwrite"), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stopped:
-        print(f"\n{stopped}" if str(stopped) else "\nInterrupted.", file=sys.stderr)
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            print(f"\n{stopped}" if str(stopped) else "\nInterrupted.", file=sys.stderr)
         sys.exit(128 + int(getattr(stopped, "signal", 2)))
 
 
-def run(words):
-    """Runs the command that the words name."""
+def run(words, quietly=False):
+    """Runs the command that the words name; `quietly` without TensorFlow's notes."""
     if words == ["--version"]:
         print(f"keras_vit {__version__}")
         return
     tyro.extras.subcommand_cli_from_dict(
-        COMMANDS,
+        {name: _quiet(command) if quietly else command for name, command in COMMANDS.items()},
         prog="python -m keras_vit",
         description="Vision Transformers for Keras 3.",
         args=words,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def _quiet(command):
+    @functools.wraps(command)
+    def run(*args, **options):
+        quiet()
+        return command(*args, **options)
+
+    return run
 
 
 def prepare_streams():

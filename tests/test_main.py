@@ -190,7 +190,7 @@ def test_the_pool_takes_no_new_pages():
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
 def test_a_signal_ends_the_reading_of_words_too(capsys, monkeypatch):
-    monkeypatch.setattr(__main__, "run", lambda *given: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(__main__, "run", lambda *given, **more: signal.raise_signal(signal.SIGTERM))
     run("list", status=128 + signal.SIGTERM)
     assert capsys.readouterr().err == "\nInterrupted.\n"
 

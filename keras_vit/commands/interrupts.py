@@ -20,7 +20,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending():
-    """A block, such as imports, in which Ctrl-C or SIGTERM ends the process at once and prints one line."""
+    """A block, such as imports, in which Ctrl-C, SIGTERM or SIGHUP ends the process at once and prints one line."""
 
     def end(number, frame):
         with contextlib.suppress(OSError):  # the terminal may be gone
@@ -33,7 +33,7 @@ def ending():
 
 @contextlib.contextmanager
 def interruptible():
-    """A block that Ctrl-C or SIGTERM ends by raising `Interrupted`; the second one ends the process at once.
+    """A block that Ctrl-C, SIGTERM or SIGHUP ends by raising `Interrupted`; the second one ends the process at once.
 
     Python drops what is raised in a destructor, in a callback of the garbage collector (JAX and XLA add one) or in a
     callback of a C library, and the command would continue. Such an interrupt is raised again outside of them.

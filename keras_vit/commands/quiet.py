@@ -1,5 +1,7 @@
 """Keeps the notes of TensorFlow and its runtimes off the screen, and shows all other messages."""
 
+import atexit
+import contextlib
 import logging
 import os
 import subprocess
@@ -37,6 +39,15 @@ def quiet():
     logging.getLogger("absl").setLevel(logging.ERROR)
     command = [sys.executable, "-ISc", _FILTER, "|".join(NOTES)]
     reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
-    sys.stderr = os.fdopen(os.dup(2), "w", 1, encoding=sys.stderr.encoding, errors="backslashreplace")
+    screen = os.dup(2)
+    sys.stderr = os.fdopen(screen, "w", 1, encoding=sys.stderr.encoding, errors="backslashreplace")
     os.dup2(reader.stdin.fileno(), 2)
     reader.stdin.close()
+    atexit.register(_end, reader, screen)
+
+
+def _end(reader, screen):
+    """Lets the reader write what is left before the process ends."""
+    os.dup2(screen, 2)
+    with contextlib.suppress(subprocess.TimeoutExpired):  # a child of this process may still write there
+        reader.wait(timeout=1)

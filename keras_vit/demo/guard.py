@@ -1,13 +1,16 @@
 """Checks requests before the page sees them, and limits the size of all uploads together.
 
-Gradio limits one file, and deletes those that are old.
+Gradio deletes those that are old.
 """
 
+import contextlib
 import ipaddress
-import pathlib
+import os
 import socket
 from urllib.parse import urlsplit
 
+MOST_BYTES = 32 * 2**20  # of one file
+FRAMING = 2**16  # bytes of a request besides its file
 MOST_KEPT = 2**28  # bytes of all files
 LEAST = 2**16  # a smaller file counts as this many bytes, so there are at most MOST_KEPT / LEAST files
 
@@ -60,6 +63,8 @@ class Guard:
             return 403, f"The request must come from this page. Received: Origin {others[0]!r}"
         if size is None:
             return 411, "The request must have one Content-Length."
+        if size > MOST_BYTES + FRAMING:
+            return 413, f"A request must have at most {MOST_BYTES // 2**20} MiB."
         if uploads and self._kept() + self.arriving + size > MOST_KEPT:
             return 503, "Too many uploads: try again in a few minutes."
         return None
@@ -73,8 +78,12 @@ class Guard:
         return name in self.names or _is_loopback(name) or (not self.local and _is_address(name))
 
     def _kept(self):
-        files = [path.stat() for path in pathlib.Path(self.folder).rglob("*") if path.is_file()]
-        return sum(max(status.st_size, LEAST) for status in files)
+        """Returns how many bytes the files in the folder count as."""
+        kept = 0
+        for path in (os.path.join(at, name) for at, _, names in os.walk(self.folder) for name in names):
+            with contextlib.suppress(FileNotFoundError):  # the application moves and deletes files
+                kept += max(os.stat(path).st_size, LEAST)
+        return kept
 
 
 def _size(headers):

@@ -4,17 +4,17 @@ import contextlib
 import errno
 import os
 import pathlib
+import signal
 import socket
 import tempfile
 
-from keras_vit.demo.guard import Guard
+from keras_vit.demo.guard import MOST_BYTES, Guard
 from keras_vit.demo.page import need_gradio, page
-
-MOST_BYTES = 32 * 2**20  # of one upload
+from keras_vit.utils.signals import handled
 
 
 def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860) -> None:
-    """Serves the demo page of a trained model until Ctrl-C.
+    """Serves the demo page of a trained model until Ctrl-C, SIGTERM or SIGHUP.
 
     Args:
         target: As in `keras_vit.load_run`.
@@ -28,7 +28,9 @@ def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860)
         ImportError: If Gradio is not installed.
     """
     need_gradio()
-    with listening(host, port) as listener, private_folder() as folder:
+    alone = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else the caller handles signals, as the command does
+    ended = handled(signal.default_int_handler) if alone else contextlib.nullcontext()
+    with ended, listening(host, port) as listener, private_folder() as folder:
         served = server(page(target), host, folder)
         name = f"[{host}]" if ":" in host else host
         print(f"http://{name}:{listener.getsockname()[1]} (stop with Ctrl-C)", flush=True)

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.index import NAMES, STAMPS, stored, write
+from keras_vit.frozen.index import NAMES, STAMPS, check_lengths, stored, write
 from keras_vit.utils import checks, warned
 from keras_vit.utils.files import read as read_file
 from keras_vit.utils.files import replacing
@@ -40,8 +40,8 @@ def embed_folder(
     that are gone are dropped. Its `about` says how many.
 
     What is done is kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
-    interruption. Only one batch's vectors are in memory, and those of a file that grows. Images that cannot be read are
-    listed in the file and in a warning.
+    interruption. Only one batch's vectors are in memory; of a file that grows, all of them twice. Images that cannot be
+    read are listed in the file and in a warning.
 
     Args:
         folder: Searched with all its subfolders, through links too; hidden ones are left out.
@@ -114,18 +114,24 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
         changes = {"kept": len(kept), "changed": changed, "new": len(read) - changed, "dropped": dropped}
         if older is None or read or dropped or left_out != older["left_out"].tolist():
             if kept:
-                vectors = np.concatenate([stored(out, ("vectors", "about"))["vectors"][[*kept.values()]], vectors])
-                place, names = {name: i for i, name in enumerate(stamps)}, [*kept, *read]
-                order = sorted(range(len(names)), key=lambda i: place[names[i]])
-                read, vectors = [names[i] for i in order], vectors[order]
+                read = [name for name in stamps if name in kept or name not in faults]
+                vectors = _joined(stored(out, ("vectors", "about"))["vectors"], kept, vectors, read)
             write(out, vectors, read, left_out, [stamps[name] for name in read], {**about, "changes": changes})
         del vectors  # closed, for systems that delete no open file
-        shutil.rmtree(partial)
     finally:
         lock.release()
+    shutil.rmtree(partial, ignore_errors=True)
     if left_out:
         warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", [*map(shown, faults.values())])
     return out, changes
+
+
+def _joined(older, kept, new, names):
+    """Returns the vectors of a file that grows, in the order of its names: those that are kept, and the new ones."""
+    joined, new = np.empty((len(names), *older.shape[1:]), older.dtype), iter(new)
+    for row, name in zip(joined, names):
+        row[...] = older[kept[name]] if name in kept else next(new)
+    return joined
 
 
 def _older(out, about, overwrite):
@@ -136,6 +142,7 @@ def _older(out, about, overwrite):
         return None
     try:
         older = stored(out, (*NAMES[1:], STAMPS))
+        check_lengths(out, older)
     except ValueError as error:
         raise FileExistsError(f"{error} Pass overwrite=True to replace it.") from None
     differ = [name for name in about if name != "model" and older["about"][name] != about[name]]
@@ -168,7 +175,7 @@ def _begun(partial, claim, size, anew):
     """
     try:
         progress = json.loads(read_file(partial / PROGRESS))
-        differ = [name for name in claim if progress["claim"].get(name) != claim[name]]
+        differ = [name for name in claim if name != "model" and progress["claim"].get(name) != claim[name]]
         rows = progress["done"] - len(progress["left_out"])
         whole = (partial / VECTORS).stat().st_size >= rows * size
     except (OSError, ValueError, KeyError, TypeError):  # none, or damaged

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import zipfile
 from typing import NamedTuple
 
 import numpy as np
@@ -105,6 +106,18 @@ def stored(path, names):
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise _damaged(path, error) from None
     return found
+
+
+def check_lengths(path, found):
+    """Raises ValueError unless the arrays of a file are of as many images; of the vectors only the header is read."""
+    try:
+        with zipfile.ZipFile(path) as file, file.open("vectors.npy") as vectors:
+            np.lib.format.read_magic(vectors)
+            (rows, *_), _, _ = np.lib.format.read_array_header_1_0(vectors)
+    except Exception as error:
+        raise _damaged(path, error) from None
+    if not rows == len(found["paths"]) == len(found[STAMPS]):
+        raise _damaged(path, f"it has {rows} vectors, {len(found['paths'])} paths and {len(found[STAMPS])} stamps")
 
 
 def _damaged(path, error):

@@ -20,8 +20,8 @@ def complete(argument, given):
 def merged(arguments, *others):
     """Returns arguments of `vit` with those of `others` in their place; of the dictionaries, single options."""
     for other in others:
-        dictionaries = [name for name in OPTIONS if name in other]
-        inside = {name: _checked(name, arguments.get(name)) | _checked(name, other[name]) for name in dictionaries}
+        dictionaries = [name for name in OPTIONS if name in arguments or name in other]
+        inside = {name: _checked(name, arguments.get(name)) | _checked(name, other.get(name)) for name in dictionaries}
         arguments = {**arguments, **other, **inside}
     return arguments
 

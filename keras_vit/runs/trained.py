@@ -94,9 +94,11 @@ def load_run(target: os.PathLike | str | Trained, file: str = rundir.MODEL) -> T
         ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
         FileNotFoundError: If the directory or file does not exist, or the run is not finished.
     """
-    if isinstance(target, Trained):
-        return target
     checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
+    if isinstance(target, Trained):
+        if file != rundir.MODEL:
+            raise ValueError(f"file={file!r} is for the directory of a run. Received: a model that is loaded")
+        return target
     path = checks.path("target", target)
     if rundir.is_run(path):
         return _of_run(path, file)

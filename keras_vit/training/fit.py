@@ -92,7 +92,7 @@ def fit(
         TypeError: For anything but a Keras callback.
         RuntimeError: When the loss becomes NaN or infinite.
         OSError: When the training state cannot be written; the one before it is kept.
-        KeyboardInterrupt: After Ctrl-C or SIGTERM, once the training state is saved; the same call resumes.
+        KeyboardInterrupt: After Ctrl-C, SIGTERM or SIGHUP, once the training state is saved; the same call resumes.
     """
     devices.need_tensorflow("Training from a recipe")
     checks.one_of("verbose", verbose, ("auto", 0, 1, 2))

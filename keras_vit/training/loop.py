@@ -112,7 +112,8 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     Raises:
         RuntimeError: When the loss becomes NaN or infinite.
         OSError: When the training state cannot be written.
-        keras_vit.training.stopping.Stopped: A `KeyboardInterrupt`, after Ctrl-C or SIGTERM, once the state is saved.
+        keras_vit.training.stopping.Stopped: A `KeyboardInterrupt`, once the state is saved after Ctrl-C, SIGTERM or
+            SIGHUP.
     """
     epochs = run.recipe.optim.epochs
     learner = run.learner = compile_run(run)

@@ -63,9 +63,10 @@ class RunProgress(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if not self.compiled:
             self.compiled = True
-            self.line.unpause()  # the first step compiles
+            self.line.unpause()  # the first step compiles: it does not count
+            self.line.initial += 1
+        self._show(logs, step=self.line.n + 1)
         self.line.update()
-        self._show(logs)
 
     def on_test_begin(self, logs=None):
         self._show(self.logs, "  validating")
@@ -74,12 +75,13 @@ class RunProgress(keras.callbacks.Callback):
         self.validation = (logs or {}).get(self.column)
         self._show(logs)
 
-    def _show(self, logs, more=""):
-        """Sets the text, the most important first: a narrow terminal cuts the rest off."""
+    def _show(self, logs, more="", step=None):
+        """Sets the text after a step, the most important first: a narrow terminal cuts the rest off."""
+        step = self.line.n if step is None else step
         self.logs = logs or {}
         name = self.column.removeprefix("val_")
         numbers = {"loss": self.logs.get("loss"), name: self.logs.get(name), "validation": self.validation}
-        words = [f"epoch {max(self.line.n - 1, 0) // self.steps + 1}/{self.epochs}"]
+        words = [f"epoch {max(step - 1, 0) // self.steps + 1}/{self.epochs}"]
         for key, value in numbers.items():
             if value is not None:
                 words.append(f"{key.replace('_', ' ')} {written(name if key == 'validation' else key, value)}")

@@ -132,7 +132,7 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    there, here = _identity(read_json(folder / RECIPE), recipe), _identity(_plain(recipe), recipe)
+    there, here = (_identity(_plain(one), recipe) for one in (_recipe(folder / RECIPE), recipe))
     different = _different(there, here)
     if different:
         longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -175,7 +175,7 @@ def mark(recipe, data):
         recipe: The `Recipe`.
         data: Dictionary that identifies the data, as in `claim`.
     """
-    sources = [data.get(split) for split in ("train", "validation")]
+    sources = [data.get(name) for name in ("train", "validation", "train_contents", "validation_contents")]
     known = [_identity(_plain(recipe), recipe), sources]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Callbacks that stop training: when the loss diverges, and on Ctrl-C or SIGTERM."""
+"""Callbacks that stop training: when the loss diverges, and on Ctrl-C, SIGTERM or SIGHUP."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def signals():
-    """Context manager that yields a list and appends Ctrl-C and SIGTERM to it; a second signal interrupts at once."""
+    """A block that yields a list and appends Ctrl-C, SIGTERM and SIGHUP to it; a second signal interrupts at once."""
     asked = []
 
     def note(number, frame):

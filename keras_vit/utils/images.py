@@ -121,11 +121,10 @@ def strips(rows, values):
 
 
 def plain_pixels(image, channels):
-    """Returns the pixels of a `PIL.Image.Image` as TensorFlow decodes them.
+    """Returns the pixels of a `PIL.Image.Image`; of JPEG and PNG as TensorFlow decodes them.
 
-    Alpha is dropped. Of 16 bits the upper eight are kept. The image is
-    turned upright as its EXIF data say. Besides the image as Pillow holds it, four bytes a pixel, memory holds the
-    result.
+    Alpha is dropped. Of 16 bits the upper eight are kept. The image is turned upright as its EXIF data say. Besides the
+    image as Pillow holds it, four bytes a pixel, memory holds the result.
 
     Args:
         image: The image, at its current frame.

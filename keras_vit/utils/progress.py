@@ -20,7 +20,7 @@ def line(total, text, after=0.0, stream=None, **settings):
     how = {"mininterval": 0.1 if live else 10.0, "dynamic_ncols": live, "miniters": 1, "smoothing": 0}
     end = "{bar:0}" if live else "\n"  # a bar, even an empty one, makes tqdm cut the text at the terminal's width
     shown = stream if live else Log(stream)
-    return tqdm(total=total, bar_format=text + end, delay=after, file=shown, **how, **settings)
+    return tqdm(total=total, bar_format=text + end, delay=after, file=shown, disable=False, **how, **settings)
 
 
 class Log:

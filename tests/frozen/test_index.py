@@ -69,3 +69,13 @@ def test_only_finite_vectors_one_for_each_image_can_be_searched(tmp_path):
     broken = keras_vit.load_index(write(tmp_path / "b.npz"))._replace(vectors=np.full((2, 3), np.nan, "float32"))
     with pytest.raises(ValueError, match="must be finite. Received: NaN or infinity"):
         module.flat(broken)
+
+
+def test_arrays_of_other_lengths_are_damage(tmp_path):
+    path = tmp_path / "a.npz"
+    about = {"folder": "/x", "share": [0, 1], "model": "m", "fingerprint": "f"}
+    module.write(path, np.zeros((3, 2), "float32"), ["a", "b", "c"], [], [(1, 2)] * 3, about)
+    module.check_lengths(path, module.stored(path, ("paths", "about", module.STAMPS)))
+    module.write(path, np.zeros((2, 2), "float32"), ["a", "b", "c"], [], [(1, 2)] * 3, about)
+    with pytest.raises(ValueError, match="a.npz' is not a whole file .*: it has 2 vectors, 3 paths and 3 stamps"):
+        module.check_lengths(path, module.stored(path, ("paths", "about", module.STAMPS)))

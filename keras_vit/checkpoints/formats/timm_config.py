@@ -215,7 +215,7 @@ def express(arguments, arrays):
         "act_layer": ACTIVATIONS[block["gelu"]],
     }
     architecture = "deit_base_distilled_patch16_224" if tokens["distilled"] else "vit_base_patch16_224"
-    if tokens["pre_norm"]:  # only this architecture's name sets its epsilon; likewise for the next two
+    if tokens["pre_norm"]:  # only this architecture's name sets its epsilon; the same for the next two
         architecture = "vit_base_patch16_clip_224"
     if block["swiglu"]:
         architecture = "vit_giant_patch14_dinov2"

@@ -2,8 +2,8 @@
 
 The boxes of an image are float32 `(most, 5)`: top, left, bottom and right, as shares of the image's height and width,
 and the index of a class. Rows of class -1 are empty, wherever they are. Class -2 - c is a region where class c is to be
-ignored, such as a crowd (`labels.ignored`). A box whose center leaves the image is dropped, a region that is wholly
-outside; what sticks out of the image is cut off.
+ignored, such as a crowd (`models.outputs.ignored`). A box whose center leaves the image is dropped, a region that is
+wholly outside; what sticks out of the image is cut off.
 """
 
 import tensorflow as tf

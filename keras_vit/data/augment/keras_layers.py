@@ -92,8 +92,9 @@ def check_layers(layers, names=("images",)):
     placed = [name for name in names if name not in ("images", MASKS) and KINDS[name].warp]
     if placed and moving:
         raise ValueError(
-            f"Augment.layers must leave everything in its place where there are {placed[0].replace('_', ' ')}; Augment's "
-            f"own crop, flip and rotation move them. Received: {type(moving[0]).__name__} {moving[0].name!r}"
+            f"Augment.layers must leave everything in its place where there are {placed[0].replace('_', ' ')}; "
+            "Augment's own crop, flip and rotation move them. "
+            f"Received: {type(moving[0]).__name__} {moving[0].name!r}"
         )
 
 

@@ -77,8 +77,8 @@ def opened(item, channels, orientation=None):
 
 
 def error_reason(error):
-    """Returns the first line of a TensorFlow error, without the names of operations."""
-    return str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines()[0]
+    """Returns the first line of a decoder's error, without the names of TensorFlow's operations."""
+    return (str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines() or [type(error).__name__])[0]
 
 
 def _orientation(item):

@@ -164,7 +164,7 @@ def test_layers_that_cannot_change_masks_are_refused():
 def test_layers_that_move_anything_are_refused_where_there_are_boxes():
     keras_layers.check_layers([L.RandomContrast(0.2), keras.Sequential([L.RandomGaussianBlur()])], ("bounding_boxes",))
     for layer in (L.RandomFlip(), keras.Sequential([L.RandomBrightness(0.1), L.RandomZoom(0.1)]), L.AugMix()):
-        with pytest.raises(ValueError, match="where there are boxes; .* Received: (RandomFlip|RandomZoom|AugMix)"):
+        with pytest.raises(ValueError, match="are bounding boxes; .* Received: (RandomFlip|RandomZoom|AugMix)"):
             keras_layers.check_layers([layer], ("bounding_boxes",))
 
 
