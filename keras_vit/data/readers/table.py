@@ -1,0 +1,269 @@
+"""A table beside images, one row for each image: class names, several labels, numbers, texts and groups.
+
+The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.parquet`) has a column `file_name`, the
+path below the table's folder. Any other column may be a target.
+"""
+
+import array
+import functools
+import itertools
+import json
+import math
+import os
+import pathlib
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_vit.data.readers import table_file
+from keras_vit.utils.warned import left_out, named
+
+# Names of columns where `Data.columns` does not say which it is; the first that the table has.
+USUAL = {
+    "images": ("file_name",),
+    "labels": ("label", "labels", "class", "category"),
+    "multilabels": ("labels", "tags"),
+    "texts": ("text", "caption"),
+}
+SEPARATOR = ";"  # of several labels in a cell
+UNKNOWN = -1  # of a label that is neither there nor not there
+
+
+class Table(NamedTuple):
+    """What a table says of the images that it names."""
+
+    paths: list[str]
+    targets: dict[str, np.ndarray]
+    class_names: tuple[str, ...]
+    groups: np.ndarray | None  # a number for each image; images of one group belong together
+
+
+def column_of(target, columns, header):
+    """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
+    given = columns.get(target)
+    if given is not None:
+        return (given,) if isinstance(given, str) else tuple(given)
+    return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
+
+
+def read(file, base, columns, targets, *, skip=False):
+    """Reads a table.
+
+    Args:
+        file: Path of the table.
+        base: Folder of the images that are wanted: that of the table, or one below it.
+        columns: Dictionary from targets (`"images"`, `"labels"`, `"multilabels"`, `"numbers"`, `"texts"`, `"groups"`)
+            to the name of a column, or to several; see `USUAL` for what it does not say.
+        targets: Names of the targets to read.
+        skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
+
+    Returns:
+        A `Table`. `"labels"` is int32 `(n,)`; `"multilabels"` int8 `(n, classes)` of 1, 0 and `UNKNOWN`; `"numbers"`
+        float32 `(n, columns)`; `"texts"` a vector of strings. Class names are those of the whole table, sorted.
+
+    Raises:
+        ValueError: For a table without these columns, and for rows that are twice there, whose file is missing, or
+            whose cell is empty or no number. The error names the lines.
+    """
+    header = table_file.columns_of(file)
+    wanted = {name: column_of(name, columns, header) for name in ("images", *targets, "groups")}
+    for name, found in wanted.items():
+        if not found and name != "groups":
+            usual = " or ".join(map(repr, USUAL.get(name, ())))
+            raise ValueError(
+                f"{str(file)!r} has no column of {name}{usual and f', such as {usual}'}. Name it: "
+                f"data.columns={{{name!r}: 'COLUMN'}}. It has: {', '.join(map(repr, header[: table_file.SHOWN]))}"
+            )
+    names = [name for found in wanted.values() for name in found]
+    makers = {name: KINDS[name](found) for name, found in wanted.items() if name != "images" and found}
+    places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])
+    parsers = [(maker.parse, slice(at, at + len(maker.columns))) for maker, at in zip(makers.values(), places)]
+    folder, lines, bad = str(file.parent), {}, []
+    below = "".join(f"{part}/" for part in base.relative_to(file.parent).parts)
+    for line, cells in table_file.read(file, names):
+        path, fault = cells[0], _fault(cells[0], lines, folder)
+        try:
+            parsed = [parse(cells[place]) for parse, place in parsers]
+        except ValueError as error:
+            fault = fault or str(error)
+        if fault:
+            bad.append(f"line {line}: {fault}")
+        else:
+            inside = path.startswith(below)
+            if inside:
+                lines[path] = line
+            for maker, value in zip(makers.values(), parsed):
+                maker.add(value, inside)
+    if bad and not (skip and lines):
+        raise ValueError(
+            f"{len(bad)} rows of {str(file)!r} are wrong. Repair them, or leave them out with data.bad_images=skip:\n  "
+            f"{named(bad)}"
+        )
+    if not lines:
+        raise ValueError(f"{str(file)!r} must have a row for each image in {str(base)!r}. Received: none")
+    if bad:
+        left_out(f"{len(bad)} rows of {file.name}", bad)
+    made = {name: maker.made() for name, maker in makers.items()}
+    groups = made.pop("groups", None)
+    class_names = next((maker.names() for name, maker in makers.items() if name in ("labels", "multilabels")), ())
+    return Table([os.path.join(folder, path) for path in lines], made, class_names, groups)
+
+
+def _fault(path, lines, folder):
+    if path is None:
+        return "it names no file"
+    if path in lines:
+        return f"{path!r} is in line {lines[path]} too"
+    if os.path.isabs(path) or (".." in path and ".." in pathlib.PurePath(path).parts):
+        return f"{path!r} is not below the table's folder"
+    return None if os.path.isfile(os.path.join(folder, path)) else f"there is no file {path!r}"
+
+
+class Labels:
+    """One class for each row, by its name; numbers are names too."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.codes = {}
+        self.rows = array.array("i")
+
+    def parse(self, cells):
+        if cells[0] is None:
+            raise ValueError(f"{self.columns[0]!r} is empty")
+        return cells[0] if cells[0] in self.codes else name_of(cells[0], self.columns[0])
+
+    def add(self, name, inside=True):
+        code = self.codes.setdefault(name, len(self.codes))  # a class of images elsewhere is one too
+        if inside:
+            self.rows.append(code)
+
+    def names(self):
+        return tuple(in_order(self.codes))
+
+    def made(self):
+        places = {name: place for place, name in enumerate(self.names())}
+        return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
+
+
+class ManyLabels:
+    """Several classes for each row: names in a cell, or a column of 0 and 1 for each class."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.sets = {}
+        self.rows = array.array("i")
+        self.names_in = functools.lru_cache(2**16)(self._names_in)
+
+    def parse(self, cells):
+        if len(cells) > 1:
+            return tuple(map(self._switch, self.columns, cells))
+        (cell,) = cells
+        return self.names_in(cell) if isinstance(cell, str) else self._names(cell)
+
+    def _names_in(self, text):
+        return self._names(json.loads(text) if text.startswith("[") else text.split(SEPARATOR))
+
+    def _names(self, cell):
+        found = [] if cell is None else cell if isinstance(cell, list) else [cell]
+        return tuple(sorted({name_of(name, self.columns[0]) for name in found if str(name).strip()}))
+
+    def _switch(self, column, cell):
+        if cell is None:
+            return UNKNOWN
+        known = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
+        if (value := known.get(str(cell).lower())) is None:
+            raise ValueError(f"{column!r} must be 0, 1 or empty. Received: {cell!r}")
+        return value
+
+    def add(self, found, inside=True):
+        code = self.sets.setdefault(found, len(self.sets))
+        if inside:
+            self.rows.append(code)
+
+    def names(self):
+        if len(self.columns) > 1:
+            return tuple(self.columns)
+        return tuple(in_order({name for found in self.sets for name in found}))
+
+    def made(self):
+        if len(self.columns) > 1:
+            rows = np.array(list(self.sets), "int8")
+        else:
+            places = {name: place for place, name in enumerate(self.names())}
+            rows = np.zeros((len(self.sets), len(places)), "int8")
+            for row, found in zip(rows, self.sets):
+                row[[places[name] for name in found]] = 1
+        return rows[np.frombuffer(self.rows, "int32")]
+
+
+class Numbers:
+    """One or more finite numbers for each row."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.rows = array.array("f")
+
+    def parse(self, cells):
+        return list(map(self._number, self.columns, cells))
+
+    def _number(self, column, cell):
+        try:
+            number = math.nan if isinstance(cell, bool) else float(cell)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ValueError(f"{column!r} is empty" if cell is None else f"{column!r} is no number: {cell!r:.60}")
+        return number
+
+    def add(self, numbers, inside=True):
+        if inside:
+            self.rows.extend(numbers)
+
+    def made(self):
+        return np.frombuffer(self.rows, "float32").reshape(-1, len(self.columns)).copy()
+
+
+class Texts:
+    """A text for each row."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.rows = []
+
+    def parse(self, cells):
+        if not isinstance(cells[0], str):
+            raise ValueError(f"{self.columns[0]!r} is {'empty' if cells[0] is None else f'no text: {cells[0]!r:.60}'}")
+        return cells[0]
+
+    def add(self, text, inside=True):
+        if inside:
+            self.rows.append(text)
+
+    def made(self):
+        return np.array(self.rows, "str")
+
+
+class Groups(Labels):
+    """A group for each row, by its name."""
+
+    def made(self):
+        return np.frombuffer(self.rows, "int32").copy()
+
+
+KINDS = {"labels": Labels, "multilabels": ManyLabels, "numbers": Numbers, "texts": Texts, "groups": Groups}
+
+
+def name_of(value, column):
+    """Returns the name of a class that a cell says."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
+    name = str(value).strip()
+    if len(name.splitlines()) != 1:
+        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
+    return name
+
+
+def in_order(names):
+    """Returns names sorted; those that are all whole numbers by their value."""
+    numbers = all(name.removeprefix("-").isdecimal() for name in names)
+    return sorted(names, key=int if numbers else None)

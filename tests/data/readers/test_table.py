@@ -1,0 +1,110 @@
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.data.readers import table
+from keras_vit.utils.warned import LeftOut
+
+HEADER = "file_name,label,tags,age,height,cat,dog,patient,text"
+ROWS = [
+    "train/a.png,10,x; y,3,1.5,1,0,p1,one",
+    "train/b.png,9,,4.5,2,0,1,p2,two",
+    "val/c.png,11,z,1e2,-1,,true,p1,three",
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("train/a.png", "train/b.png", "val/c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    write(tmp_path, ROWS)
+    return tmp_path
+
+
+def write(folder, rows, header=HEADER):
+    (folder / "metadata.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+
+
+def read(folder, *targets, inside="", skip=False, **columns):
+    return table.read(folder / "metadata.csv", folder / inside, columns, targets, skip=skip)
+
+
+def test_every_kind_of_target(folder):
+    columns = dict(numbers=["age", "height"], groups="patient")
+    found = read(folder, "labels", "multilabels", "numbers", "texts", **columns)
+    assert found.paths == [str(folder / row.partition(",")[0]) for row in ROWS]
+    assert found.class_names == ("9", "10", "11")  # in the order of numbers
+    targets = found.targets
+    assert targets["labels"].tolist() == [1, 0, 2] and targets["labels"].dtype == np.int32
+    assert targets["multilabels"].tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    np.testing.assert_array_equal(targets["numbers"], np.float32([[3, 1.5], [4.5, 2], [100, -1]]))
+    assert targets["texts"].tolist() == ["one", "two", "three"]
+    assert found.groups.tolist() == [0, 1, 0]
+
+
+def test_a_column_for_each_class_may_leave_a_cell_empty(folder):
+    found = read(folder, "multilabels", multilabels=["dog", "cat"])
+    assert found.class_names == ("dog", "cat")
+    assert found.targets["multilabels"].tolist() == [[0, 1], [1, 0], [1, table.UNKNOWN]]
+
+
+def test_a_part_of_the_folder_has_the_classes_of_all(folder):
+    found = read(folder, "labels", "multilabels", inside="val")
+    assert found.paths == [str(folder / "val" / "c.png")] and found.targets["labels"].tolist() == [2]
+    assert found.targets["multilabels"].tolist() == [[0, 0, 1]]
+    with pytest.raises(ValueError, match="must have a row for each image in .*test'. Received: none"):
+        read(folder, "labels", inside="test")
+
+
+def test_lists_and_numbers_of_json(folder):
+    (folder / "metadata.csv").unlink()
+    rows = [{"file_name": "train/a.png", "tags": ["b", "a"], "age": 3, "label": 1},
+            {"file_name": "val/c.png", "tags": [], "age": 0.5, "label": 0}]  # fmt: skip
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    columns = {"multilabels": "tags", "numbers": "age"}
+    found = table.read(folder / "metadata.jsonl", folder, columns, ("multilabels", "numbers"))
+    assert found.class_names == ("a", "b") and found.targets["multilabels"].tolist() == [[1, 1], [0, 0]]
+    assert found.targets["numbers"].tolist() == [[3], [0.5]]
+    labelled = table.read(folder / "metadata.jsonl", folder, {}, ("labels",))
+    assert labelled.class_names == ("0", "1") and labelled.targets["labels"].tolist() == [1, 0]
+
+
+BAD = [
+    ("train/b.png,,,,,,,,", dict(targets="labels"), "line 3: 'label' is empty"),
+    ("train/b.png,9,,,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is empty"),
+    ("train/b.png,9,,nan,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'nan'"),
+    ("train/b.png,9,,old,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'old'"),
+    ("train/b.png,9,,,,2,,,", dict(targets="multilabels", multilabels=["cat", "dog"]), "'cat' must be 0, 1 or empty"),
+    ("train/a.png,9,,,,,,,", dict(targets="labels"), "line 3: 'train/a.png' is in line 2 too"),
+    ("train/x.png,9,,,,,,,", dict(targets="labels"), "line 3: there is no file 'train/x.png'"),
+    ("../b.png,9,,,,,,,", dict(targets="labels"), "line 3: '../b.png' is not below the table's folder"),
+    (",9,,,,,,,", dict(targets="labels"), "line 3: it names no file"),
+    ("train/b.png,9,,,,,,,", dict(targets="texts"), "line 3: 'text' is empty"),
+]
+
+
+@pytest.mark.parametrize("row, given, message", BAD)
+def test_wrong_rows_are_named_or_left_out(folder, row, given, message):
+    write(folder, [ROWS[0], row])
+    given = dict(given)
+    targets = given.pop("targets")
+    with pytest.raises(ValueError, match="1 rows of .*metadata.csv' are wrong.*\n.*") as told:
+        read(folder, targets, **given)
+    assert message in str(told.value)
+    with pytest.warns(LeftOut, match="Left out 1 rows of metadata.csv"):
+        assert len(read(folder, targets, skip=True, **given).paths) == 1
+
+
+def test_columns_are_found_or_named(folder):
+    with pytest.raises(ValueError, match=r"has no column of numbers. Name it: data.columns={'numbers': 'COLUMN'}. It"):
+        read(folder, "numbers")
+    with pytest.raises(ValueError, match="has no column 'size'. It has: 'file_name', 'label'"):
+        read(folder, "labels", labels="size")
+    write(folder, ["train/a.png,1"], "path,label")
+    with pytest.raises(ValueError, match="has no column of images, such as 'file_name'"):
+        read(folder, "labels")
+    assert read(folder, "labels", images="path").targets["labels"].tolist() == [0]
