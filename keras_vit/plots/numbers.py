@@ -1,0 +1,46 @@
+"""Figures of predicted numbers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_vit.plots import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANY = 2000  # points, beyond which they are drawn as a density
+
+
+def plot_numbers(truth: np.ndarray, found: np.ndarray, names: Sequence[str]) -> "Figure":
+    """Draws predicted numbers against true ones, with the line on which a perfect prediction is.
+
+    Args:
+        truth: Array, `(images, numbers)`.
+        found: Array of the same shape.
+        names: A name for each number.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If the shapes differ, or there are fewer or more names.
+    """
+    truth, found = np.asarray(truth, "float64"), np.asarray(found, "float64")
+    if truth.ndim != 2 or truth.shape != found.shape or truth.shape[1] != len(names):
+        raise ValueError(
+            "`truth` and `found` must be (images, numbers), with a name for each number. "
+            f"Received: shapes {truth.shape} and {found.shape}, {len(names)} names"
+        )
+    figure = canvas.figure(3.4 * len(names), 3.4)
+    for axis, name, true, said in zip(figure.subplots(1, len(names), squeeze=False)[0], names, truth.T, found.T):
+        low, high = (f(np.concatenate([true, said])) for f in (np.min, np.max))
+        if len(true) > MANY:
+            axis.hexbin(true, said, gridsize=40, bins="log", cmap="Blues", linewidths=0)
+        else:
+            axis.plot(true, said, "o", color=canvas.COLOURS[0], markersize=3, alpha=0.5)
+        axis.plot([low, high], [low, high], "--", color="#888888", linewidth=1)
+        axis.set_xlabel(f"true {name}")
+        axis.set_ylabel(f"predicted {name}")
+    return figure

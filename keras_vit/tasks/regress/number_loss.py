@@ -1,0 +1,41 @@
+"""The loss of numbers in units of their own."""
+
+import keras
+from keras import ops
+
+KINDS = {
+    "l2": ops.square,
+    "l1": ops.absolute,
+    "huber": lambda x: ops.where(ops.absolute(x) < 1, ops.square(x) / 2, ops.absolute(x) - 0.5),
+}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class NumberLoss(keras.losses.Loss):
+    """The mean over the numbers of an image of a function of the error, in standard deviations of the training data.
+
+    `"l2"` is the square, `"l1"` the size, and `"huber"` half of the square up to one deviation and linear beyond it
+    (Huber 1964, doi:10.1214/aoms/1177703732).
+
+    Args:
+        kind: One of these.
+        deviation: Of each number; 1 if `None`.
+
+    Call arguments:
+        y_true: `(batch, numbers)`.
+        y_pred: `(batch, numbers)`, in the same units.
+    """
+
+    def __init__(self, kind="l2", deviation=None, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.kind = kind
+        self.deviation = None if deviation is None else [float(d) for d in deviation]
+
+    def call(self, y_true, y_pred):
+        errors = y_pred - ops.cast(y_true, y_pred.dtype)
+        if self.deviation is not None:
+            errors = errors / ops.convert_to_tensor(self.deviation, errors.dtype)
+        return ops.mean(KINDS[self.kind](errors), axis=-1)  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "kind": self.kind, "deviation": self.deviation}

@@ -1,0 +1,62 @@
+"""Scores and figures of numbers."""
+
+import numpy as np
+
+
+class NumberTally:
+    """Mean absolute error, root mean squared error and R2 of each number, in the user's units, image by image.
+
+    Args:
+        names: Of the numbers.
+        deviation: Of each number in the training data, by which an image's score counts its errors; or empty.
+        keep: Whether to keep what figures need.
+    """
+
+    def __init__(self, names, deviation=(), keep=False):
+        self.names = names
+        self.deviation = np.array(deviation or [1.0] * len(names))
+        self.keep = keep
+        self.count = 0
+        self.shift = None  # a value near all targets: sums of squares far from it would cancel
+        self.sums = np.zeros((4, len(names)))  # of the errors' sizes and squares, of the targets and their squares
+        self.kept = []
+
+    def add(self, examples, outputs):
+        truth = np.asarray(examples["numbers"], "float64")
+        errors = np.asarray(outputs, "float64") - truth
+        self.shift = truth[0] if self.shift is None else self.shift
+        moved = truth - self.shift
+        self.count += len(truth)
+        self.sums += [np.abs(errors).sum(0), (errors**2).sum(0), moved.sum(0), (moved**2).sum(0)]
+        if self.keep:
+            self.kept.append((truth, truth + errors))
+        return -np.abs(errors / self.deviation).mean(-1)
+
+    def result(self):
+        absolute, squared, sums, squares = self.sums
+        spread = squares - sums**2 / max(self.count, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r2 = np.where(spread > 0, 1 - squared / spread, np.nan)  # of a constant target it means nothing
+        scores = {"mae": absolute / self.count, "rmse": np.sqrt(squared / self.count), "r2": r2}
+        each = {name: value for score, values in scores.items() for name, value in zip(self._named(score), values)}
+        return {name: float(value) for name, value in (self._overall(scores["mae"]) | each).items()}
+
+    @property
+    def scores(self):
+        """The names of what `result` returns."""
+        each = [name for score in ("mae", "rmse", "r2") for name in self._named(score)]
+        return tuple(dict.fromkeys(["mae", *each]))
+
+    def _named(self, score):
+        return [score] if len(self.names) == 1 else [f"{score}_{name}" for name in self.names]
+
+    def _overall(self, absolute):
+        """Returns one score of several numbers: their mean absolute error in standard deviations."""
+        return {"mae": np.mean(absolute / self.deviation)} if len(self.names) > 1 else {}
+
+    def figures(self):
+        from keras_vit.plots.numbers import plot_numbers
+
+        truth, found = (np.concatenate(parts) for parts in zip(*self.kept))
+        caption = "Prediction against truth, one point an image; a perfect model's are on the line."
+        return {caption: plot_numbers(truth, found, self.names)}

@@ -1,0 +1,122 @@
+"""Regression: one or more numbers for each image."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+
+from keras_vit.layers.functional import Model
+from keras_vit.models.vit import vit
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.regress.number_loss import NumberLoss
+from keras_vit.tasks.regress.number_tally import NumberTally
+
+
+@dataclass(frozen=True, repr=False)
+class Regress(Task):
+    """One or more numbers for each image, such as an age or a count.
+
+    The model returns `(batch, numbers)`, float32, in the user's units: its last layer multiplies by the standard
+    deviation of the training data and adds their mean. The loss counts errors in standard deviations. For grades and
+    other ordered classes the same holds: number them.
+
+    Args:
+        names: Names of the numbers: columns of a table, or what arrays `(images, numbers)` hold.
+        loss: `"l2"`, `"l1"` or `"huber"`; see `NumberLoss`.
+        mean: Mean of each number; by default that of the training data.
+        deviation: Standard deviation of each number; by default that of the training data.
+    """
+
+    targets = ("numbers",)
+    best = ("val_mae", "min")
+    gives = "numbers"
+
+    names: tuple[str, ...] = ("number",)
+    loss: Literal["l2", "l1", "huber"] = "l2"
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    @property
+    def columns(self):
+        return {"numbers": self.names}
+
+    def check(self, recipe=None):
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise ValueError(f"Regress.names must be one name or more, all different. Received: names={self.names!r}")
+        for option in ("mean", "deviation"):
+            value = getattr(self, option)
+            if value and len(value) != len(self.names):
+                raise ValueError(f"Regress.{option} must be a number for each of {self.names}. Received: {value!r}")
+        if any(d <= 0 for d in self.deviation):
+            raise ValueError(f"Regress.deviation must be above 0. Received: {self.deviation!r}")
+        if self.classes:
+            raise ValueError(f"Regress has no classes. Received: classes={self.classes!r}")
+        if recipe is None:
+            return
+        if recipe.model.get("num_classes") not in (None, len(self.names)):
+            raise ValueError(
+                f"The model's outputs are the numbers of the task, {len(self.names)}. "
+                f"Received: model.num_classes={recipe.model['num_classes']}"
+            )
+        mixing = {f"augment.{name}": value for name in ("mixup", "cutmix") if (value := getattr(recipe.augment, name))}
+        if mixing:
+            said = ", ".join(f"{name}={value}" for name, value in mixing.items())
+            raise ValueError(f"Numbers are not blended with the images. Received: {said}")
+
+    def on(self, source, arguments=None):
+        self.check()
+        numbers = source.targets["numbers"].astype("float64")
+        if numbers.shape[1] != len(self.names):
+            raise ValueError(
+                f"The data must have the numbers of the task, {self.names}. Received: {numbers.shape[1]} for each image"
+            )
+        deviation = numbers.std(0)
+        constant = [name for name, d in zip(self.names, deviation) if not d > 0]
+        if constant and not self.deviation and arguments is not None:
+            raise ValueError(
+                f"{constant[0]!r} must not be the same number for all images: there is nothing to learn. "
+                f"Received: {numbers[0, self.names.index(constant[0])]:g} {len(numbers)} times"
+            )
+        mean = self.mean or tuple(numbers.mean(0).tolist())
+        return dataclasses.replace(self, mean=mean, deviation=self.deviation or tuple(deviation.tolist()))
+
+    def settled(self, source):
+        return {"num_classes": len(self.names)}
+
+    def fits(self, model):
+        return model.output_shape == (None, len(self.names))
+
+    def model(self, **arguments):
+        count = len(self.names)
+        encoder = vit(**{**arguments, "num_classes": count})
+        if encoder.output_shape != (None, count):
+            raise ValueError(
+                "A model of numbers must return one vector for each image. "
+                f"Received: output shape {encoder.output_shape}, pooling={encoder.get_layer('pool').pooling!r}"
+            )
+        mean, deviation = self.mean or (0.0,) * count, self.deviation or (1.0,) * count
+        units = keras.layers.Rescaling(list(deviation), list(mean), name="numbers", dtype="float32")
+        return Model(encoder.input, units(encoder.output), name=encoder.name)
+
+    def compiled(self, source):
+        return {"loss": NumberLoss(self.loss, self.deviation or None), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        return examples["images"], examples["numbers"]
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, self.tally().scores)]
+
+    def tally(self, keep=False):
+        return NumberTally(self.names, self.deviation, keep)
+
+    def answer(self, output):
+        return dict(zip(self.names, np.ravel(output).tolist()))
+
+    def caption(self, output, example):
+        truth = np.ravel(example["numbers"]).tolist()
+        said = self.answer(output).items()
+        return ", ".join(f"{name} {value:.4g} (true {true:.4g})" for (name, value), true in zip(said, truth))
