@@ -79,6 +79,7 @@ from keras_vit.runs.trained import load_run as load_run
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import Regress as Regress
 from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.base import Task as Task

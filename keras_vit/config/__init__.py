@@ -17,6 +17,7 @@ from keras_vit.config.plain import without as without
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import Regress as Regress
 from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment
 from keras_vit.tasks.base import Task as Task

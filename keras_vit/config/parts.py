@@ -23,6 +23,7 @@ class Data(Checked):
     validation: str = "all[70%:80%]"
     test: str = "all[80%:]"
     batch_size: int = number(128, low=1)
+    columns: dict[str, Any] | None = None  # of a folder's table: see `keras_vit.data.readers.table`
     limit: int | None = number(None, low=1)  # images of each split, at most
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
     # Before a center crop: see `keras_vit.data.augment.cuts`.

@@ -26,13 +26,15 @@ class Source:
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
     `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
-    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; or nothing.
+    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers); `"multilabels"`, int8
+    (n, classes) of 1, 0 and -1 where it is not known; or nothing.
     """
 
     images: np.ndarray
     targets: dict[str, np.ndarray]
     class_names: tuple[str, ...] = ()
     files: bool = False  # whether `images` are paths, and targets that are strings too
+    groups: np.ndarray | None = None  # a number for each image: a split keeps those of a group together
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
 
     def __len__(self):
@@ -67,8 +69,9 @@ class Source:
     def take(self, index):
         """Returns the source of the images at `index`, in that order."""
         digests = None if self.digests is None else self.digests[index]
+        groups = None if self.groups is None else self.groups[index]
         targets = {name: target[index] for name, target in self.targets.items()}
-        part = dataclasses.replace(self, images=self.images[index], targets=targets, digests=digests)
+        part = dataclasses.replace(self, images=self.images[index], targets=targets, groups=groups, digests=digests)
         if "mask_counts" in vars(self):  # decoded already
             vars(part)["mask_counts"] = self.mask_counts[index]
         return part
@@ -80,9 +83,15 @@ class Source:
             raise ValueError(f"A split must be {name!r}, or a part of it such as '{name}[:80%]'. Received: {split!r}")
         if int(match[2] or 0) > 100 or int(match[3] or 100) > 100:
             raise ValueError(f"A split must end at 100 % or before. Received: {split!r}")
-        order = np.random.default_rng(0).permutation(len(self))
         first, last = (round(len(self) * int(percent) / 100) for percent in (match[2] or 0, match[3] or 100))
-        return self.take(order[first:last])
+        random = np.random.default_rng(0)
+        if self.groups is None:
+            return self.take(random.permutation(len(self))[first:last])
+        _, groups = np.unique(self.groups, return_inverse=True)
+        ranks = random.permutation(groups.max() + 1)[groups]
+        ends = np.cumsum([0, *np.bincount(ranks)])  # a part ends with a group
+        first, last = (ends[np.abs(ends - place).argmin()] for place in (first, last))
+        return self.take(np.argsort(ranks, kind="stable")[first:last])
 
     @property
     def channels(self):

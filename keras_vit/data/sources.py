@@ -1,5 +1,6 @@
 """Images and targets by the name of their source, through a table with one reader for each kind of source."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -10,7 +11,7 @@ from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.utils import checks
 
 
-def load(data, split, targets=("labels",), extras=()):
+def load(data, split, targets=("labels",), extras=(), columns=None):
     """Reads one split of a data set.
 
     Args:
@@ -18,6 +19,7 @@ def load(data, split, targets=("labels",), extras=()):
         split: Such as `"train"`, `"train[:90%]"` or `"all[80%:]"`.
         targets: Names of the targets to read with the images, of `targets.KINDS`.
         extras: Names of targets to read where the data has them.
+        columns: Columns of a table that have them, where `data.columns` does not say it: a dictionary by target.
 
     Returns:
         A `memory.Source`; a `records.Stream` for a tensorflow-datasets set that does not fit into memory.
@@ -38,6 +40,7 @@ def load(data, split, targets=("labels",), extras=()):
         raise ValueError(
             f"`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH'. Received: data.source={data.source!r}"
         )
+    data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
     source = READERS[kind](rest, split, data, tuple(targets), tuple(extras))
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")

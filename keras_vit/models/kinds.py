@@ -99,6 +99,13 @@ class Kind:
 
 KINDS = {
     "classes": Kind(labeled=("logits", "probabilities")),
+    "numbers": Kind(
+        names=("numbers",),
+        named=lambda output, size, shares: {"numbers": output},
+        bounded="Numbers are no probabilities.",
+        same=lambda outputs: np.round(outputs, 3),
+        counted="numbers to three decimals",
+    ),
     "masks": Kind(labeled=("logits", "probabilities"), save=_save_mask),
     "boxes": Kind(
         names=("boxes", "scores"),

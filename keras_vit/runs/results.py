@@ -205,7 +205,7 @@ def _loaded(trained, split):
     from keras_vit.data import sources
 
     task = trained.task
-    source = sources.load(trained.recipe.data, split, task.targets, task.extras)
+    source = sources.load(trained.recipe.data, split, task.targets, task.extras, task.columns)
     return _met(trained, sources.check_channels(source, task.data_shape(trained.size)))
 
 
@@ -225,7 +225,7 @@ def _check_splits(trained):
     if trained.run is None or not data.source.startswith("folder:") or not data.train.startswith("all"):
         return
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
-    if then and then != sources.load(data, data.train, task.targets, task.extras).fingerprint():
+    if then and then != sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint():
         warn(
             f"{data.source!r} has other files than {str(trained.run)!r} was trained on, so that its images are split "
             "anew: some that are measured now may have been trained on."

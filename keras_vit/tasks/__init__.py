@@ -3,5 +3,6 @@
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.detect.detect import Detect as Detect
 from keras_vit.tasks.pretrain.pretrain import Pretrain as Pretrain
+from keras_vit.tasks.regress.regress import Regress as Regress
 from keras_vit.tasks.restore.restore import Restore as Restore
 from keras_vit.tasks.segment.segment import Segment as Segment

@@ -62,6 +62,7 @@ class Task(Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
     draws: ClassVar[bool] = False  # whether `picture` draws the output
+    columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
     classes: tuple[str, ...] = ()
@@ -102,7 +103,7 @@ class Task(Checked):
         """Returns whether the outputs of a model that was read from a file are of the task's classes."""
         return True
 
-    def names(self, arguments: dict) -> tuple[str, ...]:
+    def classes_for(self, arguments: dict) -> tuple[str, ...]:
         """Returns the names of the classes for data that have none, such as arrays."""
         return self.classes
 

@@ -170,10 +170,10 @@ def sources_of(recipe, train=None, validation=None):
         raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     if train is None:
         splits = (recipe.data.train, recipe.data.validation)
-        found = [sources.load(recipe.data, split, task.targets, task.extras) for split in splits]
+        found = [sources.load(recipe.data, split, task.targets, task.extras, task.columns) for split in splits]
     else:
         wanted = (None, None, shape[2]) if task.whole else shape
-        names = task.names(_arguments(recipe))
+        names = task.classes_for(_arguments(recipe))
         found = [sources.from_arrays(arrays, task.targets, wanted, names) for arrays in (train, validation)]
     for source in found:
         sources.check_channels(source, shape)

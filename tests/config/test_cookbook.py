@@ -25,7 +25,7 @@ def test_every_recipe_loads_and_builds():
         if kind_of(planned).pixels:
             assert planned.output_shape[1:] == recipe.task.data_shape(planned.input_shape[1:])
             continue
-        classes = recipe.task.names({"num_classes": 0, **recipe.model})
+        classes = recipe.task.classes_for({"num_classes": 0, **recipe.model})
         outputs = len(classes) or planned.get_layer("pool").output.shape[-1]  # an embedding without
         assert num_classes(planned) == outputs
 

@@ -41,7 +41,7 @@ def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
     for recipe in recipes:
         recipe = config.override(recipe, narrow) if recipe.model["variant"] else recipe
         recipe = config.override(recipe, {"model.num_classes": 2} if recipe.name == "finetune_folder" else {})
-        planned, classes = cookbook.model_shapes(recipe), len(recipe.task.names(recipe.model))
+        planned, classes = cookbook.model_shapes(recipe), len(recipe.task.classes_for(recipe.model))
         shape = recipe.task.data_shape(planned.input_shape[1:])
         images = np.random.default_rng(0).integers(0, 256, (8, *shape)).astype("uint8")
         labels = np.arange(8) % max(classes, 1)

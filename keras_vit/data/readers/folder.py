@@ -6,8 +6,8 @@ import numpy as np
 
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import box_folder, mask_folder
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown
+from keras_vit.data.readers import box_folder, mask_folder, table, table_file
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, in_folder, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
 
@@ -41,6 +41,8 @@ def read(path, split, data, targets, extras=()):
         )
     if base == "all":
         _check_no_splits(folder)
+    if (file := _table_of(folder, root, data, targets)) is not None:
+        return _with_table(file, folder, data, targets).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
     if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
@@ -66,6 +68,34 @@ def _check_no_splits(folder):
             f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
             f"such as {given}"
         )
+
+
+def _table_of(folder, root, data, targets):
+    """Returns the table that has the targets of a folder's images, a path, or `None` if class folders have them."""
+    file = table_file.find(folder) or (table_file.find(root) if folder != root else None)
+    asked = [name for name in targets if name in table.KINDS]
+    if file is None:
+        beyond = [name for name in asked if name != "labels"]
+        if beyond:
+            raise ValueError(
+                f"{str(root)!r} must have a table, {' or '.join(table_file.NAMES)}, with {beyond[0]} for each image. "
+                "Received: none"
+            )
+        return None
+    has = table.column_of("labels", data.columns or {}, table_file.columns_of(file))
+    return file if asked and (asked != ["labels"] or has) else None
+
+
+def _with_table(file, folder, data, targets):
+    found = table.read(file, folder, data.columns or {}, targets, skip=data.bad_images == "skip")
+    unnamed = len(set(map(str, in_folder(folder))) - set(found.paths))
+    if unnamed:
+        left_out(f"{unnamed} images that {file.name} does not name")
+    digests, readable = _readable(found.paths, data.bad_images)
+    held = {name: values[readable] for name, values in found.targets.items()}
+    groups = None if found.groups is None else found.groups[readable]
+    paths = np.array(found.paths)[readable]
+    return Source(paths, held, found.class_names, files=True, groups=groups, digests=digests)
 
 
 def _labeled(folder, class_names, data):

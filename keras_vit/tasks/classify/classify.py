@@ -58,7 +58,7 @@ class Classify(Task):
     def settled(self, source):
         return {"num_classes": len(source.class_names)}
 
-    def names(self, arguments):
+    def classes_for(self, arguments):
         if not self.classes and arguments["num_classes"] is None:
             raise ValueError("A recipe for arrays must set model.num_classes. Received: none")
         return self.classes or tuple(map(str, range(arguments["num_classes"])))

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 
 from keras_vit.layers.functional import Model
-from keras_vit.models.vit import vit
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
@@ -73,17 +72,16 @@ class Regress(Task):
             raise ValueError(
                 f"The data must have the numbers of the task, {self.names}. Received: {numbers.shape[1]} for each image"
             )
-        deviation = numbers.std(0)
-        constant = [name for name, d in zip(self.names, deviation) if not d > 0]
-        if constant and not self.deviation and arguments is not None:
-            raise ValueError(
-                f"{constant[0]!r} must not be the same number for all images: there is nothing to learn. "
-                f"Received: {numbers[0, self.names.index(constant[0])]:g} {len(numbers)} times"
-            )
-        mean = self.mean or tuple(numbers.mean(0).tolist())
-        return dataclasses.replace(self, mean=mean, deviation=self.deviation or tuple(deviation.tolist()))
+        mean, deviation = numbers.mean(0).tolist(), np.where(numbers.std(0) > 0, numbers.std(0), 1).tolist()
+        return dataclasses.replace(self, mean=self.mean or tuple(mean), deviation=self.deviation or tuple(deviation))
 
     def settled(self, source):
+        for name, values in zip(self.names, source.targets["numbers"].T):
+            if np.ptp(values) == 0:
+                raise ValueError(
+                    f"{name!r} must not be the same number for all training images: there is nothing to learn. "
+                    f"Received: {values[0]:g} {len(values)} times"
+                )
         return {"num_classes": len(self.names)}
 
     def fits(self, model):
@@ -91,7 +89,7 @@ class Regress(Task):
 
     def model(self, **arguments):
         count = len(self.names)
-        encoder = vit(**{**arguments, "num_classes": count})
+        encoder = self.vit(**{**arguments, "num_classes": count})
         if encoder.output_shape != (None, count):
             raise ValueError(
                 "A model of numbers must return one vector for each image. "

@@ -74,8 +74,8 @@ def test_a_sigmoid_starts_where_its_bias_says():
 def test_classes_are_the_data_s_and_must_be_the_model_s():
     data = Counted(labels=np.array([0, 1]), class_names=("cat", "dog"), check_labels=lambda: None)
     task = Classify().on(data, {"num_classes": 2})
-    assert task.classes == ("cat", "dog") and task.names({"num_classes": 5}) == ("cat", "dog")
-    assert Classify().names({"num_classes": 2}) == ("0", "1")
+    assert task.classes == ("cat", "dog") and task.classes_for({"num_classes": 5}) == ("cat", "dog")
+    assert Classify().classes_for({"num_classes": 2}) == ("0", "1")
     with pytest.raises(ValueError, match=r"must be the data's, \('cat', 'dog'\). Received: \('dog', 'cat'\)"):
         Classify(classes=("dog", "cat")).on(data)
     with pytest.raises(ValueError, match="as many classes as the data, 2. Received: 3 classes"):
