@@ -10,7 +10,7 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Restore, Segment
+from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Regress, Restore, Segment
 from keras_vit.runs import predictions
 from tests.tasks.harness import run_task_test
 
@@ -21,7 +21,7 @@ SIZES = ((20, 24), (16, 16), (30, 18))
 def shapes(tmp_path):
     """A folder of images of several sizes, with a bright square each, their masks, and COCO's file of their boxes."""
     coco = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "square"}]}
-    rng = np.random.default_rng(0)
+    rng, rows = np.random.default_rng(0), []
     for i in range(12):
         rows, columns = SIZES[i % 3]
         image, mask = rng.integers(0, 100, (rows, columns, 3), "uint8"), np.zeros((rows, columns), "uint8")
@@ -33,6 +33,9 @@ def shapes(tmp_path):
         coco["images"].append({"id": i, "file_name": f"{i}.png", "height": rows, "width": columns})
         box = [int(left), int(top), 8, 8]
         coco["annotations"].append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 64, "iscrowd": 0})
+        rows.append(f"{i}.png,{top},{left},{i % 4}")
+    shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "numbers")
+    (tmp_path / "numbers" / "metadata.csv").write_text("\n".join(["file_name,top,left,camera", *rows]))
     (tmp_path / "boxes").mkdir()
     shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "boxes" / "images")
     (tmp_path / "boxes" / "annotations.json").write_text(json.dumps(coco))
@@ -70,6 +73,27 @@ def test_segment(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:3], to=tmp_path / "predicted")
     with pytest.raises(ValueError, match="Received: two of '0.png'"):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
+
+
+def test_regress(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="places",
+        task=Regress(names=("top", "left"), loss="huber"),
+        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        data=Data(
+            source=f"folder:{shapes.with_name('numbers')}",
+            train="all[:67%]",
+            validation="all[67%:]",
+            test="all[67%:]",
+            batch_size=4,
+            columns={"groups": "camera"},
+        ),
+        augment=Augment(jitter=0.2),
+        optim=Optim(ema=0.9),
+    )
+    run = run_task_test(recipe, tmp_path, monkeypatch, sorted(shapes.with_name("numbers").glob("*.png"))[:2])
+    (answer,) = predictions.predict(run, [shapes.with_name("numbers") / "0.png"])
+    assert [name for name, _ in answer] == ["top", "left"] and all(-8 < value < 16 for _, value in answer)
 
 
 def test_detect(tmp_path, monkeypatch, shapes):
