@@ -1,13 +1,11 @@
-"""A table beside images, one row for each image: class names, several labels, numbers, texts and groups.
+"""A table next to images, one row for each image: class names, numbers and groups.
 
 The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.parquet`) has a column `file_name`, the
 path below the table's folder. Any other column may be a target.
 """
 
 import array
-import functools
 import itertools
-import json
 import math
 import os
 import pathlib
@@ -22,11 +20,7 @@ from keras_vit.utils.warned import left_out, named
 USUAL = {
     "images": ("file_name",),
     "labels": ("label", "labels", "class", "category"),
-    "multilabels": ("labels", "tags"),
-    "texts": ("text", "caption"),
 }
-SEPARATOR = ";"  # of several labels in a cell
-UNKNOWN = -1  # of a label that is neither there nor not there
 
 
 class Table(NamedTuple):
@@ -52,14 +46,14 @@ def read(file, base, columns, targets, *, skip=False):
     Args:
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
-        columns: Dictionary from targets (`"images"`, `"labels"`, `"multilabels"`, `"numbers"`, `"texts"`, `"groups"`)
-            to the name of a column, or to several; see `USUAL` for what it does not say.
+        columns: Dictionary from targets (`"images"`, `"labels"`, `"numbers"`, `"groups"`) to the name of a column, or to
+            several; see `USUAL` for what it does not say.
         targets: Names of the targets to read.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
-        A `Table`. `"labels"` is int32 `(n,)`; `"multilabels"` int8 `(n, classes)` of 1, 0 and `UNKNOWN`; `"numbers"`
-        float32 `(n, columns)`; `"texts"` a vector of strings. Class names are those of the whole table, sorted.
+        A `Table`. `"labels"` is int32 `(n,)`, `"numbers"` float32 `(n, columns)`. Class names are those of the whole table,
+        sorted.
 
     Raises:
         ValueError: For a table without these columns, and for rows that are twice there, whose file is missing, or
@@ -105,7 +99,7 @@ def read(file, base, columns, targets, *, skip=False):
         left_out(f"{len(bad)} rows of {file.name}", bad)
     made = {name: maker.made() for name, maker in makers.items()}
     groups = made.pop("groups", None)
-    class_names = next((maker.names() for name, maker in makers.items() if name in ("labels", "multilabels")), ())
+    class_names = makers["labels"].names() if "labels" in makers else ()
     return Table([os.path.join(folder, path) for path in lines], made, class_names, groups)
 
 
@@ -145,57 +139,6 @@ class Labels:
         return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
 
 
-class ManyLabels:
-    """Several classes for each row: names in a cell, or a column of 0 and 1 for each class."""
-
-    def __init__(self, columns):
-        self.columns = columns
-        self.sets = {}
-        self.rows = array.array("i")
-        self.names_in = functools.lru_cache(2**16)(self._names_in)
-
-    def parse(self, cells):
-        if len(cells) > 1:
-            return tuple(map(self._switch, self.columns, cells))
-        (cell,) = cells
-        return self.names_in(cell) if isinstance(cell, str) else self._names(cell)
-
-    def _names_in(self, text):
-        return self._names(json.loads(text) if text.startswith("[") else text.split(SEPARATOR))
-
-    def _names(self, cell):
-        found = [] if cell is None else cell if isinstance(cell, list) else [cell]
-        return tuple(sorted({name_of(name, self.columns[0]) for name in found if str(name).strip()}))
-
-    def _switch(self, column, cell):
-        if cell is None:
-            return UNKNOWN
-        known = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
-        if (value := known.get(str(cell).lower())) is None:
-            raise ValueError(f"{column!r} must be 0, 1 or empty. Received: {cell!r}")
-        return value
-
-    def add(self, found, inside=True):
-        code = self.sets.setdefault(found, len(self.sets))
-        if inside:
-            self.rows.append(code)
-
-    def names(self):
-        if len(self.columns) > 1:
-            return tuple(self.columns)
-        return tuple(in_order({name for found in self.sets for name in found}))
-
-    def made(self):
-        if len(self.columns) > 1:
-            rows = np.array(list(self.sets), "int8")
-        else:
-            places = {name: place for place, name in enumerate(self.names())}
-            rows = np.zeros((len(self.sets), len(places)), "int8")
-            for row, found in zip(rows, self.sets):
-                row[[places[name] for name in found]] = 1
-        return rows[np.frombuffer(self.rows, "int32")]
-
-
 class Numbers:
     """One or more finite numbers for each row."""
 
@@ -223,26 +166,6 @@ class Numbers:
         return np.frombuffer(self.rows, "float32").reshape(-1, len(self.columns)).copy()
 
 
-class Texts:
-    """A text for each row."""
-
-    def __init__(self, columns):
-        self.columns = columns
-        self.rows = []
-
-    def parse(self, cells):
-        if not isinstance(cells[0], str):
-            raise ValueError(f"{self.columns[0]!r} is {'empty' if cells[0] is None else f'no text: {cells[0]!r:.60}'}")
-        return cells[0]
-
-    def add(self, text, inside=True):
-        if inside:
-            self.rows.append(text)
-
-    def made(self):
-        return np.array(self.rows, "str")
-
-
 class Groups(Labels):
     """A group for each row, by its name."""
 
@@ -250,7 +173,7 @@ class Groups(Labels):
         return np.frombuffer(self.rows, "int32").copy()
 
 
-KINDS = {"labels": Labels, "multilabels": ManyLabels, "numbers": Numbers, "texts": Texts, "groups": Groups}
+KINDS = {"labels": Labels, "numbers": Numbers, "groups": Groups}
 
 
 def name_of(value, column):
