@@ -23,8 +23,8 @@ PUBLIC = """
     AddToImage AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller
     HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
     PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain QueryDecoder Recipe Regress
-    RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D StochasticDepth Task
-    TokenPool TransformerBlock Unmerge VARIANTS
+    RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D
+    StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout calibrate check_data class_names compare_layers
     count_macs datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit freeze
     from_checkpoint from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index load_recipe

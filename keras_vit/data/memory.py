@@ -26,8 +26,7 @@ class Source:
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
     `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
-    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers); `"multilabels"`, int8
-    (n, classes) of 1, 0 and -1 where it is not known; or nothing.
+    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers); or nothing.
     """
 
     images: np.ndarray

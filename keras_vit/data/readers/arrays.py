@@ -14,8 +14,8 @@ def from_arrays(arrays, targets, shape, class_names=()):
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
-            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`; numbers `(images,)` or
-            `(images, numbers)`; several labels an image `(images, classes)`, 1, 0, or -1 where it is not known.
+            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`; numbers
+            `(images,)` or `(images, numbers)`.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -92,26 +92,8 @@ def _numbers(values, images, _):
     return values.astype("float32")
 
 
-def _multilabels(values, images, class_names):
-    values = np.asarray(values)
-    shape = (len(images), len(class_names))
-    if values.shape != shape or values.dtype.kind not in "fiub":
-        raise ValueError(
-            f"Several labels an image must be 0 or 1 for each class, of the shape {shape}. "
-            f"Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    wrong = np.argwhere(~np.isin(values, (-1, 0, 1)))
-    if len(wrong):
-        raise ValueError(
-            "Several labels an image must be 0, 1 or -1, where it is not known. "
-            f"Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}"
-        )
-    return values.astype("int8")
-
-
 OF_ARRAY = {
     "labels": _labels,
-    "multilabels": _multilabels,
     "numbers": _numbers,
     "segmentation_masks": _masks,
     "bounding_boxes": _boxes,

@@ -46,14 +46,14 @@ def read(file, base, columns, targets, *, skip=False):
     Args:
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
-        columns: Dictionary from targets (`"images"`, `"labels"`, `"numbers"`, `"groups"`) to the name of a column, or to
-            several; see `USUAL` for what it does not say.
+        columns: Dictionary from targets (`"images"`, `"labels"`, `"numbers"`, `"groups"`) to the name of a column, or
+            to several; see `USUAL` for what it does not say.
         targets: Names of the targets to read.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
-        A `Table`. `"labels"` is int32 `(n,)`, `"numbers"` float32 `(n, columns)`. Class names are those of the whole table,
-        sorted.
+        A `Table`. `"labels"` is int32 `(n,)`, `"numbers"` float32 `(n, columns)`. Class names are those of the whole
+        table, sorted.
 
     Raises:
         ValueError: For a table without these columns, and for rows that are twice there, whose file is missing, or

@@ -35,42 +35,29 @@ def read(folder, *targets, inside="", skip=False, **columns):
 
 def test_every_kind_of_target(folder):
     columns = dict(numbers=["age", "height"], groups="patient")
-    found = read(folder, "labels", "multilabels", "numbers", "texts", **columns)
+    found = read(folder, "labels", "numbers", **columns)
     assert found.paths == [str(folder / row.partition(",")[0]) for row in ROWS]
     assert found.class_names == ("9", "10", "11")  # in the order of numbers
     targets = found.targets
     assert targets["labels"].tolist() == [1, 0, 2] and targets["labels"].dtype == np.int32
-    assert targets["multilabels"].tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     np.testing.assert_array_equal(targets["numbers"], np.float32([[3, 1.5], [4.5, 2], [100, -1]]))
-    assert targets["texts"].tolist() == ["one", "two", "three"]
     assert found.groups.tolist() == [0, 1, 0]
 
 
-def test_a_column_for_each_class_may_leave_a_cell_empty(folder):
-    found = read(folder, "multilabels", multilabels=["dog", "cat"])
-    assert found.class_names == ("dog", "cat")
-    assert found.targets["multilabels"].tolist() == [[0, 1], [1, 0], [1, table.UNKNOWN]]
-
-
 def test_a_part_of_the_folder_has_the_classes_of_all(folder):
-    found = read(folder, "labels", "multilabels", inside="val")
+    found = read(folder, "labels", inside="val")
     assert found.paths == [str(folder / "val" / "c.png")] and found.targets["labels"].tolist() == [2]
-    assert found.targets["multilabels"].tolist() == [[0, 0, 1]]
     with pytest.raises(ValueError, match="must have a row for each image in .*test'. Received: none"):
         read(folder, "labels", inside="test")
 
 
-def test_lists_and_numbers_of_json(folder):
+def test_numbers_of_json_lines(folder):
     (folder / "metadata.csv").unlink()
-    rows = [{"file_name": "train/a.png", "tags": ["b", "a"], "age": 3, "label": 1},
-            {"file_name": "val/c.png", "tags": [], "age": 0.5, "label": 0}]  # fmt: skip
+    rows = [{"file_name": "train/a.png", "age": 3, "label": 1}, {"file_name": "val/c.png", "age": 0.5, "label": 0}]
     (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    columns = {"multilabels": "tags", "numbers": "age"}
-    found = table.read(folder / "metadata.jsonl", folder, columns, ("multilabels", "numbers"))
-    assert found.class_names == ("a", "b") and found.targets["multilabels"].tolist() == [[1, 1], [0, 0]]
+    found = table.read(folder / "metadata.jsonl", folder, {"numbers": "age"}, ("labels", "numbers"))
+    assert found.class_names == ("0", "1") and found.targets["labels"].tolist() == [1, 0]
     assert found.targets["numbers"].tolist() == [[3], [0.5]]
-    labelled = table.read(folder / "metadata.jsonl", folder, {}, ("labels",))
-    assert labelled.class_names == ("0", "1") and labelled.targets["labels"].tolist() == [1, 0]
 
 
 BAD = [
@@ -78,12 +65,10 @@ BAD = [
     ("train/b.png,9,,,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is empty"),
     ("train/b.png,9,,nan,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'nan'"),
     ("train/b.png,9,,old,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'old'"),
-    ("train/b.png,9,,,,2,,,", dict(targets="multilabels", multilabels=["cat", "dog"]), "'cat' must be 0, 1 or empty"),
     ("train/a.png,9,,,,,,,", dict(targets="labels"), "line 3: 'train/a.png' is in line 2 too"),
     ("train/x.png,9,,,,,,,", dict(targets="labels"), "line 3: there is no file 'train/x.png'"),
     ("../b.png,9,,,,,,,", dict(targets="labels"), "line 3: '../b.png' is not below the table's folder"),
     (",9,,,,,,,", dict(targets="labels"), "line 3: it names no file"),
-    ("train/b.png,9,,,,,,,", dict(targets="texts"), "line 3: 'text' is empty"),
 ]
 
 
