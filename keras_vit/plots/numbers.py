@@ -39,7 +39,7 @@ def plot_numbers(truth: np.ndarray, found: np.ndarray, names: Sequence[str]) -> 
         if len(true) > MANY:
             axis.hexbin(true, said, gridsize=40, bins="log", cmap="Blues", linewidths=0)
         else:
-            axis.plot(true, said, "o", color=canvas.COLOURS[0], markersize=3, alpha=0.5)
+            axis.plot(true, said, "o", color=canvas.COLORS[0], markersize=3, alpha=0.5)
         axis.plot([low, high], [low, high], "--", color="#888888", linewidth=1)
         axis.set_xlabel(f"true {name}")
         axis.set_ylabel(f"predicted {name}")

@@ -21,7 +21,7 @@ SIZES = ((20, 24), (16, 16), (30, 18))
 def shapes(tmp_path):
     """A folder of images of several sizes, with a bright square each, their masks, and COCO's file of their boxes."""
     coco = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "square"}]}
-    rng, rows = np.random.default_rng(0), []
+    rng, lines = np.random.default_rng(0), []
     for i in range(12):
         rows, columns = SIZES[i % 3]
         image, mask = rng.integers(0, 100, (rows, columns, 3), "uint8"), np.zeros((rows, columns), "uint8")
@@ -33,9 +33,9 @@ def shapes(tmp_path):
         coco["images"].append({"id": i, "file_name": f"{i}.png", "height": rows, "width": columns})
         box = [int(left), int(top), 8, 8]
         coco["annotations"].append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 64, "iscrowd": 0})
-        rows.append(f"{i}.png,{top},{left},{i % 4}")
+        lines.append(f"{i}.png,{top},{left},{i % 4}")
     shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "numbers")
-    (tmp_path / "numbers" / "metadata.csv").write_text("\n".join(["file_name,top,left,camera", *rows]))
+    (tmp_path / "numbers" / "metadata.csv").write_text("\n".join(["file_name,top,left,camera", *lines]))
     (tmp_path / "boxes").mkdir()
     shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "boxes" / "images")
     (tmp_path / "boxes" / "annotations.json").write_text(json.dumps(coco))
@@ -79,7 +79,7 @@ def test_regress(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="places",
         task=Regress(names=("top", "left"), loss="huber"),
-        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", image_size=16, num_classes=2, depth=2, dropout=0.1),
         data=Data(
             source=f"folder:{shapes.with_name('numbers')}",
             train="all[:67%]",
