@@ -40,6 +40,11 @@ def load(data, split, targets=("labels",), extras=(), columns=None):
         raise ValueError(
             f"`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH'. Received: data.source={data.source!r}"
         )
+    if data.columns and kind != "folder":
+        raise ValueError(
+            f"`data.columns` is for a folder with a table. Received: data.columns={data.columns!r} with "
+            f"data.source={data.source!r}"
+        )
     data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
     source = READERS[kind](rest, split, data, tuple(targets), tuple(extras))
     if not len(source):

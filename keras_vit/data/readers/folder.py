@@ -41,7 +41,7 @@ def read(path, split, data, targets, extras=()):
         )
     if base == "all":
         _check_no_splits(folder)
-    if (file := _table_of(folder, root, data, targets)) is not None:
+    if (file := _table_of(folder, root, data.columns or {}, targets)) is not None:
         return _with_table(file, folder, data, targets).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
@@ -70,20 +70,32 @@ def _check_no_splits(folder):
         )
 
 
-def _table_of(folder, root, data, targets):
-    """Returns the table that has the targets of a folder's images, a path, or `None` if class folders have them."""
+def _table_of(folder, root, columns, targets):
+    """Returns the table that has the targets of a folder's images, a path, or `None` if other files have them."""
+    unknown = sorted({*columns} - {"images", *table.KINDS})
+    if unknown:
+        raise ValueError(
+            f"`data.columns` may name the columns of images, {', '.join(table.KINDS)}. Received: {unknown[0]!r}"
+        )
     file = table_file.find(folder) or (table_file.find(root) if folder != root else None)
     asked = [name for name in targets if name in table.KINDS]
     if file is None:
-        beyond = [name for name in asked if name != "labels"]
+        beyond = [name for name in (*asked, *columns) if name != "labels" or name in columns]
         if beyond:
             raise ValueError(
                 f"{str(root)!r} must have a table, {' or '.join(table_file.NAMES)}, with {beyond[0]} for each image. "
                 "Received: none"
             )
         return None
-    has = table.column_of("labels", data.columns or {}, table_file.columns_of(file))
-    return file if asked and (asked != ["labels"] or has) else None
+    header = table_file.columns_of(file)
+    if asked and (asked != ["labels"] or all(table.column_of(name, columns, header) for name in ("images", "labels"))):
+        return file
+    if columns:
+        raise ValueError(
+            f"`data.columns` is for labels or numbers that {file.name} has. Received: {columns!r}, and its columns "
+            f"{', '.join(map(repr, header[: table_file.SHOWN]))}"
+        )
+    return None
 
 
 def _with_table(file, folder, data, targets):

@@ -23,6 +23,9 @@ USUAL = {
 }
 
 
+LARGEST = float(np.finfo("float32").max)
+
+
 class Table(NamedTuple):
     """What a table says of the images that it names."""
 
@@ -154,7 +157,7 @@ class Numbers:
             number = math.nan if isinstance(cell, bool) else float(cell)
         except (TypeError, ValueError):
             number = math.nan
-        if not math.isfinite(number):
+        if not abs(number) <= LARGEST:
             raise ValueError(f"{column!r} is empty" if cell is None else f"{column!r} is no number: {cell!r:.60}")
         return number
 

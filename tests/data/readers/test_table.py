@@ -2,9 +2,12 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("tensorflow")
 
+from keras_vit.config import Data
+from keras_vit.data import sources
 from keras_vit.data.readers import table
 from keras_vit.utils.warned import LeftOut
 
@@ -64,6 +67,7 @@ BAD = [
     ("train/b.png,,,,,,,,", dict(targets="labels"), "line 3: 'label' is empty"),
     ("train/b.png,9,,,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is empty"),
     ("train/b.png,9,,nan,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'nan'"),
+    ("train/b.png,9,,1e39,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: '1e39'"),
     ("train/b.png,9,,old,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'old'"),
     ("train/a.png,9,,,,,,,", dict(targets="labels"), "line 3: 'train/a.png' is in line 2 too"),
     ("train/x.png,9,,,,,,,", dict(targets="labels"), "line 3: there is no file 'train/x.png'"),
@@ -93,3 +97,35 @@ def test_columns_are_found_or_named(folder):
     with pytest.raises(ValueError, match="has no column of images, such as 'file_name'"):
         read(folder, "labels")
     assert read(folder, "labels", images="path").targets["labels"].tolist() == [0]
+
+
+def load(folder, targets=("labels",), **columns):
+    return sources.load(Data(source=f"folder:{folder}", columns=columns or None), "all", targets)
+
+
+def test_a_folder_takes_what_its_table_has(folder):
+    folder = folder / "flat"
+    for name in ("one/a.png", "one/b.png", "two/c.png"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(folder / name)
+    rows = [row.replace("train/", "one/").replace("val/", "two/") for row in ROWS]
+    write(folder, rows)
+    assert load(folder, labels="age").class_names == ("1e2", "3", "4.5")
+    assert load(folder, ("numbers",), numbers="age", groups="patient").groups.tolist().count(0) == 2
+    write(folder, rows, HEADER.replace("file_name", "id"))  # a table of somebody else's
+    assert load(folder).class_names == ("one", "two")
+    for columns, message in (
+        ({"label": "age"}, "may name the columns of images, labels, numbers, groups. Received: 'label'"),
+        (
+            {"groups": "id"},
+            "is for labels or numbers that metadata.csv has. Received: {'groups': 'id'}, and its columns 'id'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load(folder, **columns)
+    (folder / "metadata.csv").unlink()
+    for targets, columns in ((("numbers",), {}), (("labels",), {"groups": "patient"})):
+        with pytest.raises(ValueError, match="must have a table, metadata.csv or .*, with (numbers|groups) for each"):
+            load(folder, targets, **columns)
+    with pytest.raises(ValueError, match="is for a folder with a table. Received: .* with data.source='digits'"):
+        sources.load(Data(columns={"groups": "patient"}), "all")
