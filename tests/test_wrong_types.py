@@ -185,6 +185,7 @@ RECIPES = {
     "Classify",
     "Detect",
     "Pretrain",
+    "Regress",
     "Restore",
     "Segment",
 }  # typed fields: test_checked
