@@ -65,7 +65,8 @@ def _csv(file, stream):
     separator = max(SEPARATORS, key=first.count)
     reader = csv.reader(itertools.chain([first], lines), delimiter=separator, strict=True)
     header = [name.strip() for name in _next(file, reader)]
-    twice = next((name for i, name in enumerate(header) if name in header[:i]), None)
+    named = [name for name in header if name]  # spreadsheets leave names empty
+    twice = next((name for i, name in enumerate(named) if name in named[:i]), None)
     if twice is not None:
         raise ValueError(f"The columns of {str(file)!r} must have different names. Received: two of {twice!r}")
 

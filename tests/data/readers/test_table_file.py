@@ -23,6 +23,7 @@ def cells(path, *columns):
         b'"file_name"|label\na.png| cat \n"b.png"|\n\n',
         codecs.BOM_UTF8 + b"label,file_name\ncat,a.png\n,b.png\n",
         "file_name,label\na.png,cat\nb.png,\n".encode("utf-16"),
+        b",file_name,label,,\n0,a.png,cat,,\n1,b.png,,,\n",
     ],
 )
 def test_any_separator_and_marked_encoding(tmp_path, content):
