@@ -30,16 +30,22 @@ def files_in(folder):
         ValueError: If the folder is a whole disk.
     """
     check_folder(folder)
-    found, seen = [], set()
+    return sorted(pathlib.Path(root, name) for root, name in walk(folder))
+
+
+def walk(folder):
+    """Yields the folder and the name of each file that `files_in` returns, in no order."""
+    seen, count = set(), 0
     for root, folders, files in os.walk(folder, followlinks=True):
         new = os.path.realpath(root) not in seen  # a link may lead back
         seen.add(os.path.realpath(root))
         folders[:] = sorted(name for name in folders if new and not name.startswith("."))
-        found += [pathlib.Path(root, name) for name in files if new and not name.startswith(".")]
-        if len(found) > MANY >= len(found) - len(files):
+        files = [name for name in files if new and not name.startswith(".")]
+        yield from ((root, name) for name in files)
+        if count <= MANY < count + len(files):
             said = f"{str(folder)!r} has more than {MANY:,} files: the search for images continues."
             warnings.warn(said, stacklevel=2)
-    return sorted(found)
+        count += len(files)
 
 
 def check_folder(folder):

@@ -3,6 +3,8 @@
 import inspect
 import warnings
 
+MOST = 10  # faults that are named
+
 
 class LeftOut(UserWarning):
     """Warns of files, or of parts of them, that are not used."""
@@ -16,11 +18,12 @@ def warn(text, category=UserWarning):
     warnings.warn(text, category, stacklevel=level)
 
 
-def left_out(what, faults=()):
+def left_out(what, faults=(), count=None):
     """Warns of what is left out, such as `"3 of 9 images, which cannot be read"`, and names the first faults."""
-    warn(":\n  ".join([f"Left out {what}", *[named(faults)] * bool(faults)]), LeftOut)
+    warn(":\n  ".join([f"Left out {what}", *[named(faults, count)] * bool(faults)]), LeftOut)
 
 
-def named(faults, most=10):
-    """Returns the first faults, one a line, and how many more there are."""
-    return "\n  ".join([*faults[:most], *[f"and {len(faults) - most} more"] * (len(faults) > most)])
+def named(faults, count=None):
+    """Returns the first faults, one a line, and how many more there are of `count`, by default of all given."""
+    more = (count or len(faults)) - MOST
+    return "\n  ".join([*faults[:MOST], *[f"and {more} more"] * (more > 0)])

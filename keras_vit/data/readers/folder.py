@@ -7,7 +7,7 @@ import numpy as np
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import box_folder, mask_folder, table, table_file
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, in_folder, shown
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown, walk
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
 
@@ -32,17 +32,18 @@ def read(path, split, data, targets, extras=()):
         raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
     check_folder(root)
     base = split.partition("[")[0]
-    folder = root if base == "all" else root / base
+    by_column = "splits" in (data.columns or {})
+    folder = root if base == "all" or by_column else root / base
     if not folder.is_dir():
         inside = "class folders" if "labels" in targets else "images"
         raise ValueError(
             f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
             "it, use splits of 'all', such as 'all[:80%]'."
         )
-    if base == "all":
+    if base == "all" and not by_column:
         _check_no_splits(folder)
     if (file := _table_of(folder, root, data.columns or {}, targets)) is not None:
-        return _with_table(file, folder, data, targets).part(split, base)
+        return _with_table(file, folder, data, targets, base if by_column and base != "all" else None).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
     if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
@@ -77,7 +78,8 @@ def _table_of(folder, root, columns, targets):
         raise ValueError(
             f"`data.columns` may name the columns of images, {', '.join(table.KINDS)}. Received: {unknown[0]!r}"
         )
-    file = table_file.find(folder) or (table_file.find(root) if folder != root else None)
+    above = [folder, *(place for place in folder.parents if root in (place, *place.parents))]
+    file = next(filter(None, map(table_file.find, above)), None)
     asked = [name for name in targets if name in table.KINDS]
     if file is None:
         beyond = [name for name in (*asked, *columns) if name != "labels" or name in columns]
@@ -98,10 +100,10 @@ def _table_of(folder, root, columns, targets):
     return None
 
 
-def _with_table(file, folder, data, targets):
-    found = table.read(file, folder, data.columns or {}, targets, skip=data.bad_images == "skip")
-    unnamed = len(set(map(str, in_folder(folder))) - set(found.paths))
-    if unnamed:
+def _with_table(file, folder, data, targets, split):
+    found = table.read(file, folder, data.columns or {}, targets, split, skip=data.bad_images == "skip")
+    unnamed = sum(name.lower().endswith(IMAGE_ENDINGS) for _, name in walk(folder)) - found.below
+    if unnamed > 0:
         left_out(f"{unnamed} images that {file.name} does not name")
     digests, readable = _readable(found.paths, data.bad_images)
     held = {name: values[readable] for name, values in found.targets.items()}

@@ -1,20 +1,24 @@
-"""A table next to images, one row for each image: class names, numbers and groups.
+"""A table next to images, one row for each image: class names, numbers, groups and splits.
 
 The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.parquet`) has a column `file_name`, the
 path below the table's folder. Any other column may be a target.
 """
 
 import array
+import collections
+import functools
 import itertools
 import math
 import os
-import pathlib
+import re
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_vit.data.readers import table_file
-from keras_vit.utils.warned import left_out, named
+from keras_vit.utils.folders import IMAGE_ENDINGS, files_in
+from keras_vit.utils.progress import line
+from keras_vit.utils.warned import MOST, left_out, named
 
 # Names of columns where `Data.columns` does not say which it is; the first that the table has.
 USUAL = {
@@ -23,16 +27,18 @@ USUAL = {
 }
 
 
+UNUSUAL = re.compile(r"^/|^\w:|//|\\|(^|/)\.")  # what a plain path below a folder does not have
 LARGEST = float(np.finfo("float32").max)
 
 
 class Table(NamedTuple):
-    """What a table says of the images that it names."""
+    """What a table says of the images that are wanted."""
 
     paths: list[str]
     targets: dict[str, np.ndarray]
     class_names: tuple[str, ...]
     groups: np.ndarray | None  # a number for each image; images of one group belong together
+    below: int  # images in the folder that the table names, those of other splits too
 
 
 def column_of(target, columns, header):
@@ -43,15 +49,16 @@ def column_of(target, columns, header):
     return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
 
 
-def read(file, base, columns, targets, *, skip=False):
+def read(file, base, columns, targets, split=None, *, skip=False):
     """Reads a table.
 
     Args:
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
-        columns: Dictionary from targets (`"images"`, `"labels"`, `"numbers"`, `"groups"`) to the name of a column, or
-            to several; see `USUAL` for what it does not say.
+        columns: Dictionary from `"images"` and the names of `KINDS` to the name of a column, or to several; see `USUAL`
+            for what it does not say.
         targets: Names of the targets to read.
+        split: What the column of `"splits"` says of the images that are wanted; `None` for all.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
@@ -63,9 +70,9 @@ def read(file, base, columns, targets, *, skip=False):
             whose cell is empty or no number. The error names the lines.
     """
     header = table_file.columns_of(file)
-    wanted = {name: column_of(name, columns, header) for name in ("images", *targets, "groups")}
+    wanted = {name: column_of(name, columns, header) for name in ("images", *targets, *OPTIONAL)}
     for name, found in wanted.items():
-        if not found and name != "groups":
+        if not found and name not in OPTIONAL:
             usual = " or ".join(map(repr, USUAL.get(name, ())))
             raise ValueError(
                 f"{str(file)!r} has no column of {name}{usual and f', such as {usual}'}. Name it: "
@@ -74,46 +81,96 @@ def read(file, base, columns, targets, *, skip=False):
     names = [name for found in wanted.values() for name in found]
     makers = {name: KINDS[name](found) for name, found in wanted.items() if name != "images" and found}
     places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])
-    parsers = [(maker.parse, slice(at, at + len(maker.columns))) for maker, at in zip(makers.values(), places)]
-    folder, lines, bad = str(file.parent), {}, []
+    parsers = {
+        name: (maker.parse, slice(at, at + len(maker.columns))) for (name, maker), at in zip(makers.items(), places)
+    }
+    files, lines, kept = Files(file.parent), {}, []
+    bad, wrong, named_below = [], 0, 0
     below = "".join(f"{part}/" for part in base.relative_to(file.parent).parts)
-    for line, cells in table_file.read(file, names):
-        path, fault = cells[0], _fault(cells[0], lines, folder)
+    for number, cells in shown(table_file.read(file, names)):
         try:
-            parsed = [parse(cells[place]) for parse, place in parsers]
+            path = files.path_of(cells[0])
+            if path in lines:
+                raise ValueError(f"{path!r} is in line {lines[path]} too")
+            row = {name: parse(cells[place]) for name, (parse, place) in parsers.items()}
         except ValueError as error:
-            fault = fault or str(error)
-        if fault:
-            bad.append(f"line {line}: {fault}")
-        else:
-            inside = path.startswith(below)
-            if inside:
-                lines[path] = line
-            for maker, value in zip(makers.values(), parsed):
-                maker.add(value, inside)
+            bad += [f"line {number}: {error}"] * (wrong < MOST)
+            wrong += 1
+            continue
+        lines[path] = number
+        inside = path.startswith(below)
+        named_below += inside
+        inside = inside and split in (None, row.get("splits"))
+        if inside:
+            kept.append(path)
+        for name, value in row.items():
+            makers[name].add(value, inside)
     if bad and not (skip and lines):
         raise ValueError(
-            f"{len(bad)} rows of {str(file)!r} are wrong. Repair them, or leave them out with data.bad_images=skip:\n  "
-            f"{named(bad)}"
+            f"{wrong} rows of {str(file)!r} are wrong. Repair them, or leave them out with data.bad_images=skip:\n  "
+            f"{named(bad, wrong)}"
         )
-    if not lines:
+    if not kept and split is not None and lines:
+        known = ", ".join(map(repr, list(makers["splits"].codes)[: table_file.SHOWN]))
+        raise ValueError(
+            f"{str(file)!r} has no row of the split {split!r}. Its column {wanted['splits'][0]!r} has: {known}"
+        )
+    if not kept:
         raise ValueError(f"{str(file)!r} must have a row for each image in {str(base)!r}. Received: none")
     if bad:
-        left_out(f"{len(bad)} rows of {file.name}", bad)
-    made = {name: maker.made() for name, maker in makers.items()}
-    groups = made.pop("groups", None)
+        left_out(f"{wrong} rows of {file.name}", bad, wrong)
+    made = {name: maker.made() for name, maker in makers.items() if name not in OPTIONAL}
+    groups = makers["groups"].made() if "groups" in makers else None
     class_names = makers["labels"].names() if "labels" in makers else ()
-    return Table([os.path.join(folder, path) for path in lines], made, class_names, groups)
+    return Table([os.path.join(file.parent, path) for path in kept], made, class_names, groups, named_below)
 
 
-def _fault(path, lines, folder):
-    if path is None:
-        return "it names no file"
-    if path in lines:
-        return f"{path!r} is in line {lines[path]} too"
-    if os.path.isabs(path) or (".." in path and ".." in pathlib.PurePath(path).parts):
-        return f"{path!r} is not below the table's folder"
-    return None if os.path.isfile(os.path.join(folder, path)) else f"there is no file {path!r}"
+def shown(rows, every=10_000):
+    """Yields rows, and shows how many there were, if it takes seconds."""
+    with line(None, "rows of the table: {n:,}", after=2.0, leave=False) as progress:
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number % every == 0:
+                progress.update(every)
+
+
+class Files:
+    """The files that a table names, below its folder: by their paths, or by what is as clear.
+
+    A name without folders or without its ending stands for the one image that has it.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path_of(self, cell):
+        """Returns the path of a cell below the folder, with `/`; raises ValueError if there is no such file."""
+        if cell is None:
+            raise ValueError("it names no file")
+        path = str(cell)
+        if UNUSUAL.search(path):
+            path = os.path.normpath(path.replace("\\", "/")).replace(os.sep, "/")
+            if path.startswith("../") or os.path.isabs(path):
+                raise ValueError(f"{cell!r} is not below the table's folder")
+        if os.path.isfile(os.path.join(self.folder, path)):
+            return path
+        found = self.shorter.get(path, [])
+        if len(found) > 1:
+            raise ValueError(f"{cell!r} may be any of {len(found)} files, such as {found[0]!r} and {found[1]!r}")
+        if not found:
+            raise ValueError(f"there is no file {cell!r}")
+        return found[0]
+
+    @functools.cached_property
+    def shorter(self):
+        """The paths of all images, by their names without folders, without endings, and without both."""
+        known = collections.defaultdict(list)
+        for file in files_in(self.folder):
+            if file.suffix.lower() in IMAGE_ENDINGS:
+                path = file.relative_to(self.folder)
+                for name in {path.name, path.stem, path.with_suffix("").as_posix()}:
+                    known[name].append(path.as_posix())
+        return known
 
 
 class Labels:
@@ -176,7 +233,8 @@ class Groups(Labels):
         return np.frombuffer(self.rows, "int32").copy()
 
 
-KINDS = {"labels": Labels, "numbers": Numbers, "groups": Groups}
+KINDS = {"labels": Labels, "numbers": Numbers, "groups": Groups, "splits": Groups}
+OPTIONAL = ("groups", "splits")  # no targets
 
 
 def name_of(value, column):

@@ -54,6 +54,42 @@ def test_a_part_of_the_folder_has_the_classes_of_all(folder):
         read(folder, "labels", inside="test")
 
 
+def test_a_column_says_the_splits(folder):
+    found = table.read(folder / "metadata.csv", folder, {"splits": "patient"}, ["labels"], "p2")
+    assert found.paths == [str(folder / "train" / "b.png")] and found.class_names == ("9", "10", "11")
+    assert found.below == 3  # the others are no surprise
+    with pytest.raises(ValueError, match="has no row of the split 'test'. Its column 'patient' has: 'p1', 'p2'"):
+        table.read(folder / "metadata.csv", folder, {"splits": "patient"}, ["labels"], "test")
+    for name in ("train/a.png", "train/b.png", "val/c.png"):
+        Image.new("RGB", (4, 4)).save(folder / name)
+    data = Data(source=f"folder:{folder}", columns={"splits": "patient"})
+    assert [len(sources.load(data, split)) for split in ("p1", "p2", "all", "p1[:50%]")] == [2, 1, 3, 1]
+
+
+def test_a_table_above_the_split(folder):
+    for name in ("train/a.png", "train/b.png", "val/c.png"):
+        Image.new("RGB", (4, 4)).save(folder / name)
+    for below in ("x", "y"):
+        (folder / "train" / below).mkdir()
+        Image.new("RGB", (4, 4)).save(folder / "train" / below / "d.png")
+    write(folder / "train", ["x/d.png,a", "y/d.png,b"], "file_name,label")
+    found = sources.load(Data(source=f"folder:{folder}"), "train/y")
+    assert found.class_names == ("a", "b") and found.labels.tolist() == [1]
+
+
+@pytest.mark.parametrize("cell", ["a.png", "a", "train/a", "./train/a.png", "train\\a.png", "train//a.png"])
+def test_files_are_found_by_less_than_their_path(folder, cell):
+    write(folder, [f"{cell},1"], "file_name,label")
+    assert read(folder, "labels").paths == [str(folder / "train" / "a.png")]
+
+
+def test_a_name_of_two_files_is_none(folder):
+    (folder / "val" / "a.png").touch()
+    write(folder, ["a.png,1"], "file_name,label")
+    with pytest.raises(ValueError, match="line 2: 'a.png' may be any of 2 files, such as 'train/a.png' and 'val/a.pn"):
+        read(folder, "labels")
+
+
 def test_numbers_of_json_lines(folder):
     (folder / "metadata.csv").unlink()
     rows = [{"file_name": "train/a.png", "age": 3, "label": 1}, {"file_name": "val/c.png", "age": 0.5, "label": 0}]
@@ -115,7 +151,7 @@ def test_a_folder_takes_what_its_table_has(folder):
     write(folder, rows, HEADER.replace("file_name", "id"))  # a table of somebody else's
     assert load(folder).class_names == ("one", "two")
     for columns, message in (
-        ({"label": "age"}, "may name the columns of images, labels, numbers, groups. Received: 'label'"),
+        ({"label": "age"}, "may name the columns of images, labels, numbers, groups, splits. Received: 'label'"),
         (
             {"groups": "id"},
             "is for labels or numbers that metadata.csv has. Received: {'groups': 'id'}, and its columns 'id'",
