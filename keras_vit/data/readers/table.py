@@ -149,8 +149,10 @@ class Files:
             raise ValueError("it names no file")
         path = str(cell)
         if UNUSUAL.search(path):
-            path = os.path.normpath(path.replace("\\", "/")).replace(os.sep, "/")
-            if path.startswith("../") or os.path.isabs(path):
+            path = os.path.normpath(path.replace("\\", "/"))
+            path = os.path.relpath(path, self.folder) if os.path.isabs(path) else path
+            path = path.replace(os.sep, "/")
+            if path.startswith("../"):
                 raise ValueError(f"{cell!r} is not below the table's folder")
         if os.path.isfile(os.path.join(self.folder, path)):
             return path

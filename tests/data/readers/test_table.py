@@ -77,9 +77,11 @@ def test_a_table_above_the_split(folder):
     assert found.class_names == ("a", "b") and found.labels.tolist() == [1]
 
 
-@pytest.mark.parametrize("cell", ["a.png", "a", "train/a", "./train/a.png", "train\\a.png", "train//a.png"])
-def test_files_are_found_by_less_than_their_path(folder, cell):
-    write(folder, [f"{cell},1"], "file_name,label")
+@pytest.mark.parametrize(
+    "cell", ["a.png", "a", "train/a", "./train/a.png", "train\\a.png", "train//a.png", "{}/train/a.png"]
+)
+def test_files_are_found_by_less_or_more_than_their_path(folder, cell):
+    write(folder, [f"{cell.format(folder)},1"], "file_name,label")
     assert read(folder, "labels").paths == [str(folder / "train" / "a.png")]
 
 
