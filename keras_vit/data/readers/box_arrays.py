@@ -1,4 +1,4 @@
-"""Boxes of the caller's arrays as Keras has them: a dictionary of boxes and labels, in one of its formats."""
+"""Arrays of boxes; the caller's as Keras has them: a dictionary of boxes and labels, in one of its formats."""
 
 import numpy as np
 from keras.utils import bounding_boxes
@@ -45,9 +45,15 @@ def from_dictionary(values, images):
     where = np.repeat(np.arange(len(rows)), list(map(len, rows)))
     found = np.concatenate([np.zeros((0, 5)), *rows])
     found = np.hstack([_converted(found[:, :4], where, form, images.shape[1:3]), found[:, 4:]])
-    most = max(map(len, rows), default=0) or 1
-    held = np.tile(np.array(EMPTY, "float32"), (len(rows), most, 1))
-    held[np.arange(most) < np.array(list(map(len, rows)))[:, None]] = found
+    return padded(np.split(found, np.cumsum(list(map(len, rows)))[:-1]))
+
+
+def padded(rows):
+    """Returns one array of boxes, float32 `(images, most, 5)` as in `boxes`, of the rows of each image."""
+    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
+    for place, found in zip(held, rows):
+        if len(found):
+            place[: len(found)] = found
     return held
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import box_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
+from keras_vit.data.readers.box_arrays import padded
 from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, in_folder, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
@@ -170,14 +171,9 @@ def _with_boxes(folder, root, data):
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
     objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
-    return _boxed(paths, objects, data, class_names)
-
-
-def _boxed(paths, objects, data, class_names, shares=False):
-    """Returns the source of images with the `box_files.Objects` of each, in pixels or as shares."""
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
-    sizes = [(1, 1) if shares else inspection.inspect(path).size for path in paths]
+    sizes = [inspection.inspect(path).size for path in paths]
     boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
     return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
 
@@ -189,8 +185,10 @@ def _with_yolo(file, split, data, targets):
         raise lacks(str(file), other[0] if other else "columns", ["images", "bounding boxes", "segmentation masks"])
     paths, skip = yolo_dataset.images(dataset, base), data.bad_images == "skip"
     if "bounding_boxes" in targets:
-        objects = yolo_labels.objects(yolo_dataset.labels_of(paths), dataset.names, skip)
-        whole = _boxed(paths, objects, data, dataset.names, shares=True)
+        labels = yolo_labels.boxes(yolo_dataset.labels_of(paths), len(dataset.names), skip)
+        digests, readable = _readable(paths, data.bad_images, labels)
+        boxes = {"bounding_boxes": padded([labels[i].rows for i in readable])}
+        whole = Source(np.array(paths)[readable], boxes, dataset.names, files=True, digests=digests)
     elif targets:
         labels = yolo_dataset.labels_of(paths)
         checked = yolo_labels.masks(labels, paths, dataset.names, skip)
