@@ -35,7 +35,10 @@ def from_dictionary(values, images):
     form = form.lower() if isinstance(form, str) else form
     if form not in FORMATS:
         raise ValueError(f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {form!r}")
-    boxes, labels = ([np.asarray(one) for one in values[key]] for key in ("boxes", "labels"))
+    try:
+        boxes, labels = ([np.asarray(one) for one in values[key]] for key in ("boxes", "labels"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Each image must have its boxes and labels as arrays or lists. Received: {error}") from None
     if not len(boxes) == len(labels) == len(images):
         raise ValueError(
             f"Each image must have boxes and labels. Received: {len(images)} images, boxes of {len(boxes)}, labels of "

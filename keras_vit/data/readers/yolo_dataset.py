@@ -12,7 +12,7 @@ from keras_vit.utils.warned import left_out, warn
 
 ENDINGS, NAMES = (".yaml", ".yml"), ("data", "dataset")
 CLASSES = ("classes.txt", "labels/classes.txt")  # of Label Studio and LabelImg, which write no YAML file
-BESIDE = (".txt", ".cache")  # what else may be in a folder of images
+BESIDE = (*ENDINGS, ".txt", ".cache")  # what else may be in a folder of images
 ABSENT = ("", "~", "null")
 
 

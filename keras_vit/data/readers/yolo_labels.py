@@ -144,10 +144,11 @@ def _mask(labels, path, image):
     if fault is None and box:
         fault = f"{path}: a mask must be of polygons. Received: a box, {box[0]} {' '.join(map(str, box[1]))}"
     if fault:
-        return labels, Mask(fault)
+        return labels._replace(rows=()), Mask(fault)
     width, height = seen.size
     polygons = [(kind + 1, np.reshape(places, (-1, 2)) * (width, height)) for kind, places in labels.rows]
-    return labels, Mask(None, False, labels.digest, seen.size, None, gray_png(filled(polygons, (height, width))))
+    mask = Mask(None, False, labels.digest, seen.size, None, gray_png(filled(polygons, (height, width))))
+    return labels._replace(rows=()), mask
 
 
 def _report(found, skip):

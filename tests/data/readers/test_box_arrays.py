@@ -66,6 +66,8 @@ def test_classes_of_keras_cv():
         ({"bounding_box_format": "rel_xyxy"}, r"'rel_xyxy' must .* \[8.0, 4.0, 24.0, 36.0\], box 0 of image 0"),
         ({"labels": [[0, 2], [0, 0]]}, "a class from 0 to 1. Received: .* of image 0"),
         ({"labels": [["cat", "dog"]] * 2}, "must be numbers"),
+        ({"labels": 1}, "boxes and labels as arrays or lists. Received: 'int' object is not iterable"),
+        ({"boxes": [[[1, 2], [3]], []]}, "boxes and labels as arrays or lists. Received: setting an array element"),
     ],
 )  # fmt: skip
 def test_wrong_dictionaries(change, said):
