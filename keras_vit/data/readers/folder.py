@@ -19,25 +19,24 @@ def read(path, split, data, targets, extras=()):
     Args:
         path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
             with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes;
-            with either of these what `yolo_dataset.find` finds; without targets anything: all images are read. Or
-            YOLO's YAML file.
+            or, with either of these, what `yolo_dataset.find` finds; without targets anything: all images are read.
+            Or YOLO's YAML file.
         split: Such as `"all[:80%]"` or `"train"`.
         data: A `keras_vit.config.Data`; `bad_images` is read.
         targets: Names of the targets to read with the images.
         extras: Names of targets to read where the folder has them.
 
     Returns:
-        A `memory.Source` of the files. Classes are in alphabetical order.
+        A `memory.Source` of the files. Classes are in alphabetical order, or in that of COCO's or YOLO's file.
     """
     root = pathlib.Path(path).expanduser()
-    placed = {"bounding_boxes", "segmentation_masks"} & {*targets}
-    if (root.is_file() or (placed and root.is_dir())) and (file := yolo_dataset.find(root)) is not None:
+    base = split.partition("[")[0]
+    folder = root if base == "all" else root / base
+    if (file := _yolo_of(folder, root, targets)) is not None:
         return _with_yolo(file, split, data, targets)
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
     check_folder(root)
-    base = split.partition("[")[0]
-    folder = root if base == "all" else root / base
     if not folder.is_dir():
         inside = "class folders" if "labels" in targets else "images"
         raise ValueError(
@@ -73,6 +72,13 @@ def _check_no_splits(folder):
             f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
             f"such as {given}"
         )
+
+
+def _yolo_of(folder, root, targets):
+    """Returns the file of a dataset in YOLO's layout, a path, or `None` if the split has its targets in another."""
+    others = {"bounding_boxes": box_folder.has_boxes, "segmentation_masks": mask_folder.is_paired}
+    asked = root.is_dir() and any(name in targets and not has(folder) for name, has in others.items())
+    return yolo_dataset.find(root) if asked or root.is_file() else None
 
 
 def _table_of(folder, root, columns, targets):

@@ -139,6 +139,11 @@ def test_which_file_describes_a_folder(folder, tmp_path):
     assert load(folder / "dataset.yaml", targets=()).targets == {}
 
 
+def test_boxes_in_another_layout_come_first(folder):
+    write(folder, {"data.yaml": SPLITS + NAMES, "train/images/z.jpg": "", "train/annotations/z.xml": "<annotation/>"})
+    assert load(folder).class_names == () and load(folder / "data.yaml").class_names == ("cat", "dog")
+
+
 def test_splits_of_all_are_refused_where_there_are_others(folder):
     write(folder, {"data.yaml": SPLITS + NAMES})
     with pytest.raises(ValueError, match="no split 'all', but train, val. .* data.train=train data.validation=val"):
