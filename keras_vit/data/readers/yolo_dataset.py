@@ -1,7 +1,9 @@
 """Datasets in YOLO's layout: the classes and splits of a `data.yaml`, and the images of a split with their labels."""
 
+import collections
 import os
 import pathlib
+import reprlib  # shows a few items: aliases may make any number of a short file
 from typing import NamedTuple
 
 import yaml
@@ -30,9 +32,9 @@ class Texts(yaml.BaseLoader):
 
     def construct_mapping(self, node, deep=False):
         keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-        twice = [key for i, key in enumerate(keys) if key in keys[:i]]
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is there twice", node.start_mark)
+        twice = _twice(keys)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} is there twice", node.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -84,18 +86,22 @@ def read(file):
     count = found.get("nc", str(len(names)))
     if count != str(len(names)):
         raise ValueError(
-            f"{str(file)!r} must name as many classes as nc says. Received: nc={count}, {len(names)} names"
+            f"{str(file)!r} must name as many classes as nc. Received: nc={reprlib.repr(count)}, {len(names)} names"
         )
     if "kpt_shape" in found:
-        raise ValueError(f"{str(file)!r} is of poses, whose keypoints are not read. Received: {found['kpt_shape']!r}")
+        raise ValueError(
+            f"{str(file)!r} is of poses, whose keypoints are not read. Received: {reprlib.repr(found['kpt_shape'])}"
+        )
     splits = {key: found[key] for key in found if key in SPLITS and found[key] not in ABSENT}
     splits = {key: value if isinstance(value, list) else [value] for key, value in splits.items()}
     if not splits or not all(isinstance(entry, str) for entries in splits.values() for entry in entries):
         raise ValueError(
             f"{str(file)!r} must have splits, such as train and val: a folder, a list of folders, or a text file of "
-            f"paths. Received: {splits or ', '.join(found)}"
+            f"paths. Received: {reprlib.repr(splits or list(found))}"
         )
     path = found.get("path", "")
+    if not isinstance(path, str):
+        raise ValueError(f"{str(file)!r} must name one folder as path. Received: path={reprlib.repr(path)}")
     folder = file.parent if path in ABSENT else file.parent / pathlib.Path(path).expanduser()
     return Dataset(file, folder if folder.is_dir() else file.parent, names, splits)
 
@@ -153,7 +159,7 @@ def _parsed(file):
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{str(file)!r} must be a YAML file. Received: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{str(file)!r} must be a YAML file with names and splits. Received: {found!r:.80}")
+        raise ValueError(f"{str(file)!r} must be a YAML file with names and splits. Received: {reprlib.repr(found)}")
     return found
 
 
@@ -173,16 +179,23 @@ def _named(file, names):
         missing = [str(i) for i in range(len(names)) if str(i) not in numbered]
         if missing:
             raise ValueError(
-                f"{str(file)!r} must number its names from 0 to {len(names) - 1}. Received: {', '.join(names)}, "
-                f"without {', '.join(missing[:10])}"
+                f"{str(file)!r} must number its names from 0 to {len(names) - 1}. "
+                f"Received: {', '.join([*names][:10])}, without {', '.join(missing[:10])}"
             )
         names = [numbered[str(i)] for i in range(len(names))]
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"{str(file)!r} must have names, a list or a mapping from 0 on. Received: names={names!r:.80}")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"{str(file)!r} must have names, a list or a mapping from 0 on. Received: names={reprlib.repr(names)}"
+        )
+    twice = _twice(names)
+    if twice is not None:
         raise ValueError(f"{str(file)!r} must have different names. Received: {twice!r} twice")
     return tuple(names)
+
+
+def _twice(texts):
+    """Returns the first text that occurs more than once, or `None`."""
+    return next((text for text, count in collections.Counter(texts).items() if count > 1), None)
 
 
 def _place(dataset, split, entry):

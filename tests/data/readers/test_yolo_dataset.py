@@ -98,9 +98,10 @@ def test_names_are_texts(folder, names, wanted):
         (SPLITS + "names: cat", "must have names, a list or a mapping from 0 on. Received: names='cat'"),
         (SPLITS + "names: [[cat]]", "must have names"),
         (SPLITS + "nc: 3", "must have names.* Received: names=None"),
-        (SPLITS + NAMES + "nc: 3", "as many classes as nc says. Received: nc=3, 2 names"),
+        (SPLITS + NAMES + "nc: 3", "as many classes as nc. Received: nc='3', 2 names"),
         (SPLITS + NAMES + "kpt_shape: [17, 3]", "is of poses, whose keypoints are not read"),
-        (NAMES, "must have splits, such as train and val.*Received: names"),
+        (NAMES, "must have splits, such as train and val.*Received: .'names'"),
+        (SPLITS + NAMES + "path: [a, b]", r"must name one folder as path. Received: path=\['a', 'b'\]"),
         (NAMES + "train:\n", "must have splits"),
         (NAMES + "train: {a: b}", "must have splits"),
         (NAMES + "train: images/other", "train: 'images/other', and there is no '.*set/images/other'"),
@@ -111,6 +112,10 @@ def test_names_are_texts(folder, names, wanted):
         (NAMES + "val: images/val", "no split 'train', but val. Name them, such as data.train=val.:90%"),
         ("names: [cat", "must be a YAML file. Received: while parsing"),
         ("names: \x01", "must be a YAML file"),
+        (
+            "a: &a [x, x]\nb: &b [*a, *a]\n" + "names: [" + "*b, " * 99 + "*b]",
+            r"Received: names=\[\[\['x', 'x'\], .*\.\.\.",
+        ),
         ("- a", r"must be a YAML file with names and splits. Received: \['a'\]"),
     ],
 )
