@@ -38,7 +38,7 @@ def apply(
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         top: How many classes to name.
-        to: Folder for PNG files: masks of class indices, or restored images.
+        to: Folder for PNG files: masks of class indices, or restored images; or for text files: YOLO's labels.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """

@@ -14,8 +14,8 @@ class Data(Checked):
     """Where images come from, and how they are resized.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
-    folders; the folders `images` and `masks`, for segmentation; or any images, for a task without targets. A split is a
-    name, with whole percents for a part of it: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
+    folders; `images` and `masks`, or `annotations`; YOLO's `data.yaml`; any images, without targets. A split is a name,
+    with whole percents for a part of it: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"

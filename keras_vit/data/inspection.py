@@ -16,6 +16,7 @@ from keras_vit.utils import images
 from keras_vit.utils.progress import counted
 
 DIGEST = 16
+AT_ONCE = 4096  # files that wait for a thread: each takes memory
 
 
 class Inspected(NamedTuple):
@@ -57,8 +58,9 @@ def each(function, items, what="checking images"):
     What takes more than a few seconds shows on standard error how far it is.
     """
     items, pool = list(items), ThreadPoolExecutor(os.cpu_count())
+    parts = (items[first : first + AT_ONCE] for first in range(0, len(items), AT_ONCE))
     try:
-        results = ([result] for result in pool.map(function, items))
+        results = ([result] for part in parts for result in pool.map(function, part))
         return [result for (result,) in counted(results, len(items), what, after=3.0, stream=sys.stderr)]
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the rest

@@ -51,6 +51,19 @@ def _save_image(task, output, source, path):
         save_like(original, output if task.whole else task.image(output), path)
 
 
+def _save_boxes(task, output, source, path):
+    """Writes a row for each box, as YOLO's labels: class, center x, center y, width, height, and its score."""
+    height, width = size = image_size(encoded(source))
+    rows = []
+    for entry in task.objects(output, size):
+        x, y, wide, high = entry["bbox"]
+        (left, right), (top, bottom) = np.clip([x, x + wide], 0, width), np.clip([y, y + high], 0, height)
+        box = ((left + right) / 2 / width, (top + bottom) / 2 / height, (right - left) / width, (bottom - top) / height)
+        numbers = " ".join(f"{number:.6f}" for number in (*box, entry["score"]))
+        rows.append(f"{task.classes.index(entry['category'])} {numbers}\n")
+    path.write_text("".join(rows))
+
+
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """A kind of outputs. The defaults are those of numbers by name, such as the logits of classes.
@@ -116,6 +129,8 @@ KINDS = {
         bounded="A detector returns scores already.",
         aligned=box_outputs.aligned,
         largest=box_outputs.largest,
+        save=_save_boxes,
+        ending=".txt",
         entries=_objects,
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,

@@ -35,9 +35,10 @@ def predict(
         target: As in `keras_vit.load_run`.
         images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
         top: How many answers to return for an image, at most.
-        to: Folder for images, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
+        to: Folder for files, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
-            the EXIF data of its file.
+            the EXIF data of its file; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
+            index, its center x, center y, width and height as shares of the upright image, and its score.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`.
@@ -48,7 +49,7 @@ def predict(
 
     Raises:
         ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
-            without images; for two images with one name where names tell them apart.
+            without files; for two images with one name where names tell them apart.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
@@ -146,14 +147,15 @@ def _check_different(names, why):
 
 
 def _places(task, kind, files, folder):
-    """Returns where to write the image made of each file, in a folder that is made if necessary.
+    """Returns where to write what is made of each file, in a folder that is made if necessary.
 
     Arguments are as in `predict`.
     """
     if kind.save is None:
         name = type(task).__name__
         raise ValueError(
-            f"`to` is for tasks that make images, such as Segment and Restore. Received: to={str(folder)!r} with {name}"
+            "`to` is for tasks that make files, such as Segment, Detect and Restore. "
+            f"Received: to={str(folder)!r} with {name}"
         )
     places = {path: folder / f"{path.stem}{kind.ending}" for path in files}
     _check_different([file.name for file in places.values()], "for files in one folder")

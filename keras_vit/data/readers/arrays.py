@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
+from keras_vit.data.readers import box_arrays
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 
@@ -14,8 +15,8 @@ def from_arrays(arrays, targets, shape, class_names=()):
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
-            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`; numbers
-            `(images,)` or `(images, numbers)`.
+            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`, or a dictionary
+            as in `box_arrays`; numbers `(images,)` or `(images, numbers)`.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -56,7 +57,7 @@ def _masks(values, images, _):
 
 
 def _boxes(values, images, class_names):
-    values = np.asarray(values)
+    values = box_arrays.from_dictionary(values, images) if isinstance(values, dict) else np.asarray(values)
     fits = values.ndim == 3 and values.shape[::2] == (len(images), 5) and values.shape[1] and values.dtype.kind in "fiu"
     if not fits:
         raise ValueError(

@@ -1,9 +1,7 @@
 """Folders of images with boxes: which belong to which image, and what is wrong with them."""
 
-import numpy as np
-
-from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.readers import box_files
+from keras_vit.data.readers.box_arrays import padded
 from keras_vit.data.readers.mask_folder import more
 from keras_vit.models.outputs import ignored
 from keras_vit.utils.folders import files_in, in_folder, shown
@@ -88,11 +86,7 @@ def array(objects, sizes, paths, class_names, skip=False):
                 f"{len(bad)} boxes are wrong. Repair them, or leave them out with data.bad_images=skip:\n  {named(bad)}"
             )
         left_out(f"{len(bad)} boxes, which are wrong", bad)
-    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
-    for place, found in zip(held, rows):
-        if found:
-            place[: len(found)] = found
-    return held
+    return padded(rows)
 
 
 def _coco(folder, file):

@@ -1,4 +1,4 @@
-"""Folders of images: with a folder for each class, with a folder of masks, or images alone."""
+"""Folders of images: with a folder for each class, with masks or boxes, or images alone."""
 
 import pathlib
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import box_folder, mask_folder, table, table_file
+from keras_vit.data.readers import box_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
+from keras_vit.data.readers.box_arrays import padded
 from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown, walk
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
@@ -18,22 +19,25 @@ def read(path, split, data, targets, extras=()):
     Args:
         path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
             with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes;
-            without targets anything: all images are read.
+            or, with either of these, what `yolo_dataset.find` finds; without targets anything: all images are read.
+            Or YOLO's YAML file.
         split: Such as `"all[:80%]"` or `"train"`.
         data: A `keras_vit.config.Data`; `bad_images` is read.
         targets: Names of the targets to read with the images.
         extras: Names of targets to read where the folder has them.
 
     Returns:
-        A `memory.Source` of the files. Classes are in alphabetical order.
+        A `memory.Source` of the files. Classes are in alphabetical order, or in that of COCO's or YOLO's file.
     """
     root = pathlib.Path(path).expanduser()
-    if not root.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
-    check_folder(root)
     base = split.partition("[")[0]
     by_column = "splits" in (data.columns or {})
     folder = root if base == "all" or by_column else root / base
+    if (file := _yolo_of(folder, root, targets)) is not None:
+        return _with_yolo(file, split, data, targets)
+    if not root.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
+    check_folder(root)
     if not folder.is_dir():
         inside = "class folders" if "labels" in targets else "images"
         raise ValueError(
@@ -69,6 +73,13 @@ def _check_no_splits(folder):
             f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
             f"such as {given}"
         )
+
+
+def _yolo_of(folder, root, targets):
+    """Returns the file of a dataset in YOLO's layout, a path, or `None` if the split has its targets in another."""
+    others = {"bounding_boxes": box_folder.has_boxes, "segmentation_masks": mask_folder.is_paired}
+    asked = root.is_dir() and any(name in targets and not has(folder) for name, has in others.items())
+    return yolo_dataset.find(root) if asked or root.is_file() else None
 
 
 def _table_of(folder, root, columns, targets):
@@ -145,12 +156,16 @@ def _with_masks(folder, data):
     pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
     seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
-    checked = [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen]
+    return _masked(pairs, [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
+
+
+def _masked(pairs, checked, data, class_names=()):
+    """Returns the source of pairs of an image and what its mask is from, with the `masks.Mask` of each."""
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
     masks = {"segmentation_masks": mask_folder.items([mask for _, mask in pairs], checked)}
-    return Source(np.array([path for path, _ in pairs]), masks, (), files=True, digests=digests)
+    return Source(np.array([path for path, _ in pairs]), masks, class_names, files=True, digests=digests)
 
 
 def _with_boxes(folder, root, data):
@@ -158,7 +173,7 @@ def _with_boxes(folder, root, data):
         found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
         raise ValueError(
             f"{str(folder)!r} must contain 'annotations.json' (COCO), or the folders 'images' and 'annotations' "
-            f"(Pascal VOC). Received: {found}"
+            f"(Pascal VOC), or {str(root)!r} 'data.yaml' (YOLO). Received: {found}"
         )
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
@@ -169,6 +184,27 @@ def _with_boxes(folder, root, data):
     sizes = [inspection.inspect(path).size for path in paths]
     boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
     return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
+
+
+def _with_yolo(file, split, data, targets):
+    base, dataset = split.partition("[")[0], yolo_dataset.read(file)
+    other = [name for name in targets if name not in ("bounding_boxes", "segmentation_masks")]
+    if other or data.columns:
+        raise lacks(str(file), other[0] if other else "columns", ["images", "bounding boxes", "segmentation masks"])
+    paths, skip = yolo_dataset.images(dataset, base), data.bad_images == "skip"
+    if "bounding_boxes" in targets:
+        labels = yolo_labels.boxes(yolo_dataset.labels_of(paths), len(dataset.names), skip)
+        digests, readable = _readable(paths, data.bad_images, labels)
+        boxes = {"bounding_boxes": padded([labels[i].rows for i in readable])}
+        whole = Source(np.array(paths)[readable], boxes, dataset.names, files=True, digests=digests)
+    elif targets:
+        labels = yolo_dataset.labels_of(paths)
+        checked = yolo_labels.masks(labels, paths, dataset.names, skip)
+        whole = _masked([*zip(paths, labels)], checked, data, (yolo_labels.BACKGROUND, *dataset.names))
+    else:
+        digests, readable = _readable(paths, data.bad_images)
+        whole = Source(np.array(paths)[readable], {}, (), files=True, digests=digests)
+    return whole.part(split, base)
 
 
 def _folders_in(folder):

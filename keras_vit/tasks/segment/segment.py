@@ -67,6 +67,10 @@ class Segment(WithHead, Task):
 
     def on(self, source, arguments=None):
         self.check()
+        if source.class_names and tuple(source.class_names) != self.classes:
+            raise ValueError(
+                f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
+            )
         known = {*range(self.first, self.first + len(self.classes)), self.void, pixels.VOID}
         wrong = {value: name for value, name in source.mask_values.items() if value not in known}
         if wrong:

@@ -24,7 +24,9 @@ def source(**values):
     counts = np.zeros((1, 256), int)
     for name, count in values.items():
         counts[0, int(name[1:])] = count
-    return types.SimpleNamespace(mask_counts=counts, mask_values={int(v): "a.png" for v in np.flatnonzero(counts[0])})
+    return types.SimpleNamespace(
+        class_names=(), mask_counts=counts, mask_values={int(v): "a.png" for v in np.flatnonzero(counts[0])}
+    )
 
 
 @few(1)

@@ -1,0 +1,94 @@
+"""Arrays of boxes; the caller's as Keras has them: a dictionary of boxes and labels, in one of its formats."""
+
+import numpy as np
+from keras.utils import bounding_boxes
+
+from keras_vit.data.augment.boxes import EMPTY
+
+FORMATS = ("xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw") + (
+    *("rel_xyxy", "rel_yxyx", "rel_xywh", "rel_center_xywh"),
+)
+KEYS = {"boxes", "labels", "bounding_box_format"}
+ROUNDING = 1e-4  # of the image's side, by which a box may be beyond it
+
+
+def from_dictionary(values, images):
+    """Returns the boxes of a dictionary as an array, float32 `(images, most, 5)`, as in `boxes`.
+
+    Args:
+        values: `"boxes"`, of each image `(boxes, 4)`, and `"labels"`, `(boxes,)`: lists, ragged tensors, or arrays in
+            which boxes with the label -1 are padding; `"bounding_box_format"`, a name of
+            `keras.utils.bounding_boxes.convert_format`, such as `"xyxy"`, in pixels, or `"rel_xyxy"`, in shares. Labels
+            may be called `"classes"`, as in KerasCV.
+        images: Array, `(images, height, width, channels)`.
+
+    Raises:
+        ValueError: If something is missing, has another shape, or a box is not inside its image.
+    """
+    values = {"labels" if key == "classes" else key: value for key, value in values.items()}
+    if set(values) != KEYS:
+        raise ValueError(
+            f"A dictionary of boxes must have {', '.join(sorted(KEYS))}. The format, such as 'xyxy', says what the "
+            f"numbers are. Received: {', '.join(map(str, values))}"
+        )
+    form = values["bounding_box_format"]
+    form = form.lower() if isinstance(form, str) else form
+    if form not in FORMATS:
+        raise ValueError(f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {form!r}")
+    try:
+        boxes, labels = ([np.asarray(one) for one in values[key]] for key in ("boxes", "labels"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Each image must have its boxes and labels as arrays or lists. Received: {error}") from None
+    if not len(boxes) == len(labels) == len(images):
+        raise ValueError(
+            f"Each image must have boxes and labels. Received: {len(images)} images, boxes of {len(boxes)}, labels of "
+            f"{len(labels)}"
+        )
+    rows = [_rows(i, *pair) for i, pair in enumerate(zip(boxes, labels))]
+    where = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    found = np.concatenate([np.zeros((0, 5)), *rows])
+    found = np.hstack([_converted(found[:, :4], where, form, images.shape[1:3]), found[:, 4:]])
+    return padded(np.split(found, np.cumsum(list(map(len, rows)))[:-1]))
+
+
+def padded(rows):
+    """Returns one array of boxes, float32 `(images, most, 5)` as in `boxes`, of the rows of each image."""
+    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
+    for place, found in zip(held, rows):
+        if len(found):
+            place[: len(found)] = found
+    return held
+
+
+def _rows(image, boxes, labels):
+    """Returns the boxes of one image with their labels, `(boxes, 5)`."""
+    boxes = boxes.reshape(0, 4) if not boxes.size else boxes
+    fits = boxes.ndim == 2 and boxes.shape[1] == 4 and labels.shape == boxes.shape[:1]
+    if not fits or any(part.dtype.kind not in "fiu" for part in (boxes, labels)):
+        raise ValueError(
+            "Boxes must be numbers of the shape (boxes, 4) for each image, and labels of (boxes,). Received: "
+            f"shapes {boxes.shape} and {labels.shape}, of {boxes.dtype} and {labels.dtype}, for image {image}"
+        )
+    return np.hstack([boxes, labels[:, None]]).astype("float64")[labels != -1]
+
+
+def _converted(boxes, where, form, size):
+    """Returns boxes `(boxes, 4)` as top, left, bottom and right in shares; `where` has the image of each."""
+    if not len(boxes):
+        return boxes
+    if not form.startswith("rel_") and boxes.max() <= 1:
+        raise ValueError(
+            f"Boxes of the format {form!r} must be in pixels. Received: numbers up to {boxes.max():g}, which look like "
+            f"shares of the image, 'rel_...'"
+        )
+    edges = np.array(bounding_boxes.convert_format(boxes, form, "rel_yxyx", *size), "float64")
+    ahead = (edges[:, :2] < edges[:, 2:]).all(1)
+    inside = ((edges >= -ROUNDING) & (edges <= 1 + ROUNDING)).all(1)
+    wrong = np.flatnonzero(~(ahead & inside))  # NaN too
+    if len(wrong):
+        i = wrong[0]
+        raise ValueError(
+            f"Boxes of the format {form!r} must have an area, inside their image of {size[1]} x {size[0]} pixels. "
+            f"Received: {boxes[i].tolist()}, box {i - np.searchsorted(where, where[i])} of image {where[i]}"
+        )
+    return np.clip(edges, 0, 1)

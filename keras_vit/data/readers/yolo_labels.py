@@ -1,0 +1,165 @@
+"""Files of labels in YOLO's format: one row for each object, a box or a polygon, in shares of the image.
+
+A row is `class x y width height`, of a box's center; or `class x1 y1 x2 y2 ...` of three points or more. A box of four
+points, as of objects that are turned, is a polygon.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_vit.data import inspection
+from keras_vit.data.augment.masks import Mask, gray_png
+from keras_vit.data.readers.polygons import filled
+from keras_vit.utils import files
+from keras_vit.utils.warned import left_out, named
+
+ROUNDING = 0.01  # beyond the image, which is cut off: ultralytics accepts as much
+BOX = 4  # numbers of a box after its class
+BACKGROUND = "background"  # the class of pixels without an object, before all others
+MOST = 253  # classes beside the background: Segment leaves 255 to void
+
+
+class Labels(NamedTuple):
+    """The rows of one file."""
+
+    fault: str | None  # why they cannot be used
+    rows: tuple | np.ndarray = ()  # pairs of a class and the numbers after it, each once; or boxes, as in `boxes`
+    repeated: int = 0  # rows that were there before
+    flat: tuple[str, ...] = ()  # rows without area, which are left out
+    digest: bytes = b""  # hash of what was read
+
+
+def read(path, count):
+    """Reads a file of labels.
+
+    Args:
+        path: The file; `None` for an image without one, which has no objects.
+        count: Number of classes.
+
+    Returns:
+        `Labels`; the fault names the row.
+    """
+    try:
+        data = b"" if path is None else files.read(path)
+        lines = data.decode("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        return Labels(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+    rows, flat = [], []
+    for number, line in enumerate(lines, 1):
+        if not (words := line.split()):
+            continue
+        shown = f"Received: {line.strip()!r:.60}"
+        try:
+            row = _row(words, count)
+        except ValueError as error:
+            return Labels(f"{path}, line {number}: {error}. {shown}")
+        if _has_area(row[1]):
+            rows.append(row)
+        else:
+            flat.append(f"{path}, line {number}. {shown}")
+    once = tuple(dict.fromkeys(rows))
+    digest = hashlib.blake2b(data, digest_size=inspection.DIGEST).digest()
+    return Labels(None, once, len(rows) - len(once), tuple(flat), digest)
+
+
+def boxes(paths, count, skip=False):
+    """Returns the `Labels` of each file, whose rows are boxes, those around polygons too: float32 `(objects, 5)`.
+
+    Args:
+        paths: As `read` takes them.
+        count: Number of classes.
+        skip: Whether rows without area are left out with a warning, instead of an error.
+
+    Raises:
+        ValueError: For such a row.
+    """
+    found = inspection.each(lambda path: _boxes(read(path, count)), paths, "reading labels")
+    _report(found, skip)
+    return found
+
+
+def masks(paths, images, names, skip=False):
+    """Returns a `masks.Mask` of each file: 0 for the background, and class i as i + 1; smaller objects are on top.
+
+    Args:
+        paths: As `read` takes them.
+        images: Path of the image of each.
+        names: Of the classes.
+        skip: As in `boxes`.
+
+    Raises:
+        ValueError: As `boxes`, and if masks cannot have these classes.
+    """
+    if len(names) > MOST or BACKGROUND in names:
+        raise ValueError(
+            f"Masks must be of {MOST} classes or fewer beside {BACKGROUND!r}, which is the first of their classes. "
+            f"Received: names={names!r:.100}"
+        )
+    pairs = zip(paths, images)
+    found = inspection.each(lambda pair: _mask(read(pair[0], len(names)), *pair), pairs, "drawing masks")
+    _report([labels for labels, _ in found], skip)
+    return [mask for _, mask in found]
+
+
+def _row(words, count):
+    numbers = tuple(map(float, words))
+    kind, places = numbers[0], numbers[1:]
+    if len(places) == BOX + 1:
+        raise ValueError("a sixth number, as a confidence or the number of a track, does not belong to labels")
+    if len(places) != BOX and (len(places) < 6 or len(places) % 2):
+        raise ValueError("it must be a class with x, y, width and height, or with the x and y of three points or more")
+    if not (0 <= kind < count and kind == int(kind)):
+        raise ValueError(f"its class must be a whole number from 0 to {count - 1}")
+    if not all(-ROUNDING <= place <= 1 + ROUNDING for place in places):
+        raise ValueError("places and sizes must be shares of the image, from 0 to 1")
+    return int(kind), places
+
+
+def _has_area(places):
+    top, left, bottom, right = _edges(places)
+    return top < bottom and left < right
+
+
+def _edges(places):
+    """Returns top, left, bottom and right of a box, or of the one around a polygon, inside the image."""
+    if len(places) == BOX:
+        x, y, width, height = places
+        edges = (y - height / 2, x - width / 2, y + height / 2, x + width / 2)
+    else:
+        edges = (min(places[1::2]), min(places[::2]), max(places[1::2]), max(places[::2]))
+    return tuple(min(max(edge, 0.0), 1.0) for edge in edges)
+
+
+def _boxes(labels):
+    rows = [(*_edges(places), kind) for kind, places in labels.rows]
+    return labels._replace(rows=np.array(rows, "float32").reshape(-1, 5))  # a tenth of the memory of tuples
+
+
+def _mask(labels, path, image):
+    seen = inspection.inspect(image)
+    fault = labels.fault or seen.fault
+    box = next((row for row in labels.rows if len(row[1]) == BOX), None)
+    if fault is None and box:
+        fault = f"{path}: a mask must be of polygons. Received: a box, {box[0]} {' '.join(map(str, box[1]))}"
+    if fault:
+        return labels._replace(rows=()), Mask(fault)
+    width, height = seen.size
+    polygons = [(kind + 1, np.reshape(places, (-1, 2)) * (width, height)) for kind, places in labels.rows]
+    mask = Mask(None, False, labels.digest, seen.size, None, gray_png(filled(polygons, (height, width))))
+    return labels._replace(rows=()), mask
+
+
+def _report(found, skip):
+    """Warns of rows that are left out; raises ValueError for those without area, unless `skip`."""
+    repeated, flat = sum(labels.repeated for labels in found), [row for labels in found for row in labels.flat]
+    if flat and not skip:
+        raise ValueError(
+            f"{len(flat)} objects have no area in their image. Repair them, or leave them out with "
+            f"data.bad_images=skip:\n  {named(flat)}"
+        )
+    if flat:
+        left_out(f"{len(flat)} objects, which have no area in their image", flat)
+    if repeated:
+        left_out(f"{repeated} objects that their files of labels repeat")
