@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import shlex
 import zipfile
 import zlib
 
@@ -12,6 +13,7 @@ import filelock
 import keras
 
 from keras_vit import config
+from keras_vit.config.cookbook import list_recipes
 from keras_vit.layers import Rescale
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
@@ -135,14 +137,11 @@ def _same_run(folder, recipe, data):
     there, here = (_identity(_plain(one), recipe) for one in (_recipe(folder / RECIPE), recipe))
     different = _different(there, here)
     if different:
-        longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
-        advice = (
-            f". To train longer, start a new run from its weights, with a schedule of its own: model.weights={folder} "
-            "and another directory (--workdir)."
-        )
+        more = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
+        advice = f". {longer(folder, recipe)}" if more and (folder / MODEL).exists() else ""
         raise ValueError(
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
-            f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
+            f"Different: {'; '.join(different.values())}{advice}"
         )
     different = _different(_dotted(read_json(folder / DATA)), _dotted(data))
     if different:
@@ -150,6 +149,16 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}"
         )
+
+
+def longer(folder, recipe):
+    """Returns the sentence that says how a finished run is trained further: by a new one."""
+    name = recipe.name if recipe.name in list_recipes() else "RECIPE.py"
+    said = [name, f"model.weights={folder}", f"optim.epochs={recipe.optim.epochs}", "--workdir", f"{folder}-longer"]
+    return (
+        "To train longer, start a new run from its weights, with a schedule of its own: "
+        f"python -m keras_vit fit {shlex.join(said)}"
+    )
 
 
 def _identity(values, recipe):

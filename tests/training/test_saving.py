@@ -8,6 +8,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
+from tests.training.small import RECIPE
 
 
 def test_a_failed_write_leaves_nothing(whole, tmp_path, monkeypatch):
@@ -29,7 +30,7 @@ def test_a_damaged_model_is_written_again_at_the_end(kind, whole, tmp_path):
     model, _, folder = whole
     path, good = tmp_path / "model.keras", (folder / "best.keras").read_bytes()
     place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
-    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list)
+    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list, recipe=RECIPE)
     if kind == "link":
         path.symlink_to("/dev/zero")  # to be read for ever
         with pytest.raises(ValueError, match="model.keras' must be a regular file"):
@@ -56,6 +57,7 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
             (tmp_path / name).unlink(missing_ok=True) if missing else zipfile.ZipFile(tmp_path / name, "w").close()
         run = SimpleNamespace(folder=tmp_path, place=place, own_variables=lambda decoder=decoder: decoder)
         run.model, run.learner = models.values()
+        run.recipe = RECIPE
         run.task = Pretrain()
         assert saving.save_final(run) is run.model
         wanted = ["model.keras", "learner.keras"][: 1 + len(decoder)] if missing else []
