@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import pathlib
-import shlex
 import zipfile
 import zlib
 
@@ -13,11 +12,11 @@ import filelock
 import keras
 
 from keras_vit import config
-from keras_vit.config.cookbook import list_recipes
 from keras_vit.layers import Rescale
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
+from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
 
@@ -149,16 +148,6 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}"
         )
-
-
-def longer(folder, recipe):
-    """Returns the sentence that says how a finished run is trained further: by a new one."""
-    name = recipe.name if recipe.name in list_recipes() else "RECIPE.py"
-    said = [name, f"model.weights={folder}", f"optim.epochs={recipe.optim.epochs}", "--workdir", f"{folder}-longer"]
-    return (
-        "To train longer, start a new run from its weights, with a schedule of its own: "
-        f"python -m keras_vit fit {shlex.join(said)}"
-    )
 
 
 def _identity(values, recipe):

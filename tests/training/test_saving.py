@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_vit import config
 from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
 from tests.training.small import RECIPE
@@ -67,3 +68,17 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
         saving.save_final(run)
         assert written == [(name, writes) for name in wanted[:1]]
         written.clear()
+
+
+def test_with_patience_the_best_model_is_kept_and_returned(whole, tmp_path):
+    model, _, folder = whole
+    best = keras.models.clone_model(model)  # with other weights
+    best.save(tmp_path / "best.keras")
+    recipe = config.override(RECIPE, {"optim.patience": 3})
+    place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
+    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list, recipe=recipe)
+    run.best = 0.5
+    for found in (saving.save_final(run), keras.models.load_model(tmp_path / "model.keras")):
+        assert all((a == b).all() for a, b in zip(found.get_weights(), best.get_weights(), strict=True))
+    run.best = None  # no epoch had a score
+    assert saving.save_final(run) is model
