@@ -71,7 +71,7 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
 
 
 def test_with_patience_the_best_model_is_kept_and_returned(whole, tmp_path):
-    model, _, folder = whole
+    model, *_ = whole
     best = keras.models.clone_model(model)  # with other weights
     best.save(tmp_path / "best.keras")
     recipe = config.override(RECIPE, {"optim.patience": 3})
