@@ -1,18 +1,13 @@
 """The augmentation of recipes for `model.fit` outside of them."""
 
-import typing
+from typing import Any
 
 from keras_vit import config
 from keras_vit.training import devices
 from keras_vit.utils import checks
 
-if typing.TYPE_CHECKING:
-    import tensorflow as tf
 
-
-def augment(
-    dataset: "tf.data.Dataset", settings: config.Augment, *, num_classes: int | None = None, seed: int = 0
-) -> "tf.data.Dataset":
+def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None = None, seed: int = 0) -> Any:
     """Augments the batches of a dataset, as a recipe does.
 
     Each image draws by seed, epoch and its place in the dataset: a second pass draws anew, and the same program draws
