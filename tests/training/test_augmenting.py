@@ -25,7 +25,7 @@ MASKED = batches(IMAGES, {"segmentation_masks": MASKS})
         (batches(IMAGES, LABELS), {"flip": True}, {}, TypeError, "must be a keras_vit.Augment. Received: {'flip'"),
         (batches(IMAGES, LABELS), Augment(), {"num_classes": 0}, ValueError, "num_classes=0"),
         (batches(IMAGES, LABELS), Augment(), {"seed": -1}, ValueError, "seed=-1"),
-        (batches(IMAGES, LABELS).unbatch(), Augment(), {}, ValueError, r"call `.batch\(size\)`. Received: images \("),
+        (batches(IMAGES, LABELS).unbatch(), Augment(), {}, ValueError, r"call `.batch\(size\)`. Received: images"),
         (batches(IMAGES, LABELS).batch(2), Augment(), {}, ValueError, "must be numbers of shape"),
         (batches(IMAGES), Augment(), {}, TypeError, r"must yield batches \(images, labels\)"),
         (batches(IMAGES, LABELS), MIXED, {}, ValueError, "labels of classes. Received: num_classes=None"),

@@ -79,6 +79,7 @@ class ClassTally:
         from keras_vit import plots
         from keras_vit.explain import answers
         from keras_vit.plots import canvas
+        from keras_vit.plots.curves import draw_curves
 
         labels, certainty = self._arrays()
         names, predictions = distinct(self.task.classes), certainty.argmax(-1)
@@ -86,7 +87,8 @@ class ClassTally:
         calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
-        return {
+        curves = draw_curves(labels, certainty, short)
+        figures = {
             "Confusion matrix: numbers are images, colors are shares of the true class. Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
@@ -95,6 +97,8 @@ class ClassTally:
                 answers.per_class(labels, certainty), short
             ),
         }
+        caption = "Each class against the others, for all thresholds: ten classes at most, those with the lowest area."
+        return figures | ({caption: curves} if curves else {})
 
     def _arrays(self):
         return tuple(np.concatenate(parts) for parts in zip(*self.kept))
