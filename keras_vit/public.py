@@ -87,6 +87,7 @@ from keras_vit.tasks.classify.distillation import Distiller as Distiller
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder as MaskedAutoencoder
 from keras_vit.tasks.pretrain.masked import MaskedLoss as MaskedLoss
 from keras_vit.training import optimizers as optimizers
+from keras_vit.training.augmenting import augment as augment
 from keras_vit.training.before_fit import check_data as check_data
 from keras_vit.training.finetuning import add_lora as add_lora
 from keras_vit.training.finetuning import freeze as freeze

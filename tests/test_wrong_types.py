@@ -58,6 +58,12 @@ def state(model):
     return [(id(variable), variable.path, variable.trainable) for variable in model.variables]
 
 
+def batches():
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_tensor_slices((PIXELS, LABELS)).batch(2)
+
+
 def small():
     from tests.small import small
 
@@ -70,6 +76,7 @@ TAKES = {
     "attention_maps": lambda: dict(model=model(), images=PIXELS),
     "attention_relevance": lambda: dict(model=model(), images=PIXELS, classes=1),
     "attention_rollout": lambda: dict(model=model(), images=PIXELS, fusion="mean", discard=0.1),
+    "augment": lambda: dict(dataset=batches(), settings=keras_vit.Augment(), num_classes=None, seed=0),
     "calibrate": lambda: dict(target=model(), arrays=None),
     "check_data": lambda: dict(model=model(), images=PIXELS, labels=LABELS),
     "class_names": lambda: dict(model=model(), names=list("abc")),
@@ -79,7 +86,7 @@ TAKES = {
     "embed_folder": lambda: dict(
         folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True
     ),
-    "evaluate": lambda: dict(target="nowhere", split=None, arrays=None),
+    "evaluate": lambda: dict(target="nowhere", split=None, arrays=None, changes=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
     "export_saved_model": lambda: dict(
         model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc"), xla=False

@@ -3,24 +3,25 @@
 import sys
 from typing import Annotated, Literal
 
-from keras_vit.commands.types import Count, File, Flag, Folder, Images, Run, Text, about
+from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Run, Text, about
 
 DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
-def measure(run: Run, *, split: Text = None) -> None:
+def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
     """Evaluate a trained model and its exports on the test split.
 
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
+    from keras_vit import config
     from keras_vit.runs import results, trained
     from keras_vit.utils.metrics import written
 
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
-    measured = results.evaluate(model, split)
+    measured = results.evaluate(model, split, changes=config.parse(changes))
     width = max(map(len, measured))
     names = [name for name in next(iter(measured.values())) if " " not in name]  # "iou NAME" is of one class
     print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))

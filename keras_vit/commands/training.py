@@ -26,6 +26,8 @@ def train(
         tensorboard: Write logs for TensorBoard too.
         save_steps: Steps between saved training states within an epoch; every ten minutes by default.
     """
+    import numpy as np
+
     import keras_vit
     from keras_vit import config
     from keras_vit.utils.metrics import written
@@ -33,9 +35,13 @@ def train(
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     workdir = workdir or pathlib.Path("runs", loaded.name)
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
-    column = loaded.task.best[0]
+    (column, better), epochs = loaded.task.best, loaded.optim.epochs
     name, value = column.removeprefix("val_").replace("_", " "), written(column, history[column][-1])
-    print(f"{workdir}: {len(history['loss'])} epochs, validation {name} {value}")
+    done = f"{count} epochs" if (count := len(history["loss"])) == epochs else f"{count} of {epochs} epochs"
+    if loaded.optim.patience:
+        best = (np.nanmax if better == "max" else np.nanmin)(history[column])
+        value = f"{written(column, best)} at best, {value} in the last"
+    print(f"{workdir}: {done}, validation {name} {value}")
 
 
 def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = None) -> None:

@@ -94,3 +94,15 @@ def parse(words):
         except (ValueError, SyntaxError, TypeError):
             changes[name] = text
     return changes
+
+
+def words(recipe, base):
+    """Returns the words, as `parse` takes them, that change a recipe into another, for options that both can say."""
+    changes = {name: getattr(recipe, name) for name in TOP if getattr(recipe, name) != getattr(base, name)}
+    for part in PARTS:
+        ours, theirs = getattr(recipe, part), getattr(base, part)
+        for name in _fields(recipe, part):
+            if getattr(ours, name) != getattr(theirs, name, None):
+                changes[f"{part}.{name}"] = getattr(ours, name)
+    changes |= {f"model.{key}": value for key, value in recipe.model.items() if base.model.get(key) != value}
+    return [f"{name}={value}" for name, value in changes.items()]

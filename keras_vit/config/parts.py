@@ -83,6 +83,7 @@ class Optim(Checked):
 
     optimizer: Literal["adamw", "sgd", "muon"] = "adamw"
     epochs: int = number(50, low=1)
+    patience: int | None = number(None, low=1)  # epochs without a better score after which the run ends
     learning_rate: float = number(1e-3)
     weight_decay: float = number(0.05)  # times the learning rate, as in Keras and PyTorch
     momentum: float = number(0.9, below=1)  # of SGD

@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 
+from keras_vit import config
 from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
@@ -23,11 +24,15 @@ OUTPUTS = 2**26  # numbers that a model returns for all images on which its expo
 
 
 def evaluate(
-    target: os.PathLike | str | Trained, split: str | None = None, *, arrays: tuple | None = None
+    target: os.PathLike | str | Trained,
+    split: str | None = None,
+    *,
+    arrays: tuple | None = None,
+    changes: dict | None = None,
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
-    Memory does not grow with the number of images, except for `"partial_auc"`.
+    Memory does not grow with the number of images, except for `"auc"` and `"partial_auc"`.
 
     Args:
         target: As in `load_run`.
@@ -35,6 +40,7 @@ def evaluate(
         arrays: `(images, labels)`, or images and the task's other targets, to evaluate on in place of the recipe's
             data; needed for a run on arrays, and for a `.keras` file outside a run directory. Images have the model's
             size: a file's model sees them as they are, a run's after `data.resize`, as in training.
+        changes: Other settings of what is measured, such as `{"task.metrics": ("f1", "auc")}`.
 
     Returns:
         A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
@@ -47,6 +53,7 @@ def evaluate(
     from keras_vit.training import evaluation
 
     trained = load_run(target)
+    recipe = _measured_by(trained.bound, changes or {})
     source = source_of(trained, split, arrays)
     artifacts = dict.fromkeys(trained.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(trained.home.glob("model*.tflite")), runtimes.tflite)
@@ -54,9 +61,22 @@ def evaluate(
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
         run = predictor(trained.model) if load is None else load(name)[0]
-        tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
+        tally, _ = evaluation.tally_of(run, recipe, source, trained.size)
         measured[str(name)] = tally.result()
     return measured
+
+
+def _measured_by(recipe, changes):
+    """Returns a recipe with other settings of what its task measures."""
+    free = [f"task.{name}" for name in recipe.task.measured]
+    changed = config.override(recipe, changes)
+    if other := [name for name in changes if name not in free]:
+        raise ValueError(
+            f"Only what is measured can be changed in a trained model: {', '.join(free) or 'nothing of this task'}. "
+            f"Received: {other[0]}={changes[other[0]]!r}"
+        )
+    changed.task.tally()
+    return changed
 
 
 def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):

@@ -1,7 +1,6 @@
 """Trains the model of a recipe on its data."""
 
 import dataclasses
-import importlib.util
 import os
 from collections.abc import Sequence
 
@@ -11,16 +10,9 @@ from keras_vit import config
 from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.models import kinds
 from keras_vit.models.outputs import head_of_others
-from keras_vit.training import devices, finetuning, growing, rundir, saving
+from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
-
-REFUSED = {  # callbacks of Keras that would contradict a run, and what does their work
-    "BackupAndRestore": "the run's own training state does it",
-    "LearningRateScheduler": "the recipe has the schedule: optim.schedule",
-    "ReduceLROnPlateau": "the recipe has the schedule: optim.schedule",
-    "SwapEMAWeights": "optim.ema does it",
-}
 
 
 def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
@@ -69,8 +61,8 @@ def fit(
         recipe: A `Recipe`, or a name.
         workdir: Directory of the run; `runs/NAME` if `None`. It gets `recipe.json`, `data.json` (identifies the data),
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
-            training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the model after
-            the last epoch, and `learner.keras` if the task shows more than that.
+            training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the returned
+            model, and `learner.keras` if the task shows more than that.
         train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
             `(images, labels)`.
         validation: The same for validation.
@@ -79,11 +71,12 @@ def fit(
             `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between training states within an epoch, in place of ten minutes.
-        callbacks: Your own callbacks, such as `keras.callbacks.EarlyStopping("val_loss", patience=5)`. They see the
-            logs that `history.csv` gets. They start again without memory when the run is resumed.
+        callbacks: Your own callbacks, such as loggers. They see all columns of `history.csv`, and numbers that they add
+            to an epoch's logs become columns. They start again without memory when the run is resumed.
 
     Returns:
-        The model after the last epoch, and the history: a dictionary of lists with one value per epoch.
+        The model after the last epoch, or with `optim.patience` that of `best.keras`; and the history: a dictionary of
+        lists with one value per epoch.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit; for a directory that contains another
@@ -99,7 +92,7 @@ def fit(
     checks.switch(tensorboard=tensorboard)
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
-    _check_callbacks(callbacks)
+    own_callbacks.check(callbacks)
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 
@@ -110,7 +103,7 @@ def fit(
     names = recipe.task.classes
     identity = inspection.identity(*sources, arrays=train is not None)
     place = devices.start(recipe)
-    extra = [_tensorboard(folder)] if tensorboard and place.writes else []
+    extra = [own_callbacks.tensorboard(folder / "tensorboard")] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
         if "head" not in recipe.model and head_of_others(model, names):
@@ -197,23 +190,3 @@ def settled(recipe, train):
     recipe = config.override(recipe, follows)
     pipeline.steps_per_epoch(train, recipe)
     return config.check_recipe(recipe)
-
-
-def _check_callbacks(callbacks):
-    """Raises an error for what is no callback, or one that would contradict a run."""
-    for callback in callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]:
-        if not isinstance(callback, keras.callbacks.Callback):
-            raise TypeError(f"`callbacks` must be a list of keras.callbacks.Callback. Received: {callback!r:.200}")
-        kind = type(callback).__name__
-        if kind in REFUSED and isinstance(callback, getattr(keras.callbacks, kind)):
-            raise ValueError(f"A run takes no {kind}: {REFUSED[kind]}. Received: callbacks with {callback!r}")
-        if getattr(callback, "restore_best_weights", False):
-            raise ValueError(
-                f"A run keeps the best model in best.keras. Received: callbacks with {kind}(restore_best_weights=True)"
-            )
-
-
-def _tensorboard(workdir):
-    if importlib.util.find_spec("tensorboard") is None:
-        raise ImportError("`tensorboard=True` needs TensorBoard, which is not installed: pip install tensorboard.")
-    return keras.callbacks.TensorBoard(str(workdir / "tensorboard"), write_graph=False)

@@ -27,6 +27,19 @@ def read(folder):
         ) from None
 
 
+def since_best(rows, column, better):
+    """Returns the number of epochs after the first of the best ones; 0 as long as the column has no number.
+
+    Args:
+        rows: One dictionary per epoch, with `"val_loss"` too.
+        column: Name of what is compared.
+        better: `"max"` or `"min"`.
+    """
+    values = [float(row[column]) if math.isfinite(row["val_loss"] + row[column]) else None for row in rows]
+    known = [value for value in values if value is not None]
+    return len(rows) - 1 - values.index((max if better == "max" else min)(known)) if known else 0
+
+
 def rewrite(folder, rows):
     """Writes `history.csv` from rows, one per epoch done; what a row lacks is NaN."""
     names = dict.fromkeys(name for row in rows for name in row)

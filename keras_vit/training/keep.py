@@ -124,6 +124,8 @@ def _zeros(tensor):
 class KeepBest(keras.callbacks.Callback):
     """Writes `best.keras` after each epoch that is at least as good as the best so far, by the task's `best`.
 
+    With `optim.patience` it ends the run after so many epochs that are not better than the best.
+
     Args:
         run: A `Run`.
         learner: The model that is fitted, whose EMA weights are written if it has any.
@@ -144,3 +146,6 @@ class KeepBest(keras.callbacks.Callback):
         if math.isfinite(logs["val_loss"] + value) and (self.run.best is None or sign * value >= sign * self.run.best):
             self.run.best = value
             save_trained(self.learner, self.run.model, self.run.folder / rundir.BEST, self.run.place.writes)
+        patience = self.run.recipe.optim.patience
+        if patience and history.since_best([*self.run.history, logs], column, better) >= patience:
+            self.model.stop_training = True

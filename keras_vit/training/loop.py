@@ -14,6 +14,8 @@ from keras_vit.training import ema, growing, history, progress, stopping
 from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.keep import KeepBest, KeepState
+from keras_vit.training.longer import longer
+from keras_vit.training.own_callbacks import OwnCallbacks
 from keras_vit.training.pace import Pace
 from keras_vit.utils import feeding
 
@@ -36,7 +38,7 @@ class Run:
         history: One row (a dictionary) per epoch done.
         learner: What is fitted: the model, or the task's learner around it.
         mark: Hash of recipe and data, which its training states and models carry.
-        ended: Whether a callback set `stop_training`, such as early stopping.
+        ended: Whether a callback set `stop_training`, such as early stopping by `optim.patience`.
     """
 
     recipe: Recipe
@@ -122,18 +124,15 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     keep.restore()
     if (run.ended or run.epoch >= epochs) and verbose and run.place.writes:
         done = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
-        print(
-            f"{run.folder}: already finished, {done} epochs. To train longer, start a new run from its "
-            f"weights: model.weights={run.folder} and another directory."
-        )
+        print(f"{run.folder}: already finished, {done} epochs. {longer(run.folder, run.recipe)}")
     sizes = growing.any_size(run.model, run.recipe.optim)
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
-        stop = stopping.StopOnSignal(run, keep, asked)
+        stop, own = stopping.StopOnSignal(run, keep, asked), OwnCallbacks(extra)
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             ema.EvaluateWithEMA(),
             Pace(run),
             *run.task.callbacks(run),
-            *extra,
+            own,
             *shown,
             stopping.StopOnNaN(run),
             KeepBest(run, learner),
@@ -155,6 +154,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
                 verbose=keras_verbose,
             )
             keep.restore()  # `fit` leaves the EMA weights in the model: back to the trained ones
+        own.on_run_end()
         stop.on_run_end()
     # The returned model has the EMA weights, if there are any.
     learner.optimizer.finalize_variable_values(learner.trainable_variables)

@@ -16,6 +16,7 @@ from keras_vit.layers import Rescale
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
+from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
 
@@ -135,14 +136,11 @@ def _same_run(folder, recipe, data):
     there, here = (_identity(_plain(one), recipe) for one in (_recipe(folder / RECIPE), recipe))
     different = _different(there, here)
     if different:
-        longer = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
-        advice = (
-            f". To train longer, start a new run from its weights, with a schedule of its own: model.weights={folder} "
-            "and another directory (--workdir)."
-        )
+        more = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
+        advice = f". {longer(folder, recipe)}" if more and (folder / MODEL).exists() else ""
         raise ValueError(
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
-            f"Different: {'; '.join(different.values())}{advice if longer and (folder / MODEL).exists() else ''}"
+            f"Different: {'; '.join(different.values())}{advice}"
         )
     different = _different(_dotted(read_json(folder / DATA)), _dotted(data))
     if different:

@@ -1,5 +1,6 @@
 """Writing a trained model."""
 
+import shutil
 import zipfile
 import zlib
 
@@ -33,22 +34,37 @@ def save_trained(learner, model, path, writes=True):
 def save_final(run):
     """Writes `model.keras`, and `learner.keras` if its own weights serve the task's `viewer`, where they are not whole.
 
+    With `optim.patience`, `model.keras` is the best model, else that of the last epoch.
+
     Args:
         run: A `Run`, at its end.
 
     Returns:
-        The model with all its weights in every process.
+        The model of `model.keras` with all its weights in every process.
     """
+    best = run.recipe.optim.patience is not None and run.best is not None
     viewed = run.own_variables() and run.task.viewer(run.learner)
     kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
     for name, model in kept.items():
         missing = run.place.writes and not _is_whole(run.folder / name)
         if run.place.agree([int(missing)]) == [1]:
-            save_trained(model, model, run.folder / name, run.place.writes)
+            if best and name == rundir.MODEL:
+                _copy(run.folder / rundir.BEST, run.folder / name, run.place.writes)
+            else:
+                save_trained(model, model, run.folder / name, run.place.writes)
+    if best:
+        run.place.agree([0])  # the file is written
+        return rundir.read_model(run.folder / rundir.MODEL)
     if run.place.processes == 1:
         return run.model
     # Its weights may be sharded over the processes.
     return finetuning.plain_copy(run.model, finetuning.merged_arrays(run.model))
+
+
+def _copy(source, path, writes):
+    if writes:
+        with files.replacing(path) as temporary:
+            shutil.copyfile(files.regular(source), temporary)
 
 
 def _is_whole(path):

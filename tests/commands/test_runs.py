@@ -51,6 +51,13 @@ def test_a_bad_image_alone_is_an_error(run, pictures, capsys):
     assert re.fullmatch(r"error: '.*bad.png' is not a PNG, JPEG, .*\n", capsys.readouterr().err)
 
 
+def test_evaluate_takes_other_scores(run, capsys):
+    command("evaluate", str(run), "task.metrics=kappa")
+    assert capsys.readouterr().out.split()[:2] == ["file", "kappa"]
+    command("evaluate", str(run), "task.metrics=kapa", status=2)
+    assert "quadratic_kappa" in capsys.readouterr().err
+
+
 @slow
 def test_steps_are_told_apart_from_what_is_found(run, tmp_path, capsys):
     command("evaluate", str(run))

@@ -23,7 +23,7 @@ def test_a_recipe_that_fits_together_is_returned():
         ({"data.resize": 7}, "data.resize must be at least 8, the shorter side of image_size. Received: 7"),
         ({"data.resize": (8, 11)}, r"data.resize must be at least the image_size, \(8, 12\). Received: \(8, 11\)"),
         ({"data.resize": (12, 12)}, r"enlarge both sides of image_size, \(8, 12\), alike. Received: \(12, 12\)"),
-        ({"task.metrics": ("partial_auc",)}, "'partial_auc' is for two classes. Received: model.num_classes="),
+        ({"task.metrics": ("partial_auc",)}, "'partial_auc' is for two classes. Received: 3 classes"),
         ({"model.num_classes": 1}, "two classes or more. Received: model.num_classes=1"),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_run_is_measured_as_by_evaluate(run):
     right = [one.caption for one in best if "predicted" not in one.caption]
     certainty = [float(caption.partition("(")[2][:-2]) for caption in right]
     assert certainty == sorted(certainty, reverse=True) and "predicted" in worst[0].caption
-    assert len(facts.figures) == 3 and len(facts.points) == len(facts.labels) == facts.images
+    assert len(facts.figures) == 4 and len(facts.points) == len(facts.labels) == facts.images
     assert "CPU cores" in facts.machine["device"] and not facts.shipped
     assert len(facts.history["loss"]) == 1 and facts.exports == []
 

@@ -37,7 +37,7 @@ def test_one_file_has_everything(run, written):
     wanted = [100 * (center + side) / (1 + z**2 / images) for side in (-half, half)]
     np.testing.assert_allclose([low, high], wanted, atol=0.006)
     assert "block_0" in page and f"<td>{recipe.optim.learning_rate}</td>" in page
-    assert page.count("<svg") == 6 and page.count("<title>image ") == min(images, 1000)
+    assert page.count("<svg") == 7 and page.count("<title>image ") == min(images, 1000)
 
 
 def test_a_failure_leaves_the_old_report(run, tmp_path, monkeypatch):

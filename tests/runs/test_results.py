@@ -38,6 +38,21 @@ def test_evaluate_export_and_evaluate_again(run):
         results.export(run, quantize=["int9"])
 
 
+def test_other_scores_are_measured_on_request(run):
+    changes = {"task.metrics": ("f1", "keras.metrics.F1Score")}
+    found = results.evaluate(run, "all[:50%]", changes=changes)[str(run / "model.keras")]
+    assert list(found) == ["f1", *(f"f1_score {i}" for i in range(10))]
+    of_classes = [value for name, value in found.items() if " " in name]
+    assert sum(of_classes) / 10 <= found["f1"] <= max(of_classes)  # classes that do not occur are not counted
+    for changes, said in (
+        ({"task.metrics": ("f2",)}, "must be one of accuracy"),
+        ({"optim.epochs": 3}, "can be changed in a trained model: task.metrics. Received: optim.epochs=3"),
+        ({"task.metric": 3}, "no option 'task.metric'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            results.evaluate(run, changes=changes)
+
+
 @slow
 def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
     with pytest.warns(UserWarning, match="is rough. Received: 8"):  # all that this run trained on

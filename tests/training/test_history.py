@@ -1,4 +1,5 @@
 import csv
+import math
 
 import pytest
 
@@ -38,3 +39,17 @@ def test_a_column_of_some_epochs_is_not_a_number_in_others(tmp_path):
     found = history.read(tmp_path)
     assert list(found) == ["epoch", "a", "b"] and found["epoch"] == [0, 1, 2]
     assert str(found["a"]) == "[1.0, nan, 3.0]" and str(found["b"]) == "[nan, nan, 4.0]"
+
+
+@pytest.mark.parametrize(
+    "values, better, waited",
+    [
+        ([], "max", 0),
+        ([math.nan, math.nan], "max", 0),
+        ([1, 3, 3, math.nan], "max", 2),
+        ([1, 3, 3, math.nan], "min", 3),
+        ([5, 4, 3], "min", 0),
+    ],
+)
+def test_epochs_since_the_best(values, better, waited):
+    assert history.since_best([{"val_loss": 1.0, "a": value} for value in values], "a", better) == waited

@@ -34,6 +34,7 @@ def test_a_state_says_how_far_the_run_is(tmp_path):
 def test_the_best_value_may_be_negative_but_must_be_a_number(monkeypatch):
     saved, task = [], SimpleNamespace(best=("val_score", "max"))
     run = SimpleNamespace(task=task, best=None, history=[], folder=pathlib.Path(), place=SimpleNamespace(writes=True))
+    run.recipe = RECIPE
     run.model = run.learner = None
     monkeypatch.setattr(keep, "save_trained", lambda *_: saved.append(run.best))
     best = keep.KeepBest(run, None)
@@ -68,6 +69,27 @@ def test_a_learner_of_any_kind_resumes_within_an_epoch(tmp_path):
         fit(tmp_path / "two", recipe, save_steps=2, extra=[Break(3)])
     _, found = fit(tmp_path / "two", recipe)
     assert what_counts(found) == what_counts(history)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class ClassifyScored(Classify):
+    best = ("val_score", "max")
+
+    def callbacks(self, run):
+        scores = (float("nan"), 3.0, 3.0, 9.0)
+        note = lambda epoch, logs: logs.update(val_score=scores[epoch])  # noqa: E731
+        return [keras.callbacks.LambdaCallback(on_epoch_end=note)]
+
+
+def test_patience_counts_epochs_that_are_not_better(tmp_path):
+    """No count before the first number; a second 3 is not better; a resumed run continues the count."""
+    optim = dataclasses.replace(RECIPE.optim, epochs=4, patience=1)
+    recipe = dataclasses.replace(RECIPE, task=ClassifyScored(classes=tuple("abc")), optim=optim)
+    with pytest.raises(SystemError):
+        fit(tmp_path / "run", recipe, save_steps=2, extra=[Break(13)])  # in the third epoch
+    for _ in range(2):  # the second call does not train
+        _, history = fit(tmp_path / "run", recipe)
+        assert len(history["loss"]) == 3
 
 
 class StopEarly(keras.callbacks.Callback):

@@ -60,7 +60,8 @@ def test_a_finished_run_that_is_to_be_longer_is_a_source_of_weights(run):
     with pytest.raises(ValueError, match=r"optim.epochs: 50 there, 60 here$"):
         rundir.claim(run, longer, DATA, ("a", "b"))
     (run / rundir.BEST).rename(run / rundir.MODEL)
-    with pytest.raises(ValueError, match=rf"60 here. To train longer, .* model.weights={run} and another directory"):
+    command = f"python -m keras_vit fit RECIPE.py optim.epochs=60 model.weights={run} --workdir {run}-longer"
+    with pytest.raises(ValueError, match=f"60 here. To train longer, .*: {command}$"):
         rundir.claim(run, longer, DATA, ("a", "b"))
     for changes in ({"optim.epochs": 40}, {"optim.epochs": 60, "seed": 1}):
         with pytest.raises(ValueError, match="here$"):

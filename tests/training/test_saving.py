@@ -6,8 +6,10 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_vit import config
 from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
+from tests.training.small import RECIPE
 
 
 def test_a_failed_write_leaves_nothing(whole, tmp_path, monkeypatch):
@@ -29,7 +31,7 @@ def test_a_damaged_model_is_written_again_at_the_end(kind, whole, tmp_path):
     model, _, folder = whole
     path, good = tmp_path / "model.keras", (folder / "best.keras").read_bytes()
     place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
-    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list)
+    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list, recipe=RECIPE)
     if kind == "link":
         path.symlink_to("/dev/zero")  # to be read for ever
         with pytest.raises(ValueError, match="model.keras' must be a regular file"):
@@ -56,6 +58,7 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
             (tmp_path / name).unlink(missing_ok=True) if missing else zipfile.ZipFile(tmp_path / name, "w").close()
         run = SimpleNamespace(folder=tmp_path, place=place, own_variables=lambda decoder=decoder: decoder)
         run.model, run.learner = models.values()
+        run.recipe = RECIPE
         run.task = Pretrain()
         assert saving.save_final(run) is run.model
         wanted = ["model.keras", "learner.keras"][: 1 + len(decoder)] if missing else []
@@ -65,3 +68,17 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
         saving.save_final(run)
         assert written == [(name, writes) for name in wanted[:1]]
         written.clear()
+
+
+def test_with_patience_the_best_model_is_kept_and_returned(whole, tmp_path):
+    model, *_ = whole
+    best = keras.models.clone_model(model)  # with other weights
+    best.save(tmp_path / "best.keras")
+    recipe = config.override(RECIPE, {"optim.patience": 3})
+    place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
+    run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list, recipe=recipe)
+    run.best = 0.5
+    for found in (saving.save_final(run), keras.models.load_model(tmp_path / "model.keras")):
+        assert all((a == b).all() for a, b in zip(found.get_weights(), best.get_weights(), strict=True))
+    run.best = None  # no epoch had a score
+    assert saving.save_final(run) is model

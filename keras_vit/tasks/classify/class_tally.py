@@ -3,15 +3,36 @@
 import numpy as np
 
 from keras_vit.models.outputs import distinct
-from keras_vit.utils import metrics
+from keras_vit.tasks.classify import keras_metrics
+from keras_vit.tasks.classify.scores import SCORES, TOP, Counts
 
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
+
+
+def check(metrics, loss, classes=None):
+    """Raises ValueError for a metric that is unknown, or not defined for a loss or a number of classes, if known."""
+    if not metrics or len(set(metrics)) < len(metrics):
+        raise ValueError(f"Classify.metrics must be one metric or more, all different. Received: {metrics!r}")
+    for name in metrics:
+        if name not in SCORES and not keras_metrics.is_known(name):
+            raise ValueError(
+                f"A metric must be one of {', '.join(SCORES)}, of Keras, such as 'keras.metrics.F1Score', or your own "
+                f"by its registered name, for which pass your recipe's file. Received: {name!r}"
+            )
+    if classes and classes != 2 and "partial_auc" in metrics:
+        raise ValueError(f"The metric 'partial_auc' is for two classes. Received: {classes} classes")
+    if classes and classes <= TOP and "top_5_accuracy" in metrics:
+        raise ValueError(f"The metric 'top_5_accuracy' is for six classes or more. Received: {classes} classes")
+    if loss == "sigmoid" and "log_loss" in metrics:
+        raise ValueError(
+            "The metric 'log_loss' is of probabilities that sum to one. Received: loss='sigmoid', whose do not"
+        )
 
 
 class ClassTally:
     """Accuracy and the other metrics of a `Classify`, image by image.
 
-    It keeps two numbers per class. Only `"partial_auc"` and figures need the outputs of each image.
+    It keeps a few numbers per class. Only `"auc"`, `"partial_auc"` and figures need the outputs of each image.
 
     Args:
         task: A `Classify` with its classes.
@@ -21,17 +42,20 @@ class ClassTally:
     def __init__(self, task, keep=False):
         self.task = task
         self.keep = keep
-        self.right, self.total = np.zeros((2, len(task.classes)), "int64")
-        self.ranked = []
+        check(task.metrics, task.loss, len(task.classes))
+        self.counts = Counts(len(task.classes), task.metrics, task.loss)
+        theirs = [name for name in task.metrics if name not in SCORES]
+        self.theirs = {name: keras_metrics.KerasScore(name, distinct(task.classes)) for name in theirs}
         self.kept = []
+        if len(set(self.scores)) < len(self.scores):
+            raise ValueError(f"Metrics must differ in name: give one a `name`. Received: {', '.join(self.scores)}")
 
     def add(self, examples, outputs):
         labels, outputs = examples["labels"], np.asarray(outputs, "float64")
         predictions, certainty = outputs.argmax(-1), self.task.probabilities(outputs)
-        self.total += np.bincount(labels, minlength=len(self.total))
-        self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
-        if "partial_auc" in self.task.metrics:
-            self.ranked.append((outputs, labels))
+        self.counts.add(labels, outputs, predictions)
+        for score in self.theirs.values():
+            score.add(labels, certainty)
         if self.keep:
             self.kept.append((labels, certainty))
         own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
@@ -40,13 +64,22 @@ class ClassTally:
     def result(self):
         from keras_vit.explain import answers
 
-        found = {name: METRICS[name](self) for name in self.task.metrics}
+        found = {}
+        for name in self.task.metrics:
+            found |= self.theirs[name].result() if name in self.theirs else {name: float(SCORES[name](self.counts))}
         return found | ({"calibration_error": answers.binned(*self._arrays()).error} if self.keep else {})
+
+    @property
+    def scores(self):
+        """The names of what `result` returns."""
+        names = [self.theirs[name].names if name in self.theirs else (name,) for name in self.task.metrics]
+        return tuple(name for some in names for name in some)
 
     def figures(self):
         from keras_vit import plots
         from keras_vit.explain import answers
         from keras_vit.plots import canvas
+        from keras_vit.plots.curves import draw_curves
 
         labels, certainty = self._arrays()
         names, predictions = distinct(self.task.classes), certainty.argmax(-1)
@@ -54,7 +87,8 @@ class ClassTally:
         calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
-        return {
+        curves = draw_curves(labels, certainty, short)
+        figures = {
             "Confusion matrix: numbers are images, colors are shares of the true class. Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
@@ -63,18 +97,8 @@ class ClassTally:
                 answers.per_class(labels, certainty), short
             ),
         }
+        caption = "Each class against the others, for all thresholds: ten classes at most, those with the lowest area."
+        return figures | ({caption: curves} if curves else {})
 
     def _arrays(self):
         return tuple(np.concatenate(parts) for parts in zip(*self.kept))
-
-
-def _balanced(tally):
-    present = tally.total > 0
-    return float(np.mean(tally.right[present] / tally.total[present]))
-
-
-METRICS = {
-    "accuracy": lambda tally: float(tally.right.sum() / tally.total.sum()),
-    "balanced_accuracy": _balanced,
-    "partial_auc": lambda tally: float(metrics.partial_auc(*map(np.concatenate, zip(*tally.ranked)))),
-}

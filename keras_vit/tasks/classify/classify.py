@@ -10,8 +10,9 @@ from keras import ops
 
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.classify import class_tally, keras_metrics
 from keras_vit.tasks.classify.balance import class_weights
-from keras_vit.tasks.classify.class_tally import ClassTally
+from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
 
@@ -34,14 +35,17 @@ class Classify(Task):
     teacher: str | None = None  # checkpoint, published name or `.keras` file
     distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
-    metrics: tuple[Literal["accuracy", "balanced_accuracy", "partial_auc"], ...] = ("accuracy",)  # of `evaluate`
+    metrics: tuple[str, ...] = ("accuracy",)  # names in `scores.SCORES`, and metrics of Keras; see `keras_metrics`
+
+    def __post_init__(self):
+        object.__setattr__(self, "metrics", keras_metrics.texts(self.metrics))
+        super().__post_init__()
 
     def check(self, recipe):
         classes = recipe.model.get("num_classes", 2)
         if classes in (None, 0, 1):
             raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
-        if "partial_auc" in self.metrics and classes != 2:
-            raise ValueError(f"The metric 'partial_auc' is for two classes. Received: model.num_classes={classes}")
+        class_tally.check(self.metrics, self.loss, recipe.model.get("num_classes"))
 
     def on(self, source, arguments=None):
         names = source.class_names
@@ -98,13 +102,17 @@ class Classify(Task):
             weights = class_weights(np.bincount(source.labels, minlength=len(source.class_names)))
         return {"loss": ClassLoss(self.loss, self.label_smoothing, weights), "weighted_metrics": ["accuracy"]}
 
+    def callbacks(self, run):
+        more = [name for name in self.tally().scores if name != "accuracy"]  # which Keras counts
+        return [Measured(run, self.tally, more)] if more else []
+
     def batch(self, examples, augment, seed):
         from keras_vit.data.augment.mixing import mixed
 
         return mixed(examples, len(self.classes), augment, seed)
 
     def tally(self, keep=False):
-        return ClassTally(self, keep)
+        return class_tally.ClassTally(self, keep)
 
     def answer(self, output):
         certainty, names = self.probabilities(output), distinct(self.classes)

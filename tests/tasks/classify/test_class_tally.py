@@ -48,12 +48,12 @@ def test_mistakes_have_the_lowest_scores():
 
 def test_figures_are_of_every_image():
     tally, _ = tallied(keep=True)
-    matrix, calibration, per_class = tally.figures()
+    matrix, calibration, per_class, curves = tally.figures()
     mistakes = int((LOGITS.argmax(-1) != LABELS).sum())
     assert sum(int(text) for text in re.findall(r"\((\d+)\)", matrix)) == mistakes
     error = explain.calibration(LABELS, softmax(LOGITS, -1)).error
     assert f"{error:.2%}" in calibration and tally.result()["calibration_error"] == error
-    assert per_class.startswith("Precision and recall")
+    assert per_class.startswith("Precision and recall") and "all thresholds" in curves
 
 
 def test_a_sigmoid_gives_each_class_its_own_probability():
@@ -62,7 +62,7 @@ def test_a_sigmoid_gives_each_class_its_own_probability():
     np.testing.assert_allclose(scores[right], sure[right])
     places = np.ceil(sure * 15).astype(int)
     gaps = [abs(right[places == i].sum() - sure[places == i].sum()) for i in range(16)]
-    assert tally.result()["calibration_error"] == pytest.approx(sum(gaps) / 50) and len(tally.figures()) == 3
+    assert tally.result()["calibration_error"] == pytest.approx(sum(gaps) / 50) and len(tally.figures()) == 4
     task = Classify(classes=("crane", "crane"), loss="sigmoid")
     assert task.answer([-1.0, 2.0]) == pytest.approx({"crane (1)": 0.880797, "crane (0)": 0.268941}, rel=1e-5)
     assert task.caption(np.array([-1.0, 2.0]), {"labels": 0}) == "crane (0), predicted crane (1) (88%)"

@@ -1,0 +1,130 @@
+"""Metrics of Keras, and the user's own, by a text that a recipe's file can hold.
+
+The text is the code that makes the metric: `keras.metrics.F1Score(average="macro")`. One's own is registered with
+`keras.saving.register_keras_serializable` and has that name: `mine>Recall(threshold=0.7)`.
+"""
+
+import ast
+import inspect
+
+import keras
+import numpy as np
+
+KERAS = "keras.metrics."
+
+
+def texts(metrics):
+    """Returns names and metrics of Keras, one or more, as a tuple of texts; anything else as it is."""
+    if isinstance(metrics, (list, tuple)):
+        return tuple(map(_text, metrics))
+    return (_text(metrics),) if isinstance(metrics, str) or callable(metrics) else metrics
+
+
+def _text(metric):
+    if not callable(metric):  # a metric object is too
+        return metric
+    made = isinstance(metric, keras.metrics.Metric)
+    kind = type(metric) if made else metric
+    name = getattr(kind, "__name__", "")
+    if getattr(keras.metrics, name, None) is kind:
+        name = KERAS + name
+    else:
+        name = keras.saving.get_registered_name(kind)
+        if keras.saving.get_registered_object(name) is not kind:
+            raise ValueError(
+                "A metric of your own must be registered, by keras.saving.register_keras_serializable, so that a run's "
+                f"files can name it. Received: {metric!r}"
+            )
+    if not made:
+        return name
+    config = {key: value for key, value in metric.get_config().items() if key != "dtype"}
+    text = f"{name}({', '.join(f'{key}={value!r}' for key, value in config.items())})"
+    try:
+        again = _parse(text)[1]
+    except ValueError:
+        again = None
+    if again != config:
+        raise ValueError(f"A metric must have settings of plain values. Received: {metric!r}, settings {config!s:.200}")
+    return text
+
+
+def _parse(text):
+    """Returns the name and the settings in the text of a metric; raises ValueError if it is none."""
+    name, bracket, rest = text.partition("(")
+    try:
+        call = ast.parse(f"dict({rest}" if bracket else "dict()", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or ast.unparse(call.func) != "dict":
+            raise ValueError
+        return name.strip(), {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, TypeError):
+        raise ValueError(
+            f"A metric with settings must be written as keras.metrics.F1Score(average='macro'). Received: {text!r}"
+        ) from None
+
+
+def is_known(text):
+    """Returns whether a text names a metric of Keras, or one that is registered."""
+    return _found(_parse(text)[0]) is not None
+
+
+def _found(name):
+    if not name.startswith(KERAS):
+        return keras.saving.get_registered_object(name) if ">" in name else None
+    found = getattr(keras.metrics, name.removeprefix(KERAS), None)
+    return found if callable(found) else None
+
+
+class KerasScore:
+    """A metric of Keras on class probabilities, batch by batch.
+
+    It gets one-hot labels, or indices of classes if its name begins with "Sparse" or "sparse".
+
+    Args:
+        text: As above.
+        classes: Names of the classes.
+
+    Raises:
+        ValueError: If it is no metric of labels and predictions, or its result is neither a number nor one per class.
+    """
+
+    def __init__(self, text, classes):
+        name, settings = _parse(text)
+        kind = _found(name)
+        self.text = text
+        self.classes = classes
+        self.sparse = name.removeprefix(KERAS).rpartition(">")[2].lower().startswith("sparse")
+        try:
+            if inspect.isclass(kind):
+                self.metric = kind.from_config(settings)
+            else:
+                self.metric = keras.metrics.MeanMetricWrapper(kind, **{"name": kind.__name__, **settings})
+            self.name = self.metric.name
+            taken = [*inspect.signature(self.metric.update_state).parameters][:2]
+            if taken != ["y_true", "y_pred"]:
+                raise ValueError(f"its update_state takes {', '.join(taken)}")
+            self.add(np.array([0]), np.full((1, len(classes)), 1 / len(classes)))  # before any work
+            self.names = tuple(self.result())
+            self.metric.reset_state()
+        except Exception as error:  # whatever a metric raises
+            said = str(error).strip().splitlines()
+            raise ValueError(
+                "A metric must compare labels and probabilities, (images, classes), and return a number, or one a "
+                f"class. Received: {text!r}: {said[0] if said else type(error).__name__:.200}"
+            ) from error
+
+    def add(self, labels, probabilities):
+        """Counts a batch: labels, `(batch,)`, and probabilities, `(batch, classes)`."""
+        truth = labels
+        if not self.sparse:
+            truth = np.zeros(probabilities.shape, "float32")
+            truth[np.arange(len(labels)), labels] = 1
+        self.metric.update_state(truth, probabilities.astype("float32"))
+
+    def result(self):
+        """Returns the score by its name, or one for each class."""
+        values = np.asarray(keras.ops.convert_to_numpy(self.metric.result()), "float64")
+        if values.shape == (len(self.classes),):
+            return {f"{self.name} {name}": float(value) for name, value in zip(self.classes, values)}
+        if values.ndim:
+            raise ValueError(f"its result has the shape {values.shape}")
+        return {self.name: float(values)}

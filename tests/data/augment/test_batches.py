@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+import keras  # noqa: E402
+
+import keras_vit  # noqa: E402
+from keras_vit import Augment  # noqa: E402
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (22, 8, 8, 3)).astype("uint8")
+LABELS = np.arange(22) % 4
+
+
+def dataset(labels=LABELS, images=IMAGES):
+    return tf.data.Dataset.from_tensor_slices((images, labels)).batch(8)
+
+
+def passed(data):
+    """Returns all images and labels of one pass."""
+    return [
+        tf.nest.map_structure(lambda *parts: np.concatenate(parts), *part) for part in zip(*data.as_numpy_iterator())
+    ]
+
+
+@pytest.mark.parametrize("images", [IMAGES, IMAGES.astype("float32"), IMAGES.astype("int32")])
+def test_each_pass_draws_anew_and_each_program_the_same(images):
+    settings = Augment(rotation=20.0, flip=True, jitter=0.2, erase=0.3)
+    made = [keras_vit.augment(dataset(images=images), settings, seed=seed) for seed in (1, 1, 2)]
+    (first, labels), (second, _) = passed(made[0]), passed(made[0])
+    np.testing.assert_array_equal(labels, LABELS)
+    assert labels.dtype == LABELS.dtype and first.dtype == "float32" and first.min() >= 0 and first.max() <= 255
+    assert (first != second).any((1, 2, 3)).mean() > 0.9
+    for found, again in zip((first, second), (passed(made[1])[0], passed(made[1])[0])):
+        np.testing.assert_array_equal(found, again)
+    assert (first != passed(made[2])[0]).any((1, 2, 3)).mean() > 0.9
+    assert made[0].cardinality() == 3 and len(passed(made[0].repeat(2))[0]) == 44
+
+
+def test_each_image_of_an_epoch_draws_for_itself():
+    same = np.repeat(IMAGES[:1], 64, 0)
+    images, _ = passed(keras_vit.augment(dataset(np.arange(64), same), Augment(rotation=30.0, translation=0.2)))
+    assert len({image.tobytes() for image in images}) > 60
+
+
+def test_nothing_asked_changes_nothing():
+    images, labels = passed(keras_vit.augment(dataset(), Augment()))
+    np.testing.assert_array_equal(images, IMAGES)
+    np.testing.assert_array_equal(labels, LABELS)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "multi-hot", "weights"])
+def test_labels_of_other_kinds_stay(kind):
+    labels = {
+        "numbers": RNG.normal(size=(22, 3)), "texts": np.array(["a"] * 22), "multi-hot": RNG.integers(0, 2, (22, 5)),
+        "weights": LABELS,
+    }[kind]  # fmt: skip
+    data, weights = dataset(labels), RNG.random(22)
+    if kind == "weights":
+        data = tf.data.Dataset.from_tensor_slices((IMAGES, labels, weights)).batch(8)
+    found = passed(keras_vit.augment(data, Augment(crop="inception", flip=True)))
+    assert found[0].shape == IMAGES.shape
+    np.testing.assert_array_equal(found[1], labels.astype("S") if kind == "texts" else labels)
+    assert len(found) == 2 or (found[2] == weights).all()
+
+
+@pytest.mark.parametrize("settings", [{"mixup": 0.5}, {"cutmix": 1.0}, {"mixup": 0.5, "cutmix": 1.0}])
+@pytest.mark.parametrize("labels", ["indices", "column", "one-hot"])
+def test_labels_are_mixed_as_their_images(settings, labels):
+    """Of images that show their class as a gray, the mean gray is that of the labels."""
+    grays = np.repeat(LABELS[:, None, None, None] * 60, 8 * 8 * 3, -1).reshape(22, 8, 8, 3).astype("uint8")
+    given = {"indices": LABELS, "column": LABELS[:, None], "one-hot": np.eye(4)[LABELS]}[labels]
+    images, found = passed(keras_vit.augment(dataset(given, grays), Augment(**settings), num_classes=4))
+    np.testing.assert_allclose(found @ (np.arange(4) * 60), images.mean((1, 2, 3)), atol=1e-3)
+    assert (found.max(-1) < 1).any() and found.dtype == "float32"
+
+
+def test_labels_are_one_hot_without_mixing_too():
+    _, labels = passed(keras_vit.augment(dataset(), Augment(), num_classes=4))
+    np.testing.assert_array_equal(labels, np.eye(4)[LABELS])
+
+
+def test_masks_and_boxes_follow_their_images():
+    masks = (RNG.random((22, 8, 8, 1)) < 0.5).astype("uint8")
+    boxes = np.tile(np.float32([0.25, 0.25, 0.5, 0.75, 2]), (22, 3, 1))
+    images = np.repeat(masks * 255, 3, -1)
+    targets = {"segmentation_masks": masks, "bounding_boxes": boxes, "labels": LABELS}
+    images, found = passed(keras_vit.augment(dataset(targets, images), Augment(flip=True, crop="padded")))
+    inside = found["segmentation_masks"] != 255
+    np.testing.assert_array_equal(inside * found["segmentation_masks"] * 255.0, images[..., :1])
+    assert {*found} == {*targets} and not (found["bounding_boxes"] == boxes).all()
+    np.testing.assert_array_equal(found["labels"], LABELS)
+
+
+def test_keras_layers_are_called_and_fit_takes_it(eagerly):
+    settings = Augment(layers=(keras.layers.RandomFlip("horizontal", seed=1),), mixup=0.2)
+    data = keras_vit.augment(dataset(), settings, num_classes=4)
+    assert (passed(data)[0] != passed(data)[0]).any()
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=4, depth=1)
+    model.compile("adam", keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    keras_vit.check_data(model, data)
+    assert np.isfinite(model.fit(data, epochs=2, verbose=0).history["loss"]).all()
