@@ -186,8 +186,13 @@ def source_of(trained, split, arrays):
     if split is not None:
         raise ValueError(f"A split is of the recipe's data, in whose place `arrays` are. Received: split={split!r}")
     task, shape = trained.task, trained.task.data_shape(trained.size)
-    wanted = (None, None, shape[2]) if task.whole else shape
-    return _met(trained, sources.from_arrays(arrays, task.targets, wanted, trained.class_names))
+    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names)
+    sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
+    if not sizes <= {shape[:2]}:
+        raise ValueError(
+            f"A file's model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}"
+        )
+    return _met(trained, sources.check_channels(source, shape))
 
 
 def some_images(trained, split, count):
