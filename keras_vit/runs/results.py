@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ OUTPUTS = 2**26  # numbers that a model returns for all images on which its expo
 
 
 def evaluate(
-    target: os.PathLike | str | Trained, split: str | None = None, *, arrays: tuple | None = None
+    target: os.PathLike | str | Trained, split: str | None = None, *, arrays: Any = None
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
@@ -32,9 +33,10 @@ def evaluate(
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)`, or images and the task's other targets, to evaluate on in place of the recipe's
-            data; needed for a run on arrays, and for a `.keras` file outside a run directory. Images have the model's
-            size: a file's model sees them as they are, a run's after `data.resize`, as in training.
+        arrays: `(images, labels)`, or images and the task's other targets, or a dataset, as in `fit`, to evaluate on in
+            place of the recipe's data; needed for a run on such data, and for a `.keras` file outside a run directory.
+            Images have the model's size: a file's model sees them as they are, a run's after `data.resize`, as in
+            training. Those of a dataset may have any size for a run.
 
     Returns:
         A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
@@ -244,4 +246,4 @@ def _need_data(trained, instead):
             f"{trained.file!r} has no data: it is outside a run directory. Pass a run directory, or {instead}."
         )
     if trained.on_arrays:
-        raise ValueError(f"The run in {str(trained.run)!r} was trained on arrays. Pass {instead}.")
+        raise ValueError(f"The run in {str(trained.run)!r} was trained on arrays or a dataset. Pass {instead}.")

@@ -12,6 +12,8 @@ from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.utils import checks, images
 from keras_vit.utils.warned import left_out, named
 
+AT_ONCE = 256  # files that are handed to tf.data
+
 
 def image(value, channels):
     """Returns an image as the bytes of a file, or as pixels, `(height, width, channels)`."""
@@ -77,7 +79,7 @@ def together(items, on_bad="raise"):
         whole = pixels.dtype.kind in "ui" or not any((part % 1).any() for part in pixels)
         return pixels.astype("uint8" if whole else "float32", copy=False), range(len(items))
     files = inspection.each(_png, items, "encoding images")
-    faults = inspection.each(_fault, files)
+    faults = [None] * len(files) if _all_decode(files) else inspection.each(_fault, files)
     bad = [f"image {i} ({fault})" for i, fault in enumerate(faults) if fault]
     if bad and (on_bad == "raise" or len(bad) == len(items)):
         raise ValueError(
@@ -105,6 +107,19 @@ def _png(pixels):
     file, pixels = io.BytesIO(), pixels.astype("uint8")
     Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(file, "PNG", compress_level=1)
     return file.getvalue()
+
+
+def _all_decode(files):
+    """Returns whether all files are images, in a fraction of the time that it takes to ask for each fault."""
+    if any(map(images.fault, files)):
+        return False
+    parts = lambda: (files[i : i + AT_ONCE] for i in range(0, len(files), AT_ONCE))  # noqa: E731
+    found = tf.data.Dataset.from_generator(parts, output_signature=tf.TensorSpec((None,), "string")).unbatch()
+    sizes = found.map(lambda item: tf.size(decode(item, 3)), num_parallel_calls=os.cpu_count(), deterministic=False)
+    try:
+        return sizes.reduce(np.int64(0), lambda count, _: count + 1) == len(files)
+    except tf.errors.OpError:
+        return False
 
 
 def _fault(data):

@@ -196,7 +196,7 @@ def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):
     other = rows(image=255 - PIXELS, label=LABELS)
     with pytest.raises(ValueError, match="on other data"):
         keras_vit.fit(recipe, run, train=other, validation=other, verbose=0)
-    with pytest.raises(ValueError, match="was trained on arrays"):
+    with pytest.raises(ValueError, match="was trained on arrays or a dataset"):
         keras_vit.evaluate(run)
     larger = rows(image=PIXELS.repeat(2, 1), label=LABELS)  # resized as in training; a file alone does not say how
     assert keras_vit.evaluate(run, arrays=larger)
