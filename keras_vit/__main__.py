@@ -21,6 +21,7 @@ COMMANDS = {
     "show": recipes.print_recipe,
     "copy": recipes.copy_recipe,
     "fit": training.train,
+    "sweep": training.sweep,
     "evaluate": runs.measure,
     "predict": runs.apply,
     "calibrate": runs.write_calibrated,

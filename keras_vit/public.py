@@ -89,8 +89,10 @@ from keras_vit.tasks.pretrain.masked import MaskedLoss as MaskedLoss
 from keras_vit.training import optimizers as optimizers
 from keras_vit.training.augmenting import augment as augment
 from keras_vit.training.before_fit import check_data as check_data
+from keras_vit.training.cross_validation import cross_validate as cross_validate
 from keras_vit.training.finetuning import add_lora as add_lora
 from keras_vit.training.finetuning import freeze as freeze
 from keras_vit.training.finetuning import merge_lora as merge_lora
 from keras_vit.training.fit import datasets as datasets
 from keras_vit.training.fit import fit as fit
+from keras_vit.training.sweeping import sweep as sweep

@@ -26,10 +26,10 @@ PUBLIC = """
     RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D
     StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout augment calibrate check_data class_names
-    compare_layers count_macs datasets embed_folder evaluate export_onnx export_saved_model export_tflite features fit
-    freeze from_checkpoint from_pretrained from_recipe knn list_checkpoints list_recipes list_variants load_index
-    load_recipe load_run load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history predict
-    preprocess probe report save_checkpoint vit
+    compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_saved_model
+    export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn list_checkpoints list_recipes
+    list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens nearest pca_image
+    plot_attention plot_history predict preprocess probe report save_checkpoint sweep vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

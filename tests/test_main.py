@@ -82,7 +82,7 @@ def test_options_stand_before_or_behind_the_other_words(words, monkeypatch):
     train = functools.wraps(COMMANDS["fit"])(lambda **options: called.append(options))
     monkeypatch.setitem(__main__.COMMANDS, "fit", train)
     main(words.split())
-    options = {"workdir": pathlib.Path("runs/a"), "tensorboard": True, "save_steps": None}
+    options = {"workdir": pathlib.Path("runs/a"), "tensorboard": True, "save_steps": None, "folds": None}
     assert called == [{"recipe": "digits", "changes": ("a=1", "b=2"), **options}]
 
 

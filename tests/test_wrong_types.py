@@ -82,6 +82,7 @@ TAKES = {
     "class_names": lambda: dict(model=model(), names=list("abc")),
     "compare_layers": lambda: dict(reference="a.tflite", other="b.tflite", images=PIXELS),
     "count_macs": lambda: dict(model=model()),
+    "cross_validate": lambda: dict(recipe=small(), folds=2, train=None, validation=None),
     "datasets": lambda: dict(recipe=small(), train=None, validation=None),
     "embed_folder": lambda: dict(
         folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True
@@ -122,6 +123,7 @@ TAKES = {
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
+    "sweep": lambda: dict(recipe=small(), options={"optim.learning_rate": [0.1, 0.2]}, draw=1),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", position="learned", dropout=0.0,
         stochastic_depth=0.0, mean=0.5, std=0.5, stem=None, width=32, depth=1, num_heads=2, mlp_dim=8, patch_size=4,

@@ -1,6 +1,7 @@
-"""Commands that train: fit, tour."""
+"""Commands that train: fit, sweep, tour."""
 
 import pathlib
+import shlex
 from typing import Annotated
 
 from tyro.conf import Positional
@@ -10,6 +11,9 @@ from keras_vit.commands.types import RECIPE, Changes, Count, Flag, Folder, Name,
 
 Digits = Annotated[Positional[str], about(f"{RECIPE} The default is digits.", "[RECIPE]")]
 
+OPTIONS = "Options and their values: model.depth=6,8 or, with --draw, optim.learning_rate=1e-5..1e-3."
+Options = Annotated[Positional[tuple[str, ...]], about(OPTIONS, "[NAME=VALUE,VALUE ...]")]
+
 
 def train(
     recipe: Name,
@@ -18,6 +22,7 @@ def train(
     workdir: Folder = None,
     tensorboard: Flag = False,
     save_steps: Count = None,
+    folds: Count = None,
 ) -> None:
     """Train a recipe, or resume the run in the directory. Ctrl-C saves and leaves.
 
@@ -25,14 +30,21 @@ def train(
         workdir: Directory of the run; runs/NAME by default.
         tensorboard: Write logs for TensorBoard too.
         save_steps: Steps between saved training states within an epoch; every ten minutes by default.
+        folds: Train this many times, once for each fold of the training and validation data together.
     """
     import numpy as np
 
     import keras_vit
     from keras_vit import config
+    from keras_vit.utils import tables
     from keras_vit.utils.metrics import written
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
+    if folds is not None:
+        if tensorboard:
+            raise ValueError("Folds write no logs for TensorBoard. Received: --folds and --tensorboard")
+        print(tables.text(keras_vit.cross_validate(loaded, folds, workdir, save_steps=save_steps)))
+        return
     workdir = workdir or pathlib.Path("runs", loaded.name)
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
     (column, better), epochs = loaded.task.best, loaded.optim.epochs
@@ -42,6 +54,28 @@ def train(
         best = (np.nanmax if better == "max" else np.nanmin)(history[column])
         value = f"{written(column, best)} at best, {value} in the last"
     print(f"{workdir}: {done}, validation {name} {value}")
+
+
+def sweep(
+    recipe: Name, options: Options, *, draw: Count = None, workdir: Folder = None, save_steps: Count = None
+) -> None:
+    """Train a recipe with each combination of some options, or with random draws, and compare.
+
+    Args:
+        draw: Number of runs whose options are drawn at random; all combinations by default.
+        workdir: Directory of the runs; runs/NAME-sweep by default.
+        save_steps: Steps between saved training states within an epoch; every ten minutes by default.
+    """
+    import keras_vit
+    from keras_vit.config import choices
+    from keras_vit.utils import tables
+
+    asked = choices.read(options)
+    rows = keras_vit.sweep(recipe, asked, draw, workdir, save_steps=save_steps)
+    same = {name for name in asked if name not in choices.varied(asked)}
+    print(tables.text([{k: v for k, v in row.items() if k not in same} for row in rows]))
+    words = [f"{name}={rows[0][name]}" for name in asked]
+    print(f"best: {shlex.join(['python', '-m', 'keras_vit', 'fit', recipe, *words, '--workdir', rows[0]['run']])}")
 
 
 def tour(recipe: Digits = "digits", changes: Changes = (), *, workdir: Folder = None) -> None:

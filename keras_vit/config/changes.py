@@ -84,16 +84,25 @@ def parse(words):
     Raises:
         ValueError: For a word without `=`.
     """
-    changes = {}
+    return {name: literal(text) for name, text in split(words).items()}
+
+
+def split(words):
+    """Returns the texts behind the names of words such as `"optim.epochs=3"`, a dictionary."""
+    texts = {}
     for word in words:
-        name, equals, text = word.partition("=")
+        name, equals, texts[name] = word.partition("=")
         if not equals:
             raise ValueError(f"A change must be name=value, such as optim.epochs=3. Received: {word!r}")
-        try:
-            changes[name] = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-        except (ValueError, SyntaxError, TypeError):
-            changes[name] = text
-    return changes
+    return texts
+
+
+def literal(text):
+    """Returns the value of a Python literal; any other text as it is."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError, TypeError):
+        return text
 
 
 def words(recipe, base):

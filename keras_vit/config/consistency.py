@@ -21,6 +21,9 @@ def check_recipe(recipe):
             "A recipe trains on pixels from 0 to 255: scale other images to them. Received: "
             f"model.value_range={recipe.model['value_range']}"
         )
+    fold = recipe.data.fold
+    if fold is not None and not 1 <= fold[0] <= fold[1] > 1:
+        raise ValueError(f"data.fold must be (number, count), such as (1, 5) to (5, 5). Received: {fold}")
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")

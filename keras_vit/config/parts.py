@@ -25,6 +25,7 @@ class Data(Checked):
     batch_size: int = number(128, low=1)
     columns: dict[str, Any] | None = None  # of a folder's table: see `keras_vit.data.readers.table`
     limit: int | None = number(None, low=1)  # images of each split, at most
+    fold: tuple[int, int] | None = None  # (2, 5): train on four of five parts of train and validation, not the second
     bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
     # Before a center crop: see `keras_vit.data.augment.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)

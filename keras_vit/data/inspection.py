@@ -95,15 +95,18 @@ def contents(**sources):
     return {f"{name}_contents": hashlib.sha256(d.tobytes()).hexdigest() for name, d in digests.items() if d is not None}
 
 
-def identity(train, validation, arrays):
+def identity(train, validation):
     """Returns a dictionary of hashes that identifies a run's data.
 
     Args:
         train: `Source` to train on.
         validation: `Source` to measure on.
-        arrays: Whether they are the caller's arrays, not the recipe's data.
     """
-    hashes = {"arrays": arrays, "train": train.fingerprint(), "validation": validation.fingerprint()}
+    hashes = {
+        "arrays": getattr(train, "given", False),
+        "train": train.fingerprint(),
+        "validation": validation.fingerprint(),
+    }
     return hashes | contents(train=train, validation=validation)
 
 

@@ -35,6 +35,7 @@ class Source:
     files: bool = False  # whether `images` are paths, and targets that are strings too
     groups: np.ndarray | None = None  # a number for each image: a split keeps those of a group together
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
+    given: bool = False  # by the caller, not read from the data of a recipe
 
     def __len__(self):
         return len(self.images)
@@ -86,8 +87,8 @@ class Source:
         random = np.random.default_rng(0)
         if self.groups is None:
             return self.take(random.permutation(len(self))[first:last])
-        _, groups = np.unique(self.groups, return_inverse=True)
-        ranks = random.permutation(groups.max() + 1)[groups]
+        _, seen, groups = np.unique(self.groups, return_index=True, return_inverse=True)
+        ranks = random.permutation(len(seen))[np.argsort(np.argsort(seen))[groups]]  # counted as they are first seen
         ends = np.cumsum([0, *np.bincount(ranks)])  # a part ends with a group
         first, last = (ends[np.abs(ends - place).argmin()] for place in (first, last))
         return self.take(np.argsort(ranks, kind="stable")[first:last])

@@ -5,8 +5,9 @@ import os
 
 import numpy as np
 
+from keras_vit.data import folds
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import folder, tfds
+from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.utils import checks
 
@@ -45,11 +46,64 @@ def load(data, split, targets=("labels",), extras=(), columns=None):
             f"`data.columns` is for a folder with a table. Received: data.columns={data.columns!r} with "
             f"data.source={data.source!r}"
         )
+    if data.fold and split in (data.train, data.validation):
+        return both(data, targets, extras, columns)[split == data.validation]
     data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
     source = READERS[kind](rest, split, data, tuple(targets), tuple(extras))
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
     return source if data.limit is None else source.take(slice(data.limit))
+
+
+def both(data, *wanted):
+    """Returns the training and the validation source of a recipe's data, of its fold if it has one.
+
+    Args:
+        data: A `keras_vit.config.Data`.
+        *wanted: `targets`, `extras` and `columns`, as in `load`.
+    """
+    whole = dataclasses.replace(data, fold=None)
+    found = [load(whole, split, *wanted) for split in (data.train, data.validation)]
+    return folds.fold(*found, data.fold, *wanted[:1]) if data.fold else found
+
+
+def given(train, validation, recipe, shape, otherwise):
+    """Returns the training and the validation source of the caller's own data, of the recipe's fold if it has one.
+
+    Args:
+        train, validation: What `of_caller` takes; `validation` may be `None`.
+        recipe: A `Recipe`.
+        shape, otherwise: As in `of_caller`.
+    """
+    data, task = recipe.data, recipe.task
+    found = [of_caller(train, data, task, shape, task.classes, otherwise)]
+    if validation is not None:
+        found.append(of_caller(validation, data, task, shape, found[0].class_names, otherwise))
+    folded = data.fold and not isinstance(train, Source)  # a source is one already
+    return folds.fold(*found, data.fold, task.targets) if folded else found
+
+
+def of_caller(value, data, task, shape, names=(), otherwise=tuple):
+    """Returns the source of the caller's own data.
+
+    Args:
+        value: Arrays, as in `from_arrays`; a dataset, as in `datasets.read`; or a source, which is returned as it is.
+        data: The recipe's `Data`.
+        task: The recipe's task.
+        shape: `(height, width, channels)` of the images that the task takes.
+        names: Names of the classes, where the data do not state them.
+        otherwise: Function that returns them where neither does.
+    """
+    if isinstance(value, Source):
+        return value
+    if examples.is_dataset(value):
+        found = datasets.read(value, task, data, shape, names, otherwise)
+    elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):
+        raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")
+    else:
+        wanted = (None, None, shape[2]) if task.whole else shape
+        found = from_arrays(value, task.targets, wanted, names or otherwise())
+    return dataclasses.replace(found, given=True)
 
 
 def digits(_, split, data, targets, extras):

@@ -1,8 +1,10 @@
 """Evaluates, exports and visualizes a trained model."""
 
+import dataclasses
 import math
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +29,7 @@ def evaluate(
     target: os.PathLike | str | Trained,
     split: str | None = None,
     *,
-    arrays: tuple | None = None,
+    arrays: Any = None,
     changes: dict | None = None,
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
@@ -37,10 +39,12 @@ def evaluate(
     Args:
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
-        arrays: `(images, labels)`, or images and the task's other targets, to evaluate on in place of the recipe's
-            data; needed for a run on arrays, and for a `.keras` file outside a run directory. Images have the model's
-            size: a file's model sees them as they are, a run's after `data.resize`, as in training.
-        changes: Other settings of what is measured, such as `{"task.metrics": ("f1", "auc")}`.
+        arrays: `(images, labels)`, or images and the task's other targets, or a dataset, as in `fit`, to evaluate on in
+            place of the recipe's data; needed for a run on such data, and for a `.keras` file outside a run directory.
+            Images have the model's size: a file's model sees them as they are, a run's after `data.resize`, as in
+            training. Those of a dataset may have any size for a run.
+        changes: Other settings of the data, and of what is measured, such as `{"data.source": "folder:photos"}` or
+            `{"task.metrics": ("f1", "auc")}`.
 
     Returns:
         A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
@@ -52,8 +56,7 @@ def evaluate(
     need_tensorflow("Evaluation of a recipe")
     from keras_vit.training import evaluation
 
-    trained = load_run(target)
-    recipe = _measured_by(trained.bound, changes or {})
+    trained = _changed(load_run(target), changes or {})
     source = source_of(trained, split, arrays)
     artifacts = dict.fromkeys(trained.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(trained.home.glob("model*.tflite")), runtimes.tflite)
@@ -61,21 +64,32 @@ def evaluate(
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
         run = predictor(trained.model) if load is None else load(name)[0]
-        tally, _ = evaluation.tally_of(run, recipe, source, trained.size)
+        tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured
 
 
-def _measured_by(recipe, changes):
-    """Returns a recipe with other settings of what its task measures."""
-    free = [f"task.{name}" for name in recipe.task.measured]
-    changed = config.override(recipe, changes)
-    if other := [name for name in changes if name not in free]:
+def _changed(trained, changes):
+    """Returns a trained model with other settings of its data, and of what its task measures."""
+    if not changes:
+        return trained
+    if trained.alone:
         raise ValueError(
-            f"Only what is measured can be changed in a trained model: {', '.join(free) or 'nothing of this task'}. "
-            f"Received: {other[0]}={changes[other[0]]!r}"
+            f"{trained.file!r} has no recipe to change: it is outside a run directory. Received: {changes}"
         )
-    changed.task.tally()
+    free = [f"task.{name}" for name in trained.recipe.task.measured]
+    other = next((name for name in changes if not name.startswith("data.") and name not in free), None)
+    recipe = config.override(trained.recipe, changes)
+    if other:
+        raise ValueError(
+            f"Of a trained model, {', '.join(['data.source and other settings of data', *free])} can be changed. "
+            f"Received: {other}={changes[other]!r}"
+        )
+    elsewhere = "data.source" in changes
+    changed = dataclasses.replace(
+        trained, recipe=recipe, on_arrays=trained.on_arrays and not elsewhere, elsewhere=elsewhere
+    )
+    changed.task.tally()  # names what is not known
     return changed
 
 
@@ -206,8 +220,13 @@ def source_of(trained, split, arrays):
     if split is not None:
         raise ValueError(f"A split is of the recipe's data, in whose place `arrays` are. Received: split={split!r}")
     task, shape = trained.task, trained.task.data_shape(trained.size)
-    wanted = (None, None, shape[2]) if task.whole else shape
-    return _met(trained, sources.from_arrays(arrays, task.targets, wanted, trained.class_names))
+    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names)
+    sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
+    if not sizes <= {shape[:2]}:
+        raise ValueError(
+            f"A file's model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}"
+        )
+    return _met(trained, sources.check_channels(source, shape))
 
 
 def some_images(trained, split, count):
@@ -242,7 +261,12 @@ def _check_splits(trained):
     from keras_vit.data import sources
 
     data, task = trained.recipe.data, trained.task
-    if trained.run is None or not data.source.startswith("folder:") or not data.train.startswith("all"):
+    if (
+        trained.run is None
+        or trained.elsewhere
+        or not data.source.startswith("folder:")
+        or not data.train.startswith("all")
+    ):
         return
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
     if then and then != sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint():
@@ -259,4 +283,4 @@ def _need_data(trained, instead):
             f"{trained.file!r} has no data: it is outside a run directory. Pass a run directory, or {instead}."
         )
     if trained.on_arrays:
-        raise ValueError(f"The run in {str(trained.run)!r} was trained on arrays. Pass {instead}.")
+        raise ValueError(f"The run in {str(trained.run)!r} was trained on arrays or a dataset. Pass {instead}.")

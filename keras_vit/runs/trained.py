@@ -29,6 +29,7 @@ class Trained:
     home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
     on_arrays: bool = False  # whether the run was trained on arrays
+    elsewhere: bool = False  # whether its recipe names other data than those of the run
 
     @functools.cached_property
     def bound(self):

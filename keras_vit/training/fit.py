@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -15,15 +16,15 @@ from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
 
-def datasets(recipe: config.Recipe | str, *, train: tuple | None = None, validation: tuple | None = None) -> tuple:
+def datasets(recipe: config.Recipe | str, *, train: Any = None, validation: Any = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 
     Each pass over the training data is one epoch, newly shuffled and augmented.
 
     Args:
         recipe: A `Recipe`, or a name.
-        train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
-            `(images, labels)`.
+        train: Data to use in place of the recipe's: arrays in one tuple, such as `(images, labels)`; or a dataset of
+            TensorFlow, Keras or Hugging Face, which is read into memory: `docs/training.md` says what it may contain.
         validation: The same for validation.
 
     Returns:
@@ -45,8 +46,8 @@ def fit(
     recipe: config.Recipe | str,
     workdir: os.PathLike | str | None = None,
     *,
-    train: tuple | None = None,
-    validation: tuple | None = None,
+    train: Any = None,
+    validation: Any = None,
     teacher: keras.Model | None = None,
     verbose: str | int = "auto",
     tensorboard: bool = False,
@@ -63,8 +64,8 @@ def fit(
             `labels.txt`, `machine.json` (where it last trained); after each epoch `history.csv`, `best.keras` and the
             training state `state-...`, which is also saved every ten minutes; at the end `model.keras`, the returned
             model, and `learner.keras` if the task shows more than that.
-        train: Arrays to use in place of the recipe's data: images and, in one tuple, the task's targets, such as
-            `(images, labels)`.
+        train: Data to use in place of the recipe's: arrays in one tuple, such as `(images, labels)`; or a dataset of
+            TensorFlow, Keras or Hugging Face, which is read into memory: `docs/training.md` says what it may contain.
         validation: The same for validation.
         teacher: Model to distill from, in place of `task.teacher`, where the recipe sets `task.distill`.
         verbose: `"auto"` for one progress line, updated in place on a terminal and elsewhere printed every ten seconds;
@@ -101,7 +102,7 @@ def fit(
     recipe, *sources = on_data(asked, train, validation)
     kept = dataclasses.replace(recipe, task=asked.task)  # in the run's files the data name the classes
     names = recipe.task.classes
-    identity = inspection.identity(*sources, arrays=train is not None)
+    identity = inspection.identity(*sources)
     place = devices.start(recipe)
     extra = [own_callbacks.tensorboard(folder / "tensorboard")] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
@@ -142,6 +143,9 @@ def on_data(recipe, train=None, validation=None):
     """
     from keras_vit.data import sources
 
+    if (train is None) != (validation is None):
+        only = "train" if validation is None else "validation"
+        raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     train, validation = sources_of(recipe, train, validation)
     arguments = _arguments(recipe)
     task = recipe.task.on(train, arguments)
@@ -152,22 +156,16 @@ def on_data(recipe, train=None, validation=None):
 
 
 def sources_of(recipe, train=None, validation=None):
-    """Returns the training and validation sources of a recipe, or of the caller's arrays."""
+    """Returns the training and validation sources of a recipe, or of the caller's data: one if `train` is alone."""
     from keras_vit.data import sources
     from keras_vit.data.augment import keras_layers
 
     task = recipe.task
     shape = task.data_shape(image_shape(recipe))
-    if (train is None) != (validation is None):
-        only = "train" if validation is None else "validation"
-        raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     if train is None:
-        splits = (recipe.data.train, recipe.data.validation)
-        found = [sources.load(recipe.data, split, task.targets, task.extras, task.columns) for split in splits]
+        found = sources.both(recipe.data, task.targets, task.extras, task.columns)
     else:
-        wanted = (None, None, shape[2]) if task.whole else shape
-        names = task.classes_for(_arguments(recipe))
-        found = [sources.from_arrays(arrays, task.targets, wanted, names) for arrays in (train, validation)]
+        found = sources.given(train, validation, recipe, shape, lambda: task.classes_for(_arguments(recipe)))
     for source in found:
         sources.check_channels(source, shape)
     keras_layers.check_layers(recipe.augment.layers, found[0].targets)

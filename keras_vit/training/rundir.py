@@ -146,6 +146,7 @@ def _same_run(folder, recipe, data):
     if different:
         raise ValueError(
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "
+            f"{'A dataset must give the same examples whenever it is read. ' if data.get('arrays') else ''}"
             f"Different: {'; '.join(different.values())}"
         )
 

@@ -55,7 +55,7 @@ def encoded(path, most_pixels=MOST_PIXELS):
             reason = f"is too large: it has more than {MOST_BYTES // 2**20} MiB"
         else:
             data = pathlib.Path(name).read_bytes()
-            reason = _fault(data, most_pixels)
+            reason = fault(data, most_pixels)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {name!r}.") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
@@ -251,7 +251,7 @@ def _orientation(image):
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _fault(data, most_pixels):
+def fault(data, most_pixels=MOST_PIXELS):
     """Returns why an encoded image must not be decoded, or `None`. Reads only its header."""
     from PIL import Image
 

@@ -2,6 +2,7 @@ import json
 import os
 import pathlib
 import re
+import warnings
 
 import keras
 import numpy as np
@@ -46,11 +47,32 @@ def test_other_scores_are_measured_on_request(run):
     assert sum(of_classes) / 10 <= found["f1"] <= max(of_classes)  # classes that do not occur are not counted
     for changes, said in (
         ({"task.metrics": ("f2",)}, "must be one of accuracy"),
-        ({"optim.epochs": 3}, "can be changed in a trained model: task.metrics. Received: optim.epochs=3"),
+        ({"optim.epochs": 3}, "settings of data, task.metrics can be changed. Received: optim.epochs=3"),
         ({"task.metric": 3}, "no option 'task.metric'"),
     ):
         with pytest.raises(ValueError, match=said):
             results.evaluate(run, changes=changes)
+
+
+def test_a_run_is_measured_on_other_data(run, tmp_path):
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    for i in range(20):
+        path = tmp_path / "there" / str(labels[i]) / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((pixels[i].reshape(8, 8) * 15).astype("uint8")).save(path)
+    source = {"data.source": f"folder:{tmp_path / 'there'}"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "folder:")  # other files than it was trained on
+        found = results.evaluate(run, "all", changes=source)[str(run / "model.keras")]
+    assert found["accuracy"] * 20 == pytest.approx(round(found["accuracy"] * 20))
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        results.evaluate(run, changes={"data.source": f"folder:{tmp_path / 'nowhere'}"})
+    (tmp_path / "model.keras").write_bytes((run / "model.keras").read_bytes())
+    with pytest.raises(ValueError, match="model.keras' is outside a run directory: it has no recipe to change"):
+        results.evaluate(tmp_path / "model.keras", changes=source)
 
 
 @slow

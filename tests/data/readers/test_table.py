@@ -44,7 +44,7 @@ def test_every_kind_of_target(folder):
     targets = found.targets
     assert targets["labels"].tolist() == [1, 0, 2] and targets["labels"].dtype == np.int32
     np.testing.assert_array_equal(targets["numbers"], np.float32([[3, 1.5], [4.5, 2], [100, -1]]))
-    assert found.groups.tolist() == [0, 1, 0]
+    assert found.groups.tolist() == [table.group_of(name) for name in ("p1", "p2", "p1")]
 
 
 def test_a_part_of_the_folder_has_the_classes_of_all(folder):
@@ -149,7 +149,7 @@ def test_a_folder_takes_what_its_table_has(folder):
     rows = [row.replace("train/", "one/").replace("val/", "two/") for row in ROWS]
     write(folder, rows)
     assert load(folder, labels="age").class_names == ("1e2", "3", "4.5")
-    assert load(folder, ("numbers",), numbers="age", groups="patient").groups.tolist().count(0) == 2
+    assert load(folder, ("numbers",), numbers="age", groups="patient").groups.tolist().count(table.group_of("p1")) == 2
     write(folder, rows, HEADER.replace("file_name", "id"))  # a table of somebody else's
     assert load(folder).class_names == ("one", "two")
     for columns, message in (

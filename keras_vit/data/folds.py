@@ -1,0 +1,127 @@
+"""Folds of cross-validation: the training and validation images of a recipe together, divided by scikit-learn."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+
+from keras_vit.data.augment.boxes import EMPTY
+from keras_vit.data.memory import Source
+
+SEED = 0  # a fold does not depend on the recipe's seed
+SPLITTERS = {  # by whether there are labels to stratify by, and groups to keep together
+    (False, False): "KFold",
+    (True, False): "StratifiedKFold",
+    (False, True): "GroupKFold",
+    (True, True): "StratifiedGroupKFold",
+}
+
+
+def fold(train, validation, which, targets):
+    """Returns the training and the validation `Source` of one fold; see `divided`.
+
+    Args:
+        train, validation: The sources that are divided together.
+        which: `(number, count)`, such as `(2, 5)`, the second of five: its images are for validation.
+        targets: As in `divided`.
+    """
+    number, count = which
+    whole = joined(train, validation)
+    return tuple(map(whole.take, divided(whole, count, targets)[number - 1]))
+
+
+def divided(whole, count, targets):
+    """Returns the positions of the training and of the validation images of each fold, a list of pairs.
+
+    Each class has its share in each fold. Images of a group are in one fold.
+
+    Args:
+        whole: A `Source`.
+        count: Number of folds.
+        targets: Names of the targets that the task asks for; folds are stratified by `"labels"`.
+
+    Raises:
+        ValueError: For more folds than images, groups or images of a class; for a class that is missing in the training
+            images of a fold.
+    """
+    from sklearn import model_selection
+
+    labels = whole.labels if "labels" in targets else None
+    _check_enough(whole, labels, count)
+    kind = SPLITTERS[labels is not None, whole.groups is not None]
+    splitter = getattr(model_selection, kind)(count, shuffle=True, random_state=SEED)
+    with warnings.catch_warnings(action="ignore"):  # of rare classes, which are counted here
+        parts = list(splitter.split(np.zeros(len(whole)), labels, whole.groups))
+    for train, _ in parts if labels is not None else ():
+        lacking = np.setdiff1d(labels, labels[train])
+        if len(lacking):
+            raise ValueError(
+                f"Each class must be in two groups or more, and better in {count}. Received: "
+                f"{whole.class_names[lacking[0]]!r}, whose images are all in one of {count} folds"
+            )
+    return parts
+
+
+def _check_enough(whole, labels, count):
+    if whole.groups is not None:
+        most, what = len(np.unique(whole.groups)), "the groups"
+    elif labels is not None:
+        values, counts = np.unique(labels, return_counts=True)
+        most, what = counts.min(), f"the images of {whole.class_names[values[counts.argmin()]]!r}"
+    else:
+        most, what = len(whole), "the images"
+    if count > most:
+        raise ValueError(f"There must be at most as many folds as {what}, {most}. Received: {count} folds")
+
+
+def joined(first, second):
+    """Returns two sources as one.
+
+    Raises:
+        ValueError: If images are in both, or they are of different classes, targets or shapes.
+    """
+    for source in (first, second):
+        if not isinstance(source, Source):
+            raise ValueError("Folds are for data that fit into memory, and for folders. Received: TFRecord files")
+    _check_apart(first, second)
+    facts = [(source.class_names, *sorted(source.targets), source.groups is None) for source in (first, second)]
+    if facts[0] != facts[1]:
+        raise ValueError(
+            "For folds, training and validation data must have the same classes, targets and groups. Received: "
+            f"{facts[0]!s:.200} and {facts[1]!s:.200}"
+        )
+    made = {name: _rows(name, values, second.targets[name]) for name, values in first.targets.items()}
+    both = {name: [getattr(first, name), getattr(second, name)] for name in ("groups", "digests")}
+    more = {name: None if pair[0] is None or pair[1] is None else np.concatenate(pair) for name, pair in both.items()}
+    images = _rows("images", first.images, second.images)
+    return dataclasses.replace(first, images=images, targets=made, **more)
+
+
+def _rows(name, first, second):
+    if name == "bounding_boxes":  # as many rows as the image with the most
+        most = max(first.shape[1], second.shape[1])
+        pad = lambda boxes: np.full((len(boxes), most - boxes.shape[1], 5), EMPTY, "float32")  # noqa: E731
+        first, second = (np.concatenate([boxes, pad(boxes)], axis=1) for boxes in (first, second))
+    if first.shape[1:] != second.shape[1:] or first.ndim != second.ndim:
+        raise ValueError(
+            f"For folds, training and validation {name} must have one shape. Received: {first.shape} and {second.shape}"
+        )
+    return np.concatenate([first, second])
+
+
+def _check_apart(first, second):
+    """Raises ValueError if two sources are parts of the data that overlap: an image would be on both sides of a fold.
+
+    A few equal pictures are no overlap: data sets have them.
+    """
+    known, others = ({hash(_bytes(item)) for item in source.images} for source in (first, second))
+    common = len(known & others)
+    if common and (first.files or 2 * common >= min(len(known), len(others))):
+        raise ValueError(
+            "For folds, data.train and data.validation must have no image in common: they are divided together. "
+            f"Received: {common} of {len(others)} validation images are training images too"
+        )
+
+
+def _bytes(item):
+    return item.tobytes() if isinstance(item, np.ndarray) else item

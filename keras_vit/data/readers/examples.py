@@ -1,0 +1,140 @@
+"""The examples of a caller's dataset, one by one, whatever library it is of.
+
+Libraries that are no dependency are recognized by what their objects have.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+KINDS = "a tf.data.Dataset, a Hugging Face Dataset, a keras.utils.PyDataset, or a list of dictionaries"
+AT_ONCE = 256  # examples that tf.data hands over
+
+
+def is_dataset(value):
+    """Returns whether a value is a dataset, not arrays: also anything with a length whose items are examples."""
+    if isinstance(value, (tf.data.Dataset, keras.utils.PyDataset)) or is_hugging_face(value):
+        return True
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, dict) for item in value)
+    indexed = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    return indexed and not isinstance(value, (tuple, dict, str, bytes)) and not hasattr(value, "shape")
+
+
+def is_hugging_face(value):
+    """Returns whether a value is a `datasets.Dataset` or `datasets.IterableDataset`."""
+    return hasattr(value, "features") and hasattr(value, "column_names")
+
+
+def header(dataset):
+    """Returns the names of a dataset's columns, a tuple; `None` if its examples are tuples, or images alone."""
+    if is_hugging_face(dataset):
+        return tuple(dataset.column_names or dataset.features)
+    if isinstance(dataset, tf.data.Dataset):
+        first = dataset.element_spec
+    else:
+        first = dataset[0] if isinstance(dataset, keras.utils.PyDataset) or len(dataset) else None
+    return tuple(first) if isinstance(first, dict) else None
+
+
+def only(dataset, name):
+    """Returns the column of a Hugging Face dataset that must be a target's, by its type, or `None`."""
+    kind = {"images": "Image", "labels": "ClassLabel"}.get(name)
+    features = (dataset.features or {}) if is_hugging_face(dataset) else {}
+    found = [column for column, feature in features.items() if type(feature).__name__ == kind]
+    return found[0] if len(found) == 1 else None
+
+
+def class_names(dataset, column):
+    """Returns the names of the classes that a dataset states, a tuple, or an empty one.
+
+    They are of a column of `ClassLabel`, or what Keras and torchvision note beside the images.
+    """
+    if is_hugging_face(dataset):
+        names = getattr((dataset.features or {}).get(column), "names", None)
+    else:
+        names = getattr(dataset, "class_names", None) or getattr(dataset, "classes", None)
+    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+
+
+def examples(dataset, image, columns=None):
+    """Yields examples as the dataset has them: dictionaries, tuples or images. Batches are taken apart.
+
+    Args:
+        dataset: What `is_dataset` is true for.
+        image: Name of the column of images, or `None`.
+        columns: Names of the columns that are wanted of a dataset of dictionaries, `None` for all.
+
+    Raises:
+        ValueError: If the dataset has no end.
+    """
+    if isinstance(dataset, tf.data.Dataset):
+        found = _of_tensorflow(dataset)
+    elif isinstance(dataset, keras.utils.PyDataset):
+        if dataset.num_batches is None:
+            raise _endless("a PyDataset whose `num_batches` is None")
+        found = map(dataset.__getitem__, range(dataset.num_batches))
+    elif is_hugging_face(dataset):
+        found = iter(_undecoded(dataset, columns))
+    else:
+        found = map(dataset.__getitem__, range(len(dataset)))
+    for element in found:
+        yield from _apart(element, image)
+
+
+def _of_tensorflow(dataset):
+    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise _endless("a tf.data.Dataset that repeats")
+    specs = tf.nest.flatten(dataset.element_spec)
+    if any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):
+        dataset = dataset.unbatch()
+    elif all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
+        dataset = dataset.batch(AT_ONCE)
+    return dataset.as_numpy_iterator()
+
+
+def _endless(what):
+    return ValueError(
+        f"A dataset must have an end: a run shuffles and repeats it. Received: {what}; leave out `.repeat()`, or add "
+        "`.take(count)`"
+    )
+
+
+def _undecoded(dataset, columns):
+    """Returns a Hugging Face dataset whose image columns are files; `Image(decode=False)` of its own library."""
+    form = getattr(dataset, "format", None) or {}
+    if form.get("type") == "custom":  # the caller's function makes the examples
+        return dataset
+    dataset = dataset.with_format(None) if form.get("type") else dataset
+    dataset = dataset.select_columns(list(columns)) if columns else dataset
+    for name, feature in dataset.features.items():
+        if type(feature).__name__ == "Image" and getattr(feature, "decode", False):
+            dataset = dataset.cast_column(name, type(feature)(decode=False))
+    return dataset
+
+
+def _apart(element, image):
+    """Yields the examples of a batch; one example as it is."""
+    item = element
+    if isinstance(element, dict):
+        item = element.get(image)
+    elif isinstance(element, (tuple, list)):
+        item = element[0] if element else None
+    if (count := _count(item)) is None:
+        yield element
+    else:
+        yield from (_row(element, i) for i in range(count))
+
+
+def _count(images):
+    """Returns how many images are in a batch of pixels or of files, `None` for a single one."""
+    array = isinstance(images, np.ndarray) or hasattr(images, "shape")
+    rank, kind = (len(images.shape), str(images.dtype)) if array else (0, "")
+    files = kind.startswith(("object", "<U", "|S")) or kind.endswith("string'>")
+    return images.shape[0] if rank == 4 or (files and rank == 1) else None
+
+
+def _row(element, i):
+    if isinstance(element, dict):
+        return {name: _row(value, i) for name, value in element.items()}
+    return tuple(_row(value, i) for value in element) if isinstance(element, (tuple, list)) else element[i]

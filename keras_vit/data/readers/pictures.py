@@ -1,0 +1,147 @@
+"""Images and masks of a caller's dataset: arrays, Pillow images, encoded files, or paths."""
+
+import io
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit.data import inspection
+from keras_vit.data.augment import masks
+from keras_vit.data.readers.decoding import decode, error_reason
+from keras_vit.utils import checks, images
+from keras_vit.utils.warned import left_out, named
+
+AT_ONCE = 256  # files that are handed to tf.data
+
+
+def image(value, channels):
+    """Returns an image as the bytes of a file, or as pixels, `(height, width, channels)`."""
+    value = _file(value)
+    if isinstance(value, bytes):
+        return value
+    if hasattr(value, "getbands"):  # of Pillow
+        return images.plain_pixels(value, channels if channels in (1, 3) else 3)
+    pixels = np.asarray(value)
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    if pixels.ndim != 3 or pixels.dtype.kind not in "uif":
+        raise ValueError(
+            "An image must be an array (height, width, channels), a Pillow image or an encoded file. Received: "
+            f"{type(value).__name__}, shape={pixels.shape}, dtype={pixels.dtype}"
+        )
+    return pixels
+
+
+def mask(value):
+    """Returns a segmentation mask as uint8, `(height, width)`."""
+    value, bits = _file(value), 8
+    if isinstance(value, bytes):
+        bits = value[24] if value[:4] == b"\x89PNG" else 0  # in the header
+        value = images.opened(value)
+    if hasattr(value, "getbands"):
+        if value.mode not in ("1", "L", "P") or not bits:
+            raise ValueError(f"A mask must be a gray PNG, or one with a palette. Received: mode {value.mode!r}")
+        stretched = value.mode == "L" and bits < 8  # by Pillow
+        value = np.asarray(value).astype("uint8") // (255 // (2**bits - 1) if stretched else 1)
+    values = np.asarray(value)
+    values = values[..., 0] if values.ndim == 3 and values.shape[-1] == 1 else values
+    fits = values.ndim == 2 and values.dtype.kind in "uib"
+    if not fits or (values.size and not 0 <= values.min() <= values.max() <= 255):
+        raise ValueError(
+            "A mask must be class indices from 0 to 255 of the shape (height, width). Received: "
+            f"shape={values.shape}, dtype={values.dtype}"
+        )
+    return values.astype("uint8")
+
+
+def _file(value):
+    """Returns the bytes of a file, given as these, as a path, or as a dictionary of both; any other value as it is."""
+    if isinstance(value, dict) and {"bytes", "path"} <= set(value):  # of Hugging Face's `Image(decode=False)`
+        value = value["bytes"] if value["bytes"] is not None else value["path"]
+    if hasattr(value, "dtype") and np.ndim(value) == 0:
+        value = np.asarray(value).item()
+    return images.encoded(value) if isinstance(value, (str, os.PathLike)) else value
+
+
+def together(items, on_bad="raise"):
+    """Returns images as one array of pixels if they have one size, else as a vector of files.
+
+    Args:
+        items: Results of `image`.
+        on_bad: `Data.bad_images`.
+
+    Returns:
+        uint8 or float32 `(images, height, width, channels)`, or a vector of bytes; and the positions of the images that
+        it has among `items`.
+    """
+    if not any(isinstance(item, bytes) for item in items) and len({item.shape for item in items}) == 1:
+        pixels = checks.pixels(np.stack(items))
+        whole = pixels.dtype.kind in "ui" or not any((part % 1).any() for part in pixels)
+        return pixels.astype("uint8" if whole else "float32", copy=False), range(len(items))
+    files = inspection.each(_png, items, "encoding images")
+    faults = [None] * len(files) if _all_decode(files) else inspection.each(_fault, files)
+    bad = [f"image {i} ({fault})" for i, fault in enumerate(faults) if fault]
+    if bad and (on_bad == "raise" or len(bad) == len(items)):
+        raise ValueError(
+            f"{len(bad)} of {len(items)} images cannot be read. Repair or remove them, or leave them out with "
+            f"data.bad_images=skip:\n  {named(bad)}"
+        )
+    if bad:
+        left_out(f"{len(bad)} of {len(items)} images, which cannot be read", bad)
+    readable = [i for i, fault in enumerate(faults) if not fault]
+    return np.array([files[i] for i in readable], object), readable
+
+
+def _png(pixels):
+    """Returns pixels as the bytes of a PNG, those of a file as they are."""
+    from PIL import Image
+
+    if isinstance(pixels, bytes):
+        return pixels
+    checks.pixels(pixels[None])
+    if pixels.shape[-1] not in (1, 3) or (pixels.dtype.kind == "f" and (pixels % 1).any()):
+        raise ValueError(
+            "Images of different sizes must be whole numbers, in one or three channels. "
+            f"Received: shape={pixels.shape}, dtype={pixels.dtype}"
+        )
+    file, pixels = io.BytesIO(), pixels.astype("uint8")
+    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def _all_decode(files):
+    """Returns whether all files are images, in a fraction of the time that it takes to ask for each fault."""
+    if any(map(images.fault, files)):
+        return False
+    parts = lambda: (files[i : i + AT_ONCE] for i in range(0, len(files), AT_ONCE))  # noqa: E731
+    found = tf.data.Dataset.from_generator(parts, output_signature=tf.TensorSpec((None,), "string")).unbatch()
+    sizes = found.map(lambda item: tf.size(decode(item, 3)), num_parallel_calls=os.cpu_count(), deterministic=False)
+    try:
+        return sizes.reduce(np.int64(0), lambda count, _: count + 1) == len(files)
+    except tf.errors.OpError:
+        return False
+
+
+def _fault(data):
+    """Returns why the bytes of a file are no image, or `None`."""
+    try:
+        fault = images.fault(data)
+        if fault is None:
+            with images.in_turn(data):
+                decode(tf.constant(data), 3, images.orientation(data))
+    except Exception as error:  # any error of the decoder is a fault of this file
+        fault = error_reason(error)
+    return fault
+
+
+def masks_together(values, pixels):
+    """Returns masks as one array, uint8 `(images, height, width, 1)`, or as PNG files where the images are files."""
+    sizes = [image.shape[:2] if pixels.ndim == 4 else images.image_size(image) for image in pixels]
+    wrong = next((i for i, (values_of, size) in enumerate(zip(values, sizes)) if values_of.shape != size), None)
+    if wrong is not None:
+        raise ValueError(
+            f"A mask must have the size of its image, {sizes[wrong]}. Received: {values[wrong].shape} of image {wrong}"
+        )
+    if pixels.ndim == 4:
+        return np.stack(values)[..., None]
+    return np.array(inspection.each(masks.gray_png, values, "encoding masks"), object)

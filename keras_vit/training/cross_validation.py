@@ -1,0 +1,87 @@
+"""Cross-validation: a run for each fold of a recipe's training and validation data."""
+
+import os
+from statistics import mean, stdev
+from typing import Any
+
+from keras_vit import config
+from keras_vit.training import devices, history, rundir
+from keras_vit.training.fit import fit, read_recipe, sources_of
+from keras_vit.utils import checks, tables
+
+FOLDS = "folds.csv"
+
+
+def cross_validate(
+    recipe: config.Recipe | os.PathLike | str,
+    folds: int = 5,
+    workdir: os.PathLike | str | None = None,
+    *,
+    train: Any = None,
+    validation: Any = None,
+    verbose: str | int = "auto",
+    save_steps: int | None = None,
+) -> list[dict[str, Any]]:
+    """Trains a recipe once for each fold, or resumes.
+
+    The training and validation data are divided together, by scikit-learn: stratified by label for a classifier, by
+    group where the data have groups. The test split stays apart. A fold depends on the data alone, not on the recipe's
+    seed. Each fold is a run of its own with `data.fold=(number, folds)`; `fit` with that option trains the same.
+
+    Args:
+        recipe: A `Recipe`, or a name.
+        folds: Number of folds, 2 or more.
+        workdir: Directory of the runs, `fold-1`, `fold-2` and so on; `runs/NAME-FOLDS-folds` if `None`. It gets the
+            table `folds.csv`.
+        train: Arrays or a dataset to use in place of the recipe's data, as in `fit`.
+        validation: The same for validation; `None` to divide `train` alone.
+        verbose: As in `fit`.
+        save_steps: As in `fit`.
+
+    Returns:
+        The rows of `folds.csv`: for each fold its number and its scores after the last epoch, the columns `val_...` of
+        its `history.csv`; then a row each of the scores' `mean` and sample standard `deviation`.
+
+    Raises:
+        ValueError: For more folds than images, groups or images of a class; and as `fit`. A fold that was trained on
+            other data, or by another recipe, is refused before another one is trained.
+    """
+    devices.need_tensorflow("Cross-validation")
+    from keras_vit.data import folds as dividing
+
+    checks.positive(folds=folds)
+    recipe = read_recipe(recipe)
+    if recipe.data.fold:
+        raise ValueError(f"A recipe for all folds must not be that of one. Received: data.fold={recipe.data.fold}")
+    recipes = [config.check_recipe(config.override(recipe, {"data.fold": (i + 1, folds)})) for i in range(folds)]
+    folder = checks.path("workdir", workdir or f"runs/{recipe.name}-{folds}-folds")
+    if rundir.is_run(folder):
+        raise ValueError(f"`workdir` must be for folds, not the directory of a run. Received: {str(folder)!r}")
+    if train is None and validation is not None:
+        raise ValueError("`validation` must be given with `train`. Received: `validation` alone")
+    found = sources_of(recipe, train, validation)
+    whole = dividing.joined(*found) if len(found) > 1 else found[0]
+    rows = []
+    for one, (others, own) in zip(recipes, dividing.divided(whole, folds, recipe.task.targets)):
+        number = one.data.fold[0]
+        place = folder / f"fold-{number}"
+        done = (place / rundir.MODEL).exists()
+        if verbose and not done:
+            print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
+        data = {"train": whole.take(others), "validation": whole.take(own)}
+        fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
+        rows.append({"fold": number, **last_scores(place)})
+    rows += [{"fold": name, **summary(rows, of)} for name, of in (("mean", mean), ("deviation", stdev))]
+    tables.write(folder / FOLDS, rows)
+    return rows
+
+
+def last_scores(folder):
+    """Returns the scores of a run after its last epoch, those of `history.csv` that begin with `val_`."""
+    return {name: values[-1] for name, values in history.read(folder).items() if name.startswith("val_")}
+
+
+def summary(rows, function):
+    """Returns what a function makes of the scores of all folds, by name."""
+    names = [name for name in rows[0] if name != "fold"]
+    return {name: function([row[name] for row in rows]) for name in names}

@@ -1,0 +1,84 @@
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import tensorflow as tf
+
+from keras_vit.data.readers import examples
+
+PIXELS = np.arange(6 * 2 * 3, dtype="uint8").reshape(6, 2, 3, 1)
+LABELS = np.arange(6)
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches of two, without an end if `count` is `None`."""
+
+    def __init__(self, count=3):
+        super().__init__()
+        self.count = count
+
+    @property
+    def num_batches(self):
+        return self.count
+
+    def __getitem__(self, i):
+        return PIXELS[2 * i : 2 * i + 2], LABELS[2 * i : 2 * i + 2]
+
+
+class Indexed:
+    """As a dataset of PyTorch."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return PIXELS[i], int(LABELS[i])
+
+
+def test_every_kind_gives_its_examples_one_by_one():
+    tuples, table = tf.data.Dataset.from_tensor_slices((PIXELS, LABELS)), {"image": PIXELS, "label": LABELS}
+    named = tf.data.Dataset.from_tensor_slices(table)
+    ragged = tf.data.Dataset.from_generator(
+        lambda: zip(PIXELS, LABELS),
+        output_signature=(tf.TensorSpec((None, None, 1), "uint8"), tf.TensorSpec((), "int64")),
+    )
+    rows = [{"image": pixels, "label": label} for pixels, label in zip(PIXELS, LABELS)]
+    encoded = named.map(lambda row: {**row, "image": tf.io.encode_png(row["image"])})
+    for dataset in (
+        tuples, named, tuples.batch(4), named.batch(4), ragged, ragged.ragged_batch(4), encoded, encoded.batch(4),
+        Batches(), Indexed(), rows,
+    ):  # fmt: skip
+        assert examples.is_dataset(dataset)
+        found = list(examples.examples(dataset, "image" if examples.header(dataset) else None))
+        pairs = [(row["image"], row["label"]) if isinstance(row, dict) else row for row in found]
+        assert [int(label) for _, label in pairs] == LABELS.tolist()
+        for image, pixels in zip(pairs, PIXELS):
+            assert isinstance(image[0], bytes) or np.array_equal(np.asarray(image[0]), pixels)
+    assert examples.header(named) == ("image", "label") == examples.header(rows) and examples.header(tuples) is None
+
+
+def test_what_is_no_dataset():
+    for value in (PIXELS, (PIXELS, LABELS), [PIXELS, LABELS], "text", None, iter([1]), {"image": PIXELS}, []):
+        assert not examples.is_dataset(value)
+
+
+def test_what_has_no_end_is_refused():
+    endless = tf.data.Dataset.from_tensor_slices((PIXELS, LABELS)).repeat()
+    for dataset in (endless, endless.batch(2), Batches(None)):
+        with pytest.raises(ValueError, match="A dataset must have an end: a run shuffles and repeats it"):
+            list(examples.examples(dataset, None))
+    assert len(list(examples.examples(endless.take(9), None))) == 9
+
+
+def test_names_of_classes(tmp_path):
+    for i, name in enumerate("ba"):
+        (tmp_path / name).mkdir()
+        keras.utils.save_img(tmp_path / name / "1.png", PIXELS[i])
+    dataset = keras.utils.image_dataset_from_directory(tmp_path, image_size=(2, 3), verbose=0)
+    assert examples.class_names(dataset, None) == ("a", "b")
+    assert examples.class_names(dataset.map(lambda *pair: pair), None) == ()  # Keras's issue 16577
+    Indexed.classes = ["x", "y"]
+    assert examples.class_names(Indexed(), None) == ("x", "y")
+    del Indexed.classes

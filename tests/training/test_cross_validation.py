@@ -1,0 +1,75 @@
+import csv
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit import config
+from keras_vit.training import cross_validation
+from tests.small import small
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)).astype("uint8")
+LABELS = np.arange(40) % 10
+
+
+def test_a_run_for_each_fold_and_a_table(tmp_path, eagerly, monkeypatch, capsys):
+    recipe, fit = config.override(small(), {"data.limit": 40}), cross_validation.fit
+    calls = []
+
+    def stops_in_the_second(one, folder, **more):
+        calls.append((folder.name, more["verbose"]))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return fit(one, folder, **more)
+
+    monkeypatch.setattr(cross_validation, "fit", stops_in_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        keras_vit.cross_validate(recipe, 2, tmp_path / "folds", verbose=2)
+    before = (tmp_path / "folds" / "fold-1" / "model.keras").read_bytes()
+    rows = keras_vit.cross_validate(recipe, 2, tmp_path / "folds", verbose=2)
+    assert calls[2:] == [("fold-1", 0), ("fold-2", 2)]  # a finished one says nothing
+    assert (tmp_path / "folds" / "fold-1" / "model.keras").read_bytes() == before
+    assert [row["fold"] for row in rows] == [1, 2, "mean", "deviation"]
+    values = [row["val_loss"] for row in rows]
+    np.testing.assert_allclose(values[2:], [np.mean(values[:2]), np.std(values[:2], ddof=1)])
+    with open(tmp_path / "folds" / "folds.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["val_loss"]) for row in table] == values
+    assert "folds/fold-2: " in capsys.readouterr().out
+
+    fit(config.override(recipe, {"data.fold": (2, 2)}), tmp_path / "alone", verbose=0)  # the same as by itself
+    files = [tmp_path / name / "data.json" for name in ("alone", "folds/fold-2")]
+    assert files[0].read_text() == files[1].read_text()
+    assert "accuracy" in next(iter(keras_vit.evaluate(tmp_path / "alone").values()))
+    with pytest.raises(ValueError, match="another recipe.* data.limit: 40 there, 39 here"):
+        keras_vit.cross_validate(config.override(recipe, {"data.limit": 39}), 2, tmp_path / "folds", verbose=0)
+    with pytest.raises(ValueError, match="not the directory of a run"):
+        keras_vit.cross_validate(recipe, 2, tmp_path / "alone")
+
+
+def test_folds_of_arrays(tmp_path, eagerly):
+    rows = keras_vit.cross_validate(small(), 2, tmp_path, train=(PIXELS, LABELS), verbose=0)
+    assert len(rows) == 4 and 0 <= rows[2]["val_accuracy"] <= 1
+    with pytest.raises(ValueError, match="on other data"):
+        keras_vit.cross_validate(small(), 2, tmp_path, train=(PIXELS, LABELS[::-1]), verbose=0)
+
+
+def test_what_cannot_be_cross_validated_is_refused_before_work(tmp_path):
+    arrays = PIXELS, LABELS
+    for recipe, folds, more, message in (
+        (small(), 1, {}, "data.fold must be"),
+        (small(), 5, {"train": arrays}, "at most as many folds as the images of '0', 4. Received: 5 folds"),
+        (small(), 2, {"validation": arrays}, "`validation` must be given with `train`"),
+        (small(), 2, {"train": arrays, "validation": arrays}, "must have no image in common"),
+        (
+            config.override(small(), {"data.fold": (1, 2)}),
+            2,
+            {},
+            r"must not be that of one. Received: data.fold=\(1, 2\)",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            keras_vit.cross_validate(recipe, folds, tmp_path / "folds", **more)
+    assert not (tmp_path / "folds").exists()
