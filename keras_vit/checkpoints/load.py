@@ -25,7 +25,13 @@ from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 
-OF_WEIGHTS = ("labels", "temperature", "name", "license")  # metadata that belongs to the weights, not to the model
+OF_WEIGHTS = (
+    "labels",
+    "temperature",
+    "thresholds",
+    "name",
+    "license",
+)  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 

@@ -41,7 +41,7 @@ def page(target):
             return None, None, None, ""
         output, (look, heading) = run(pixels[None])[0], methods[method]
         laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
-        answer = task.answer(output)
+        answer = task.marked(task.answer(output))
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 

@@ -12,9 +12,11 @@ from keras_vit.frozen.neighbors import classes_of, embedder_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill, input_of
+from keras_vit.models.kinds import GIVES
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
+OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularization, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most
 
@@ -110,6 +112,6 @@ def _with_head(model, kernel, bias, names):
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):
         if isinstance(layer, Rescale):
-            kept = {name: value for name, value in layer.metadata.items() if name != "temperature"}  # of the old head
+            kept = {name: value for name, value in layer.metadata.items() if name not in OF_HEAD}
             layer.metadata = kept | {"labels": names}
     return copy

@@ -144,7 +144,7 @@ def explain(target, files=(), folder=None):
     from keras_vit.training import history
 
     outputs = trained.viewer()(images)
-    titles = [_title(task.answer(output)) for output in outputs]
+    titles = [_title(task.marked(task.answer(output))) for output in outputs]
     if len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]

@@ -39,6 +39,7 @@ def save_final(run):
     Returns:
         The model with all its weights in every process.
     """
+    run.task.finish(run)
     viewed = run.own_variables() and run.task.viewer(run.learner)
     kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
     for name, model in kept.items():

@@ -1,4 +1,4 @@
-"""A table next to images, one row for each image: class names, numbers and groups.
+"""A table next to images, one row for each image: class names, several labels, numbers and groups.
 
 The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.parquet`) has a column `file_name`, the
 path below the table's folder. Any other column may be a target.
@@ -14,12 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.data.readers import table_file
+from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.table_labels import several_labels
+from keras_vit.utils import checks
 from keras_vit.utils.warned import left_out, named
 
 # Names of columns where `Data.columns` does not say which it is; the first that the table has.
 USUAL = {
     "images": ("file_name",),
     "labels": ("label", "labels", "class", "category"),
+    "multilabels": ("labels", "tags", "classes", "categories", "label"),
 }
 
 
@@ -38,6 +42,9 @@ class Table(NamedTuple):
 def column_of(target, columns, header):
     """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
     given = columns.get(target)
+    if isinstance(given, dict):
+        checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
+        given = given.get("names")
     if given is not None:
         return (given,) if isinstance(given, str) else tuple(given)
     return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
@@ -49,18 +56,19 @@ def read(file, base, columns, targets, *, skip=False):
     Args:
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
-        columns: Dictionary from targets (`"images"`, `"labels"`, `"numbers"`, `"groups"`) to the name of a column, or
-            to several; see `USUAL` for what it does not say.
+        columns: Dictionary from targets (`"images"`, `"labels"`, `"multilabels"`, `"numbers"`, `"groups"`) to the name
+            of a column, or to several; see `USUAL` for what it does not say, and `several_labels` for `"multilabels"`.
+            `"classes"` may have the names of all classes of these.
         targets: Names of the targets to read.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
-        A `Table`. `"labels"` is int32 `(n,)`, `"numbers"` float32 `(n, columns)`. Class names are those of the whole
-        table, sorted.
+        A `Table`. `"labels"` is int32 `(n,)`, `"multilabels"` int8 `(n, classes)`, `"numbers"` float32 `(n, columns)`.
+        Class names are those of the whole table, sorted.
 
     Raises:
         ValueError: For a table without these columns, and for rows that are twice there, whose file is missing, or
-            whose cell is empty or no number. The error names the lines.
+            whose cell is empty, no number or no known label. The error names the lines.
     """
     header = table_file.columns_of(file)
     wanted = {name: column_of(name, columns, header) for name in ("images", *targets, "groups")}
@@ -72,7 +80,7 @@ def read(file, base, columns, targets, *, skip=False):
                 f"data.columns={{{name!r}: 'COLUMN'}}. It has: {', '.join(map(repr, header[: table_file.SHOWN]))}"
             )
     names = [name for found in wanted.values() for name in found]
-    makers = {name: KINDS[name](found) for name, found in wanted.items() if name != "images" and found}
+    makers = {name: KINDS[name](found, columns) for name, found in wanted.items() if name != "images" and found}
     places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])
     parsers = [(maker.parse, slice(at, at + len(maker.columns))) for maker, at in zip(makers.values(), places)]
     folder, lines, bad = str(file.parent), {}, []
@@ -102,7 +110,7 @@ def read(file, base, columns, targets, *, skip=False):
         left_out(f"{len(bad)} rows of {file.name}", bad)
     made = {name: maker.made() for name, maker in makers.items()}
     groups = made.pop("groups", None)
-    class_names = makers["labels"].names() if "labels" in makers else ()
+    class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
     return Table([os.path.join(folder, path) for path in lines], made, class_names, groups)
 
 
@@ -119,7 +127,7 @@ def _fault(path, lines, folder):
 class Labels:
     """One class for each row, by its name; numbers are names too."""
 
-    def __init__(self, columns):
+    def __init__(self, columns, said=None):
         self.columns = columns
         self.codes = {}
         self.rows = array.array("i")
@@ -145,7 +153,7 @@ class Labels:
 class Numbers:
     """One or more finite numbers for each row."""
 
-    def __init__(self, columns):
+    def __init__(self, columns, said=None):
         self.columns = columns
         self.rows = array.array("f")
 
@@ -176,20 +184,4 @@ class Groups(Labels):
         return np.frombuffer(self.rows, "int32").copy()
 
 
-KINDS = {"labels": Labels, "numbers": Numbers, "groups": Groups}
-
-
-def name_of(value, column):
-    """Returns the name of a class that a cell says."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
-    name = str(value).strip()
-    if len(name.splitlines()) != 1:
-        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
-    return name
-
-
-def in_order(names):
-    """Returns names sorted; those that are all whole numbers by their value."""
-    numbers = all(name.removeprefix("-").isdecimal() for name in names)
-    return sorted(names, key=int if numbers else None)
+KINDS = {"labels": Labels, "multilabels": several_labels, "numbers": Numbers, "groups": Groups}

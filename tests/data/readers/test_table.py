@@ -115,7 +115,7 @@ def test_a_folder_takes_what_its_table_has(folder):
     write(folder, rows, HEADER.replace("file_name", "id"))  # a table of somebody else's
     assert load(folder).class_names == ("one", "two")
     for columns, message in (
-        ({"label": "age"}, "may name the columns of images, labels, numbers, groups. Received: 'label'"),
+        ({"label": "age"}, "may name the columns of images, labels, multilabels, numbers, groups. Received: 'label'"),
         (
             {"groups": "id"},
             "is for labels or numbers that metadata.csv has. Received: {'groups': 'id'}, and its columns 'id'",

@@ -1,0 +1,186 @@
+"""Several labels for each image, or none: what differs from one label."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from keras_vit.models.outputs import distinct
+from keras_vit.models.preprocessing import stated_thresholds
+from keras_vit.tasks.classify.classify import Classify
+from keras_vit.tasks.classify.several_loss import SeveralLoss, positive_weights
+from keras_vit.tasks.classify.several_tally import HALF, SCORES, SeveralTally
+from keras_vit.tasks.measured import Measured
+from keras_vit.utils.warned import warn
+
+NAMED = 10  # classes in a warning
+
+
+def several_of(kind):
+    """Returns the class of `Classify(multilabel=True)`, or of a subclass of `Several`; raises ValueError for others."""
+    if kind is Classify or issubclass(kind, Several):
+        return Several if kind is Classify else kind
+    raise ValueError(f"A task of your own with several labels must be a subclass of Several. Received: {kind!r}")
+
+
+@dataclass(frozen=True, repr=False)
+class Several(Classify):
+    """Several labels for each image, or none: what `Classify(multilabel=True)` makes.
+
+    The target `multilabels` is 1 where an image has a label, 0 where it does not, and -1 where nobody knows: this adds
+    no loss and no score. `best.keras` follows the mean average precision.
+
+    Args:
+        loss: `"sigmoid"`, the default, or `"asymmetric"`; see `SeveralLoss`.
+        label_smoothing: `s` trains 1 as `1 - s / 2` and 0 as `s / 2`.
+        class_weights: Whether the rarer a label, the more its positives count; see `positive_weights`.
+        distill: `"soft"`: each class by itself.
+        thresholds: Probability from which on a label holds, one a class. By default those with the highest F1 of each
+            class on the validation split are chosen, and stored with the model.
+    """
+
+    targets = ("multilabels",)
+    best = ("val_map", "max")
+    gives = "labels"
+    measured = ()
+
+    loss: Literal["sigmoid", "asymmetric"] | None = None
+    thresholds: tuple[float, ...] = ()
+
+    def __post_init__(self):
+        if self.loss == "softmax":
+            raise ValueError("Several labels have a sigmoid each: a softmax has one label. Received: loss='softmax'")
+        super().__post_init__()
+
+    @property
+    def columns(self):
+        return {"classes": self.classes} if self.classes else {}
+
+    def check(self, recipe):
+        super().check(recipe)
+        if not self.multilabel:
+            raise ValueError("A recipe of several labels cannot be made one of one label. Received: multilabel=False")
+        if self.metrics != Classify.metrics:
+            raise ValueError(f"Several labels have the metrics {', '.join(SCORES)}. Received: metrics={self.metrics!r}")
+        if self.distill == "hard":
+            raise ValueError(
+                "Several labels are distilled by distill='soft': they have no one most likely class. "
+                "Received: distill='hard'"
+            )
+        self._check_thresholds(len(self.classes) or recipe.model.get("num_classes"))
+
+    def _check_thresholds(self, count):
+        wrong = self.thresholds and (len(self.thresholds) != (count or len(self.thresholds)))
+        if wrong or not all(0 <= t <= 1 for t in self.thresholds):
+            raise ValueError(
+                f"Classify.thresholds must be a number from 0 to 1 for each class{f', {count}' if count else ''}. "
+                f"Received: {self.thresholds!r:.200}"
+            )
+
+    def on(self, source, arguments=None):
+        labels, names = source.targets["multilabels"], source.class_names
+        if len(names) < 2:
+            raise ValueError(f"A classifier must have two classes or more. Received: {', '.join(names) or 'none'}")
+        if not (labels == 1).any():
+            raise ValueError(f"One image or more must have a label. Received: {len(labels)} images without any")
+        task = super().on(source, arguments)
+        task._check_thresholds(len(names))
+        return task
+
+    def settled(self, source):
+        absent = self._absent(source, self.classes or source.class_names)
+        if absent:
+            warn(f"No training image has {absent}: the model cannot learn them.")
+        return super().settled(source)
+
+    def of_model(self, model):
+        return dataclasses.replace(self, thresholds=self.thresholds or tuple(stated_thresholds(model) or ()))
+
+    def compiled(self, source):
+        weights = positive_weights(source.targets["multilabels"]) if self.class_weights else None
+        return {"loss": SeveralLoss(self.loss or "sigmoid", self.label_smoothing, weights), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        import tensorflow as tf
+
+        from keras_vit.data.augment.mixing import mix
+
+        images, labels = examples["images"], tf.cast(examples["multilabels"], "float32")
+        if augment is None:
+            return images, labels
+        unknown = tf.cast(labels < 0, "float32")  # blended too: a label is unknown if it is in either image
+        images, both = mix(images, tf.concat([tf.maximum(labels, 0), unknown], axis=1), augment, seed)
+        labels, unknown = tf.split(both, 2, axis=1)
+        return images, tf.where(unknown > 0, -1.0, labels)
+
+    def callbacks(self, run):
+        absent = self._absent(run.validation, self.classes)
+        if absent:
+            warn(f"No validation image has {absent}: val_map leaves them out, and their thresholds are {HALF}.")
+        return [self._choosing(run)]
+
+    def finish(self, run):
+        if (
+            "thresholds" not in run.model.get_layer("rescale").metadata
+        ):  # of a run that was resumed after its last epoch
+            self._choosing(run).measured()
+
+    def learner(self, model, teacher=None):
+        model.get_layer("rescale").metadata.pop("thresholds", None)  # of the weights that it begins with
+        return super().learner(model, teacher)
+
+    def tally(self, keep=False):
+        return SeveralTally(distinct(self.classes), self._thresholds)
+
+    def probabilities(self, outputs):
+        from scipy.special import expit
+
+        return expit(np.asarray(outputs, "float64"))
+
+    def answer(self, output):
+        """Returns the probability of each class: first of those that reach their thresholds, the highest first."""
+        shares, names = self.probabilities(output), distinct(self.classes)
+        order = np.lexsort([-shares, shares < self._thresholds])
+        return {names[i]: float(shares[i]) for i in order}
+
+    def listed(self, output, top):
+        holding = int((self.probabilities(output) >= self._thresholds).sum())
+        return super().listed(output, max(top, holding))
+
+    def marked(self, answer):
+        return {f"[{name}]" if value >= self.threshold_of(name) else name: value for name, value in answer.items()}
+
+    def threshold_of(self, name):
+        """Returns the threshold of a class by its name, as `answer` has it."""
+        return float(self._thresholds[distinct(self.classes).index(name)])
+
+    def caption(self, output, example):
+        names, labels = np.array(distinct(self.classes), object), np.asarray(example["multilabels"])
+        found, known = self.probabilities(output) >= self._thresholds, labels >= 0
+        true, said = (", ".join(names[chosen]) or "no label" for chosen in (labels == 1, found))
+        return true if (found == (labels == 1))[known].all() else f"{true}; predicted {said}"
+
+    def _choosing(self, run):
+        return Choosing(run, lambda: SeveralTally(distinct(self.classes), self.thresholds or None), SCORES)
+
+    @property
+    def _thresholds(self):
+        return np.array(self.thresholds or [HALF] * len(self.classes))
+
+    def _absent(self, source, names):
+        """Returns the classes that no image of a source has, as words; `""` if there is none."""
+        absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
+        return ", ".join(map(repr, absent[:NAMED])) + (f" and {len(absent) - NAMED} more" if absent[NAMED:] else "")
+
+
+Several.__name__ = Classify.__name__  # in recipes' files, errors and code it is what users write
+
+
+class Choosing(Measured):
+    """Scores validation images, and writes the thresholds that are chosen on them into the model's metadata."""
+
+    def measured(self):
+        tally = super().measured()
+        self.run.model.get_layer("rescale").metadata["thresholds"] = [float(t) for t in tally.thresholds]
+        return tally
