@@ -111,6 +111,13 @@ class Kind:
 
 KINDS = {
     "classes": Kind(labeled=("logits", "probabilities")),
+    "numbers": Kind(
+        names=("numbers",),
+        named=lambda output, size, shares: {"numbers": output},
+        bounded="Numbers are no probabilities.",
+        same=lambda outputs: np.round(outputs, 3),
+        counted="numbers to three decimals",
+    ),
     "labels": Kind(  # several for each image, or none
         labeled=("logits", "probabilities"),
         same=_signs,
@@ -118,13 +125,6 @@ KINDS = {
         probabilities=keras.ops.sigmoid,
         entries=_labels,
         columns=("image_id", "name", "value", "threshold"),
-    ),
-    "numbers": Kind(
-        names=("numbers",),
-        named=lambda output, size, shares: {"numbers": output},
-        bounded="Numbers are no probabilities.",
-        same=lambda outputs: np.round(outputs, 3),
-        counted="numbers to three decimals",
     ),
     "masks": Kind(labeled=("logits", "probabilities"), save=_save_mask),
     "boxes": Kind(

@@ -22,9 +22,9 @@ class Tally(Protocol):
 
         Args:
             examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
-                targets as the data have them: `"labels"`, `(batch,)`; `"segmentation_masks"`, encoded PNG files or
-                uint8 `(batch, rows, columns, 1)`, at their own size; `"bounding_boxes"`, float32 `(batch, most, 5)`, as
-                in `docs/tasks/detect.md`.
+                targets as the data have them: `"labels"`, `(batch,)`; `"multilabels"`, `(batch, classes)`, 1, 0 or -1;
+                `"segmentation_masks"`, encoded PNG files or uint8 `(batch, rows, columns, 1)`, at their own size;
+                `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `docs/tasks/detect.md`.
             outputs: The model's outputs.
 
         Returns:

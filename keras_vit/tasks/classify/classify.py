@@ -11,7 +11,7 @@ from keras import ops
 from keras_vit.models.outputs import distinct, end_of
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify import distillation
-from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.classify.class_tally import ClassTally
 from keras_vit.utils.checked import number
 
@@ -95,8 +95,7 @@ class Classify(Task):
         return distillation.learner(self, model, teacher)
 
     def compiled(self, source):
-        counts = np.bincount(source.labels, minlength=len(source.class_names)) if self.class_weights else None
-        weights = None if counts is None else class_weights(counts)
+        weights = label_weights(source) if self.class_weights else None
         loss = ClassLoss(self.loss or "softmax", self.label_smoothing, weights)
         return {"loss": loss, "weighted_metrics": ["accuracy"]}
 
@@ -159,9 +158,5 @@ class ClassLoss(keras.losses.Loss):
         return loss  # (batch,)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "label_smoothing": self.label_smoothing,
-            "class_weights": self.class_weights,
-        }
+        own = ("kind", "label_smoothing", "class_weights")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -68,15 +68,7 @@ class Several(Classify):
                 "Several labels are distilled by distill='soft': they have no one most likely class. "
                 "Received: distill='hard'"
             )
-        self._check_thresholds(len(self.classes) or recipe.model.get("num_classes"))
-
-    def _check_thresholds(self, count):
-        wrong = self.thresholds and (len(self.thresholds) != (count or len(self.thresholds)))
-        if wrong or not all(0 <= t <= 1 for t in self.thresholds):
-            raise ValueError(
-                f"Classify.thresholds must be a number from 0 to 1 for each class{f', {count}' if count else ''}. "
-                f"Received: {self.thresholds!r:.200}"
-            )
+        check_thresholds(self.thresholds, len(self.classes) or recipe.model.get("num_classes"))
 
     def on(self, source, arguments=None):
         labels, names = source.targets["multilabels"], source.class_names
@@ -85,7 +77,7 @@ class Several(Classify):
         if not (labels == 1).any():
             raise ValueError(f"One image or more must have a label. Received: {len(labels)} images without any")
         task = super().on(source, arguments)
-        task._check_thresholds(len(names))
+        check_thresholds(self.thresholds, len(names))
         return task
 
     def settled(self, source):
@@ -102,17 +94,9 @@ class Several(Classify):
         return {"loss": SeveralLoss(self.loss or "sigmoid", self.label_smoothing, weights), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
-        import tensorflow as tf
+        from keras_vit.data.augment.mixing import mixed_several
 
-        from keras_vit.data.augment.mixing import mix
-
-        images, labels = examples["images"], tf.cast(examples["multilabels"], "float32")
-        if augment is None:
-            return images, labels
-        unknown = tf.cast(labels < 0, "float32")  # blended too: a label is unknown if it is in either image
-        images, both = mix(images, tf.concat([tf.maximum(labels, 0), unknown], axis=1), augment, seed)
-        labels, unknown = tf.split(both, 2, axis=1)
-        return images, tf.where(unknown > 0, -1.0, labels)
+        return mixed_several(examples, augment, seed)
 
     def callbacks(self, run):
         absent = self._absent(run.validation, self.classes)
@@ -172,6 +156,15 @@ class Several(Classify):
         """Returns the classes that no image of a source has, as words; `""` if there is none."""
         absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
         return ", ".join(map(repr, absent[:NAMED])) + (f" and {len(absent) - NAMED} more" if absent[NAMED:] else "")
+
+
+def check_thresholds(values, count=None):
+    """Raises ValueError unless there is no threshold, or one from 0 to 1 for each class, however many."""
+    if len(values) not in (0, count or len(values)) or not all(0 <= value <= 1 for value in values):
+        of = f", {count}" if count else ""
+        raise ValueError(
+            f"Classify.thresholds must be a number from 0 to 1 for each class{of}. Received: {values!r:.200}"
+        )
 
 
 Several.__name__ = Classify.__name__  # in recipes' files, errors and code it is what users write

@@ -59,9 +59,5 @@ class SeveralLoss(keras.losses.Loss):
         return ops.sum(known * (labels * positive + (1 - labels) * negative), axis=-1)  # (batch,)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "label_smoothing": self.label_smoothing,
-            "weights": self.weights,
-        }
+        own = ("kind", "label_smoothing", "weights")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

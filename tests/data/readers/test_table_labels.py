@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.data.readers import table, table_labels  # noqa: E402
+from keras_vit.data.readers import table, table_labels
 
 
 @pytest.fixture
@@ -51,11 +51,10 @@ def test_lists_of_json(read):
 
 def test_lists_of_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
+    parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "0.png").touch(), (tmp_path / "1.png").touch()
     data = {"file_name": ["0.png", "1.png"], "tags": [["b", "a"], []], "cat": [1.0, None], "dog": [True, False]}
-    pyarrow.parquet.write_table(pyarrow.table(data), tmp_path / "metadata.parquet")
+    parquet.write_table(pyarrow.table(data), tmp_path / "metadata.parquet")
     for given, expected in (("tags", [[1, 1], [0, 0]]), (["cat", "dog"], [[1, 1], [-1, 0]])):
         found = table.read(tmp_path / "metadata.parquet", tmp_path, {"multilabels": given}, ("multilabels",))
         assert found.targets["multilabels"].tolist() == expected and found.targets["multilabels"].dtype == np.int8
