@@ -6,17 +6,16 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbors import classes_of, embedder_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill, input_of
-from keras_vit.models.kinds import GIVES
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
-OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularization, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most
 

@@ -27,7 +27,7 @@ def evaluate(
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
-    Memory does not grow with the number of images, except for `"partial_auc"`.
+    Memory does not grow with the number of images, except for `"partial_auc"` and for several labels.
 
     Args:
         target: As in `load_run`.

@@ -80,9 +80,9 @@ def test_several_labels(tmp_path, monkeypatch, shapes):
     )
     images = sorted(shapes.with_name("labels").glob("*.png"))
     run = run_task_test(recipe, tmp_path, monkeypatch, images[:2])
-    for model in (keras_vit.load_run(run), keras_vit.load_run(tmp_path / "killed")):  # also what was resumed
-        chosen = model.model.get_layer("rescale").metadata["thresholds"]
-        assert model.task.thresholds == tuple(chosen) and len(chosen) == 3
+    chosen = keras_vit.load_run(run).model.get_layer("rescale").metadata["thresholds"]
+    for folder in (run, tmp_path / "killed"):  # what was resumed has the same
+        assert keras_vit.load_run(folder).task.thresholds == tuple(chosen) and len(chosen) == 3
     measured = keras_vit.evaluate(run, "all")[str(run / "model.keras")]  # on what the thresholds were chosen on
     last = {name: values[-1] for name, values in history.read(run).items()}
     assert all(measured[name] == pytest.approx(last[f"val_{name}"]) for name in ("map", "macro_f1", "micro_f1"))
