@@ -43,7 +43,8 @@ def _pairs(task, output, path, answer):
 
 
 def _labels(task, output, path, answer):
-    return [{**row, "threshold": task.threshold_of(row["name"])} for row in _pairs(task, output, path, answer)]
+    least = task.thresholds_by_name()
+    return [{**row, "threshold": least[row["name"]]} for row in _pairs(task, output, path, answer)]
 
 
 def _objects(task, output, path, answer):

@@ -19,9 +19,11 @@ NAMED = 10  # classes in a warning
 
 def several_of(kind):
     """Returns the class of `Classify(multilabel=True)`, or of a subclass of `Several`; raises ValueError for others."""
-    if kind is Classify or issubclass(kind, Several):
-        return Several if kind is Classify else kind
-    raise ValueError(f"A task of your own with several labels must be a subclass of Several. Received: {kind!r}")
+    if kind is Classify:
+        return Several
+    if not issubclass(kind, Several):
+        raise ValueError(f"A task of your own with several labels must be a subclass of Several. Received: {kind!r}")
+    return kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +83,7 @@ class Several(Classify):
         return task
 
     def settled(self, source):
-        absent = self._absent(source, self.classes or source.class_names)
+        absent = absent_from(source, source.class_names)
         if absent:
             warn(f"No training image has {absent}: the model cannot learn them.")
         return super().settled(source)
@@ -99,15 +101,13 @@ class Several(Classify):
         return mixed_several(examples, augment, seed)
 
     def callbacks(self, run):
-        absent = self._absent(run.validation, self.classes)
+        absent = absent_from(run.validation, self.classes)
         if absent:
             warn(f"No validation image has {absent}: val_map leaves them out, and their thresholds are {HALF}.")
         return [self._choosing(run)]
 
     def finish(self, run):
-        if (
-            "thresholds" not in run.model.get_layer("rescale").metadata
-        ):  # of a run that was resumed after its last epoch
+        if "thresholds" not in run.model.get_layer("rescale").metadata:  # resumed after the last epoch
             self._choosing(run).measured()
 
     def learner(self, model, teacher=None):
@@ -133,11 +133,12 @@ class Several(Classify):
         return super().listed(output, max(top, holding))
 
     def marked(self, answer):
-        return {f"[{name}]" if value >= self.threshold_of(name) else name: value for name, value in answer.items()}
+        least = self.thresholds_by_name()
+        return {f"[{name}]" if value >= least[name] else name: value for name, value in answer.items()}
 
-    def threshold_of(self, name):
-        """Returns the threshold of a class by its name, as `answer` has it."""
-        return float(self._thresholds[distinct(self.classes).index(name)])
+    def thresholds_by_name(self):
+        """Returns the threshold of each class, by the names of `answer`."""
+        return dict(zip(distinct(self.classes), self._thresholds.tolist()))
 
     def caption(self, output, example):
         names, labels = np.array(distinct(self.classes), object), np.asarray(example["multilabels"])
@@ -152,10 +153,11 @@ class Several(Classify):
     def _thresholds(self):
         return np.array(self.thresholds or [HALF] * len(self.classes))
 
-    def _absent(self, source, names):
-        """Returns the classes that no image of a source has, as words; `""` if there is none."""
-        absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
-        return ", ".join(map(repr, absent[:NAMED])) + (f" and {len(absent) - NAMED} more" if absent[NAMED:] else "")
+
+def absent_from(source, names):
+    """Returns the classes that no image of a source has, as words; `""` if there is none."""
+    absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
+    return ", ".join(map(repr, absent[:NAMED])) + (f" and {len(absent) - NAMED} more" if absent[NAMED:] else "")
 
 
 def check_thresholds(values, count=None):

@@ -55,20 +55,20 @@ class SeveralTally:
             f"Precision and recall of the {len(most)} most frequent classes, with a dot at the threshold.": curves,
         }
 
-    @functools.cached_property
+    @property
     def thresholds(self):
         """The probability from which on a label holds, one a class; after the last `add`."""
-        if self.given is not None:
-            return tuple(map(float, self.given))
-        return tuple(best_threshold(*self._of(i)) for i in range(len(self.names)))
+        return self._measures[:, 1] if self.given is None else np.array(self.given)
+
+    @property
+    def precisions(self):
+        """The average precision of each class, NaN of one without a positive; after the last `add`."""
+        return self._measures[:, 0]
 
     @functools.cached_property
-    def precisions(self):
-        """The average precision of each class; NaN of one without a positive."""
-        from sklearn.metrics import average_precision_score
-
-        columns = map(self._of, range(len(self.names)))
-        return np.array([average_precision_score(true, shares) if true.any() else np.nan for true, shares in columns])
+    def _measures(self):
+        self.parts = [tuple(map(np.concatenate, zip(*self.parts)))]  # a class is read from one array
+        return np.array([measures(*self._of(i)) for i in range(len(self.names))])
 
     @property
     def counts(self):
@@ -96,8 +96,11 @@ class SeveralTally:
         return labels[known] == 1, _shares(logits[known])
 
 
-def best_threshold(true, shares):
-    """Returns the threshold with the highest F1, midway between two probabilities, or `HALF`.
+def measures(true, shares):
+    """Returns the average precision of one class, and the threshold with its highest F1.
+
+    The precision is that of scikit-learn's `average_precision_score`; NaN without a positive. The threshold is midway
+    between the probabilities of two images; `HALF` without a positive, or without a negative.
 
     Args:
         true: Whether each image has the label, `(images,)`.
@@ -105,12 +108,15 @@ def best_threshold(true, shares):
     """
     from sklearn.metrics import precision_recall_curve
 
-    if not true.any() or true.all():
-        return HALF
+    if not true.any():
+        return np.nan, HALF
     precision, recall, edges = precision_recall_curve(true, shares)
+    average = -np.sum(np.diff(recall) * precision[:-1])
+    if true.all():
+        return average, HALF
     f1 = precision * recall / np.maximum(precision + recall, 1e-12)
     best = edges[np.argmax(f1[:-1])]
-    return float((best + shares[shares < best].max(initial=0.0)) / 2)
+    return average, (best + shares[shares < best].max(initial=0.0)) / 2
 
 
 def f1_of(right, wrong, missed):

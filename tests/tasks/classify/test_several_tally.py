@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_vit.tasks.classify.several_tally import SeveralTally, best_threshold
+from keras_vit.tasks.classify.several_tally import SeveralTally, measures
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, (60, 4)).astype("int8")
@@ -52,9 +52,8 @@ def test_a_threshold_has_the_highest_f1_of_its_class():
         assert threshold not in shares[:, i]  # between two images: an export's rounding turns none
     again = filled(thresholds=tally.thresholds)[0].result()
     assert again == tally.result()
-    assert best_threshold(np.array([False, True]), np.array([0.2, 0.4])) == pytest.approx(0.3)
-    for labels in ([0, 0], [1, 1]):
-        assert best_threshold(np.array(labels, bool), np.array([0.2, 0.4])) == 0.5
+    for labels, expected in (([0, 1], (1, 0.3)), ([1, 0], (0.5, 0.1)), ([1, 1], (1, 0.5)), ([0, 0], (np.nan, 0.5))):
+        assert measures(np.array(labels, bool), np.array([0.2, 0.4])) == pytest.approx(expected, nan_ok=True)
 
 
 def test_figures_draw_classes_with_a_positive():
