@@ -43,7 +43,9 @@ def column_of(target, columns, header):
     """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
     given = columns.get(target)
     if isinstance(given, dict):
-        checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
+        if target != "multilabels":
+            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {given!r}")
+        checks.options("data.columns['multilabels']", given, ("names", "separator"))
         given = given.get("names")
     if given is not None:
         return (given,) if isinstance(given, str) else tuple(given)

@@ -27,6 +27,8 @@ def several_labels(columns, said):
     given = said.get("multilabels")
     if isinstance(given, (list, tuple)):
         return Flags(columns)
+    if len(columns) != 1:
+        raise ValueError(f"Names of labels must be in one column. Received: {', '.join(map(repr, columns))}")
     separator = given.get("separator", SEPARATOR) if isinstance(given, dict) else None
     if separator is not None and not (isinstance(separator, str) and separator):
         raise ValueError(f"The separator of names must be a text. Received: separator={separator!r}")

@@ -93,6 +93,8 @@ def test_columns_are_found_or_named(folder):
         read(folder, "numbers")
     with pytest.raises(ValueError, match="has no column 'size'. It has: 'file_name', 'label'"):
         read(folder, "labels", labels="size")
+    with pytest.raises(ValueError, match=r"data.columns\['labels'\] must be the name of a column. Received: {'names'"):
+        read(folder, "labels", labels={"names": "label"})
     write(folder, ["train/a.png,1"], "path,label")
     with pytest.raises(ValueError, match="has no column of images, such as 'file_name'"):
         read(folder, "labels")

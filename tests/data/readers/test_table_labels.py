@@ -38,6 +38,7 @@ def test_names_in_a_cell(read):
     assert read(texts("10;9", "2"))[0] == ("2", "9", "10")
     assert read(texts("a, b", "a"), {"names": "tags", "separator": ","}) == (("a", "b"), [[1, 1], [1, 0]])
     assert read(texts("a b", "b", column="kinds"), {"names": "kinds", "separator": " "})[0] == ("a", "b")
+    assert read(texts("a, b", "a"), {"separator": ","})[1] == [[1, 1], [1, 0]]
     assert read(texts("a", "b", column="labels"))[1] == [[1, 0], [0, 1]]  # found by its name
     assert read(texts("", ""), "tags", classes=("a", "b"))[1] == [[0, 0], [0, 0]]
 
@@ -85,6 +86,7 @@ BAD = [
     ([{"tags": {"a": 1}}], None, "'tags' must be the name of a class. Received: {'a': 1}"),
     (texts("a"), {"names": "tags", "separator": ""}, "separator of names must be a text. Received: separator=''"),
     (texts("a"), {"names": "tags", "sep": ","}, "must be a dictionary with keys among names, separator. Received: {"),
+    (["file_name,a,b", "0.png,,"], {"names": ["a", "b"]}, "labels must be in one column. Received: 'a', 'b'"),
     (["file_name,x", "0.png,a"], None, "no column of multilabels, such as 'labels' or 'tags'"),
 ]
 
