@@ -12,7 +12,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, full_size, model_arguments
 from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
 from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.own import SAVED
+from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
@@ -25,7 +25,7 @@ from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 
-OF_WEIGHTS = ("labels", "temperature", "name", "license")  # metadata that belongs to the weights, not to the model
+OF_WEIGHTS = ("labels", "name", "license", *OF_HEAD)  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -224,7 +224,7 @@ def _metadata(source, checkpoint, description, num_classes, options):
     form, _, _, evaluation, origins = description
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
     if options.head == "require":
-        about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, "temperature")
+        about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, *OF_HEAD)
     return about | own_notes(checkpoint, "name", "license")
 
 

@@ -56,7 +56,7 @@ def apply(
         if error:
             print(f"left out: {error}", file=sys.stderr, flush=True)
         else:
-            print(f"{shown(file)}: {words(answer)}", flush=True)
+            print(f"{shown(file)}: {words(model.task.marked(dict(answer)).items())}", flush=True)
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)

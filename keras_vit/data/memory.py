@@ -26,7 +26,8 @@ class Source:
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
     `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
-    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers); or nothing.
+    `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers);
+    `"multilabels"`, int8 (n, classes), 1, 0 or -1 for unknown; or nothing.
     """
 
     images: np.ndarray
@@ -104,8 +105,9 @@ class Source:
         return self.targets["labels"]
 
     def check_labels(self):
-        """Raises ValueError unless every image has a label, the index of a class."""
-        checks.class_indices(self.labels, len(self.class_names), len(self.images))
+        """Raises ValueError unless every image has a label, the index of a class; where they are labels at all."""
+        if "labels" in self.targets:
+            checks.class_indices(self.labels, len(self.class_names), len(self.images))
 
     @functools.cached_property
     def mask_counts(self):
@@ -146,7 +148,7 @@ class Source:
                 continue
             if name != "images":
                 digest.update(name.encode())
-            if column.dtype.kind in "uf":
+            if column.dtype.kind in "iuf":
                 digest.update(np.ascontiguousarray(column).reshape(-1))
             elif _are_paths(column, self.files):
                 names = column.tolist()

@@ -109,6 +109,7 @@ def _warp(interpolation, outside):
 KINDS = {
     "images": Kind(None, _flip, _shift(0), _warp("BILINEAR", 0.0)),  # cut in `crops`
     "labels": Kind(),
+    "multilabels": Kind(),
     "numbers": Kind(),
     "bounding_boxes": Kind(boxes.cut, boxes.flip, boxes.shift, boxes.warp),
     "segmentation_masks": Kind(cut_mask, _flip, _shift(OUTSIDE), _warp("NEAREST", float(OUTSIDE))),

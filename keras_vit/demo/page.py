@@ -41,7 +41,7 @@ def page(target):
             return None, None, None, ""
         output, (look, heading) = run(pixels[None])[0], methods[method]
         laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
-        answer = task.answer(output)
+        answer = task.marked(task.answer(output))
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 
@@ -70,6 +70,7 @@ def page(target):
     facts = f"{size[0]} x {size[1]} pixels, {'gray' if gray else 'color'}"
     facts += f", {len(class_names)} classes" if class_names else ""
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
+    facts += ", in brackets: labels that reach their threshold" if task.gives == "labels" else ""
     drawn = gray and max(size) <= SKETCHED
     shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:

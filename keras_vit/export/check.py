@@ -151,7 +151,7 @@ def compare_with_model(
     expected = model_outputs(plain, images)
     if plain is not model and not _distance(*kind.aligned(model_outputs(model, images[:8]), expected[:8])) <= MEAN:
         raise RuntimeError(f"The outputs of {model.name!r} and of its copy in float32 differ: it cannot be exported.")
-    expected = np.asarray(keras.ops.softmax(expected)) if probabilities else expected
+    expected = np.asarray(kind.probabilities(expected)) if probabilities else expected
     outputs = run(images)
     found, wanted = kind.aligned(outputs, expected)
     span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)

@@ -39,7 +39,7 @@ def export_onnx(
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
-        probabilities: Whether the output is the softmax of the logits.
+        probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
         overwrite: Whether to replace an existing `path`.
 
     Returns:

@@ -11,7 +11,7 @@ import keras
 from keras_vit.models.backbone import check_plain
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import num_classes, returns_probabilities
-from keras_vit.models.preprocessing import evaluation_rule, stated_labels
+from keras_vit.models.preprocessing import evaluation_rule, stated_labels, stated_thresholds
 from keras_vit.utils import checks, extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -81,13 +81,15 @@ def check_probabilities(model, probabilities):
 
 def named_outputs(model, output, probabilities):
     """Returns a file's outputs by name, from the model's: see `models.kinds`. `runtimes.packed` is its inverse."""
-    output = keras.ops.softmax(output) if probabilities else output
-    return kind_of(model).named(output, model.input_shape[1:3], probabilities or returns_probabilities(model))
+    kind = kind_of(model)
+    output = kind.probabilities(output) if probabilities else output
+    return kind.named(output, model.input_shape[1:3], probabilities or returns_probabilities(model))
 
 
 def facts(model, labels):
     """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
     labels = stated_labels(model) if labels is None else labels
+    thresholds = stated_thresholds(model)
     return {
         "model": model.name,
         "input": {
@@ -97,6 +99,7 @@ def facts(model, labels):
         },
         "preprocessing": evaluation_rule(model),
         "labels": None if labels is None else [str(label) for label in labels],
+        **({} if thresholds is None else {"thresholds": thresholds}),
     }
 
 

@@ -46,7 +46,7 @@ def export_saved_model(
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
-        probabilities: Whether the output is the softmax of the logits.
+        probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
         xla: Whether the model is compiled by XLA where it is served, once for each number of images. Send the same few
             numbers of images then.
         warm_up: Numbers of images for which TensorFlow Serving runs each signature when it loads the model, before it

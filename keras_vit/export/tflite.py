@@ -51,7 +51,7 @@ def export_tflite(
         target: `"cpu"`; or `"integer"` for `"int8"` on chips without floats: slower on a CPU and less accurate.
         batch_size: Number of images per call; 1 for `"int8"` and `"int16x8"`.
         input_dtype: Type of the pixels that the file takes, `"float32"` or `"uint8"`.
-        probabilities: Whether the output is the softmax of the logits.
+        probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
             the formats that use them, random pixels for the others.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbors import classes_of, embedder_of
@@ -110,6 +111,6 @@ def _with_head(model, kernel, bias, names):
     copy.get_layer("head").set_weights([kernel, bias])
     for layer in sublayers(copy):
         if isinstance(layer, Rescale):
-            kept = {name: value for name, value in layer.metadata.items() if name != "temperature"}  # of the old head
+            kept = {name: value for name, value in layer.metadata.items() if name not in OF_HEAD}
             layer.metadata = kept | {"labels": names}
     return copy

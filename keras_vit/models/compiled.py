@@ -1,12 +1,15 @@
 """Reads what a model was compiled with: whether its loss and metrics take logits, probabilities or other numbers."""
 
 import inspect
+import re
 
 import keras
 import numpy as np
 
 from keras_vit.models.outputs import returns_probabilities
 
+_OF_SHARES = 'keras.metrics.AUC(curve="PR", from_logits=True)'
+SHARES = {"F1Score": _OF_SHARES, "FBetaScore": _OF_SHARES}  # which take probabilities only: what to write instead
 BORDER = 0.5  # of probabilities, Keras's default; that of logits is 0
 
 
@@ -68,7 +71,7 @@ def check(model, images, label):
     ends = returns_probabilities(model)
     if takes_probabilities(loss, label, size):
         if not (ends or _sums_to_one(model, images)):
-            last = "Softmax()" if size > 1 else 'Activation("sigmoid")'
+            last = 'Activation("sigmoid")' if size == 1 or _name_of(loss).startswith("binary") else "Softmax()"
             raise ValueError(
                 "The compiled loss takes probabilities, but the model returns logits: it would not learn. Compile "
                 f"it with loss={_of_logits(loss, label, size)}, or compile "
@@ -87,6 +90,51 @@ def check(model, images, label):
             "The compiled metric takes probabilities, but the model returns logits, where class 1 begins at "
             f"0: compile it with metrics=[{right}]. Received: metric {name!r} with {model.name!r}"
         )
+
+
+def check_labels(model, labels):
+    """Checks that the compiled loss and metrics of a classifier of several logits take its labels as they are meant.
+
+    Args:
+        model: As in `check`.
+        labels: Class indices, `(batch,)`; or `(batch, classes)`, 0..1.
+
+    Raises:
+        ValueError: For class indices with a binary loss, which would compare them with every logit; for several labels
+            an image with the loss or the accuracy of one.
+    """
+    size, loss = model.output_shape[-1], loss_of(model)
+    if loss is None or size == 1:
+        return
+    name = _name_of(loss)
+    if np.shape(labels)[1:] != (size,):
+        if name.startswith("binary"):
+            raise ValueError(
+                f"A binary loss takes 0 or 1 for each class, (batch, {size}): of class indices, "
+                f"keras.ops.one_hot(labels, {size}). Received: labels of shape {np.shape(labels)}, loss={_shown(loss)}"
+            )
+        return
+    sums = np.sum(labels, axis=-1, dtype="float64")
+    if np.allclose(sums, 1, atol=1e-3):
+        return
+    given = f"Received: labels that sum to {sums.min():g} to {sums.max():g}"
+    if name.startswith(("categorical", "sparse")):
+        raise ValueError(
+            "Several labels an image need a binary loss, such as keras.losses.BinaryCrossentropy(from_logits=True). "
+            f"{given}, loss={_shown(loss)}"
+        )
+    if accuracy := next((metric for metric in _metrics(model) if metric in ("accuracy", "acc")), None):
+        border = "" if returns_probabilities(model) else "threshold=0"
+        raise ValueError(
+            "Keras's 'accuracy' compares one class of each image: of several labels, compile the model with "
+            f"metrics=[keras.metrics.BinaryAccuracy({border})]. {given}, metric {accuracy!r}"
+        )
+
+
+def _name_of(loss):
+    """Returns a loss's name in Keras's spelling of functions, such as `"binary_crossentropy"`."""
+    name = getattr(loss, "__name__", type(loss).__name__)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _value(loss, labels, outputs):
@@ -141,12 +189,8 @@ def _of_logits(loss, label, size):
 
 def _misread(model, size):
     """Returns pairs of a compiled metric that takes probabilities, and what to write instead."""
-    try:
-        config = model.get_compile_config()
-    except Exception:  # what cannot be serialized is a metric of the user's own
-        return []
     found = []
-    for metric in _leaves([config.get("metrics"), config.get("weighted_metrics")]):
+    for metric in _metrics(model):
         name = metric if isinstance(metric, str) else metric.get("class_name")
         try:
             metric = keras.metrics.get(metric)
@@ -155,7 +199,7 @@ def _misread(model, size):
             settings = {}
         if (size == 1 and name in ("accuracy", "acc", "binary_accuracy")) or settings.get("threshold") == BORDER:
             kind = name if settings.get("threshold") == BORDER and name[:1].isupper() else "BinaryAccuracy"
-            found.append((name, f"keras.metrics.{kind}(threshold=0)"))
+            found.append((name, SHARES.get(name, f"keras.metrics.{kind}(threshold=0)")))
         elif settings.get("from_logits") is False:
             found.append((name, f"keras.metrics.{type(metric).__name__}(from_logits=True)"))
         elif (
@@ -165,6 +209,15 @@ def _misread(model, size):
         ):
             found.append((name, f"keras.metrics.{type(metric).__name__}(thresholds=0)"))
     return found
+
+
+def _metrics(model):
+    """Returns what a model was compiled with as metrics: names, and configs of objects."""
+    try:
+        config = model.get_compile_config()
+    except Exception:  # what cannot be serialized is a metric of the user's own
+        return []
+    return _leaves([config.get("metrics"), config.get("weighted_metrics")])
 
 
 def _leaves(value):

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
+import keras
 import numpy as np
 
 from keras_vit.models import box_outputs
@@ -28,12 +29,22 @@ def _top(outputs):
     return outputs.argmax(-1) if outputs.shape[-1] > 1 else outputs > 0
 
 
+def _signs(outputs):
+    """Returns which labels are more likely than not: of probabilities those above a half, of logits those above 0."""
+    return outputs > (0.5 if outputs.min() >= 0 and outputs.max() <= 1 else 0)
+
+
 def _vectors(outputs, expected):
     return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
 
 
 def _pairs(task, output, path, answer):
     return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
+
+
+def _labels(task, output, path, answer):
+    least = task.thresholds_by_name()
+    return [{**row, "threshold": least[row["name"]]} for row in _pairs(task, output, path, answer)]
 
 
 def _objects(task, output, path, answer):
@@ -80,6 +91,7 @@ class Kind:
         largest: Function from two aligned outputs to their largest difference.
         same: Function from aligned outputs to an array, whose equal elements count as agreement.
         counted: What `same` returns, in words.
+        probabilities: Function from logits, a tensor, to the probabilities of an exported file.
         save: Function `(task, output, source, path)` that writes what was made of an image file, or `None`.
         ending: Ending of the file that `save` writes.
         pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
@@ -98,6 +110,7 @@ class Kind:
     largest: Callable = _largest
     same: Callable = _top
     counted: str = "top-1 class"
+    probabilities: Callable = keras.ops.softmax
     save: Callable | None = None
     ending: str = ".png"
     pixels: bool = False
@@ -118,6 +131,14 @@ KINDS = {
         bounded="Numbers are no probabilities.",
         same=lambda outputs: np.round(outputs, 3),
         counted="numbers to three decimals",
+    ),
+    "labels": Kind(  # several for each image, or none
+        labeled=("logits", "probabilities"),
+        same=_signs,
+        counted="labels",
+        probabilities=keras.ops.sigmoid,
+        entries=_labels,
+        columns=("image_id", "name", "value", "threshold"),
     ),
     "masks": Kind(labeled=("logits", "probabilities"), save=_save_mask),
     "boxes": Kind(
@@ -154,7 +175,7 @@ def kind_of(model):
     Raises:
         ValueError: For a kind that is in no row.
     """
-    name = _name_of(model)
+    name = name_of(model)
     if name not in KINDS:
         raise ValueError(
             f"The output of {model.name!r} must be one of {', '.join(map(repr, KINDS))}. Load the recipe file that "
@@ -165,11 +186,12 @@ def kind_of(model):
 
 def note(model, name):
     """Writes the kind of a model's output into its metadata, where its last layer does not say it."""
-    if _name_of(model) != name:
+    if name_of(model) != name:
         model.get_layer("rescale").metadata[GIVES] = {model.layers[-1].name: name}
 
 
-def _name_of(model):
+def name_of(model):
+    """Returns the name of the kind of a model's output."""
     last = model.layers[-1]
     metadata = next((getattr(layer, "metadata", {}) for layer in model.layers if layer.name == "rescale"), {})
     return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, "classes")

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers.inputs.rescale import Rescale, plain
+from keras_vit.models import kinds
 from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
 from keras_vit.models.outputs import check_labels, fitting, num_classes
 from keras_vit.utils import checks
@@ -126,6 +127,18 @@ def stated_labels(model, count=None):
             f"texts, one for each class. Received: {stated!r:.100}"
         )
     return names and tuple(names)
+
+
+def stated_thresholds(model):
+    """Returns the probabilities from which on the labels of a model of several labels hold, a list in their order.
+
+    `None` for any other model, and for metadata that are not one number from 0 to 1 for each class.
+    """
+    stated = _metadata(model).get("thresholds") if kinds.name_of(model) == "labels" else None
+    if not isinstance(stated, (list, tuple)) or len(stated) != num_classes(model):
+        return None
+    fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in stated)
+    return [float(value) for value in stated] if fit else None
 
 
 def _is_own(model):

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
+from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.runs import results
 from keras_vit.runs.trained import Trained, load_run, predictor
@@ -16,6 +17,7 @@ from keras_vit.tasks import Classify
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 
+ONE_LABEL = "Calibration is for classifiers with one label for each image."
 MOST = 20.0  # temperatures are from 1 / MOST to MOST
 
 
@@ -70,6 +72,8 @@ def calibrate(target: os.PathLike | str | keras.Model | Trained, *, arrays: tupl
 def _of_arrays(model, arrays):
     if arrays is None:
         raise ValueError(f"A model needs `arrays`, (images, labels). Received: {model.name!r} and arrays=None")
+    if name_of(model) == "labels":
+        raise ValueError(f"{ONE_LABEL} Received: {model.name!r}, of several labels")
     _heads(model)
     images, labels = checks.pair_of(arrays)
     images = checks.batch(images, model.input_shape[1:])
@@ -82,8 +86,9 @@ def _of_run(trained, arrays):
     from keras_vit.data import pipeline
 
     model, task = trained.model, trained.task
-    if not isinstance(task, Classify):
-        raise ValueError(f"Calibration is for classifiers. Received: {trained.file!r}, for {type(task).__name__}")
+    if not isinstance(task, Classify) or task.multilabel:
+        what = "several labels" if isinstance(task, Classify) else type(task).__name__
+        raise ValueError(f"{ONE_LABEL} Received: {trained.file!r}, for {what}")
     _heads(model)
     split = trained.bound.data.validation if arrays is None else None
     source, run = results.source_of(trained, split, arrays), predictor(model)

@@ -34,18 +34,20 @@ def predict(
     Args:
         target: As in `keras_vit.load_run`.
         images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
-        top: How many answers to return for an image, at most.
+        top: How many answers to return for an image, at most; of several labels all that hold are returned.
         to: Folder for files, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
             the EXIF data of its file; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
             index, its center x, center y, width and height as shares of the upright image, and its score.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
-            pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`.
+            pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`;
+            of several labels also the class's `"threshold"`.
         csv: CSV file for the same rows, in UTF-8; the columns of a box are `x`, `y`, `width` and `height`.
 
     Returns:
-        A list of `(name, value)` per image, most likely first, such as classes and their probabilities.
+        A list of `(name, value)` per image, most likely first, such as classes and their probabilities; of several
+        labels first those that reach their thresholds.
 
     Raises:
         ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
@@ -104,7 +106,7 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
             if places:
                 with replacing(places[path]) as temporary:
                     kind.save(task, outputs[path], path, temporary)
-            answer = [*task.answer(outputs[path]).items()][:top]
+            answer = task.listed(outputs[path], top)
             rows += kind.entries(task, outputs[path], path, answer) if tables else []
             yield path, answer, None
     for name, path in tables.items():

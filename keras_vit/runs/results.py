@@ -34,7 +34,7 @@ def evaluate(
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
-    Memory does not grow with the number of images, except for `"auc"` and `"partial_auc"`.
+    Memory does not grow with the number of images, except for `"auc"` and `"partial_auc"`, and for several labels.
 
     Args:
         target: As in `load_run`.
@@ -178,7 +178,7 @@ def explain(target, files=(), folder=None):
     from keras_vit.training import history
 
     outputs = trained.viewer()(images)
-    titles = [_title(task.answer(output)) for output in outputs]
+    titles = [_title(task.marked(task.answer(output))) for output in outputs]
     if len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]

@@ -9,6 +9,7 @@ import keras
 
 from keras_vit import config
 from keras_vit.config import cookbook
+from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
 from keras_vit.training import rundir
@@ -33,15 +34,15 @@ class Trained:
 
     @functools.cached_property
     def bound(self):
-        """The recipe, with the classes in its task; probabilities are those in which the model ends, if it does.
+        """The recipe, with the classes in its task, and what the model's file says of it.
 
         Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
         """
         name = pathlib.Path(self.file).stem
-        recipe = self.recipe or config.Recipe(name=name, model={}, data=config.Data(source=""))
+        task = config.Classify(multilabel=name_of(self.model) == "labels")
+        recipe = self.recipe or config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
-        end = end_of(self.model) if isinstance(task, config.Classify) else None
-        return dataclasses.replace(recipe, task=dataclasses.replace(task, loss=end) if end else task)
+        return dataclasses.replace(recipe, task=task.of_model(self.model))
 
     @property
     def task(self):

@@ -22,9 +22,9 @@ class Tally(Protocol):
 
         Args:
             examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
-                targets as the data have them: `"labels"`, `(batch,)`; `"segmentation_masks"`, encoded PNG files or
-                uint8 `(batch, rows, columns, 1)`, at their own size; `"bounding_boxes"`, float32 `(batch, most, 5)`, as
-                in `docs/tasks/detect.md`.
+                targets as the data have them: `"labels"`, `(batch,)`; `"multilabels"`, `(batch, classes)`, 1, 0 or -1;
+                `"segmentation_masks"`, encoded PNG files or uint8 `(batch, rows, columns, 1)`, at their own size;
+                `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `docs/tasks/detect.md`.
             outputs: The model's outputs.
 
         Returns:
@@ -98,6 +98,10 @@ class Task(Checked):
     def settled(self, source) -> dict[str, Any]:
         """Returns arguments of the model that follow from some data, for a recipe that does not set them."""
         return {}
+
+    def of_model(self, model: keras.Model) -> "Task":
+        """Returns the task with what a trained model's file says of it, such as the thresholds in its metadata."""
+        return self
 
     def fits(self, model) -> bool:
         """Returns whether the outputs of a model that was read from a file are of the task's classes."""
@@ -183,6 +187,13 @@ class Task(Checked):
         """
         return []
 
+    def finish(self, run) -> None:
+        """Writes what is only known after training into the metadata of the model, before its file is written.
+
+        Args:
+            run: As in `callbacks`.
+        """
+
     def tally(self, keep: bool = False) -> Tally:
         """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
         raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
@@ -203,6 +214,14 @@ class Task(Checked):
         values = np.ravel(output).tolist()
         names = distinct(self.classes) or tuple(map(str, range(len(values))))
         return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
+
+    def listed(self, output: np.ndarray, top: int) -> list[tuple[str, float]]:
+        """Returns the part of an answer that `predict` gives: its first pairs, `top` at most."""
+        return [*self.answer(output).items()][:top]
+
+    def marked(self, answer: dict[str, float]) -> dict[str, float]:
+        """Returns an answer, or its first pairs, for people to read: with a mark on the names that hold, if any do."""
+        return answer
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if it `gives` masks.

@@ -30,15 +30,16 @@ class Measured(keras.callbacks.Callback):
         columns = {name: f"val_{name}" for name in self.names}
         last = epoch + 1 == self.run.recipe.optim.epochs
         if not self.run.history or epoch % self.every == 0 or last:
-            found = self._measure()
+            found = self.measured().result()
             logs.update({column: found.get(name, math.nan) for name, column in columns.items()})
         else:
             logs.update({column: self.run.history[-1][column] for column in columns.values()})
 
-    def _measure(self):
+    def measured(self):
+        """Returns a new tally of the validation images."""
         from keras_vit.data import pipeline
 
         some, tally = self.run.validation.take(slice(self.most)), self.make()
         for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
             tally.add(examples, self.run.outputs(examples["images"]))
-        return tally.result()
+        return tally

@@ -18,7 +18,8 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
     Under XLA a label outside the classes makes the loss NaN. A loss by its name, such as
     `"sparse_categorical_crossentropy"`, takes probabilities: with logits the model never learns. The metric
     `"accuracy"` of one logit counts from 0.5 on, not from 0. A loss that compares outputs with targets of any size,
-    such as `"mse"`, is that of a regression: its targets may be any numbers.
+    such as `"mse"`, is that of a regression: its targets may be any numbers. Several labels an image need a binary
+    loss: one of one label counts them as shares, and `"accuracy"` compares one class.
 
     Args:
         model: A functional Keras model from pixels to one vector for each image: logits, probabilities if it ends in a
@@ -33,7 +34,8 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
     Raises:
         TypeError: If `model` is not a functional model, or the data are neither arrays nor a dataset.
         ValueError: If the data do not have the shape, type or range that the model takes; if the compiled loss or a
-            metric takes probabilities and the model returns logits, or the other way round.
+            metric takes probabilities and the model returns logits, or the other way round; if they take one label an
+            image and the labels are several, or the other way round.
     """
     try:
         shape, outputs = model.input_shape, model.output_shape
@@ -55,6 +57,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         labels = check(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
         if not regression:
             compiled.check(model, images, labels[:1])
+            compiled.check_labels(model, labels)
         return
     batches = _batches(images)
     for item in batches:
@@ -67,6 +70,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         labels = check(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
+        compiled.check_labels(model, labels)
 
 
 def _batches(dataset):

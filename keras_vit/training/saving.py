@@ -42,6 +42,7 @@ def save_final(run):
     Returns:
         The model of `model.keras` with all its weights in every process.
     """
+    run.task.finish(run)
     best = run.recipe.optim.patience is not None and run.best is not None
     viewed = run.own_variables() and run.task.viewer(run.learner)
     kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})

@@ -109,11 +109,13 @@ def test_fingerprints_tell_targets_apart(paths):
         Source(PIXELS, LABELS).fingerprint(),
         Source(PIXELS, {"segmentation_masks": masks}).fingerprint(),
         Source(PIXELS, {"segmentation_masks": masks + 1}).fingerprint(),
+        Source(PIXELS, {"multilabels": np.eye(20, dtype="int8")}).fingerprint(),
+        Source(PIXELS, {"multilabels": -np.eye(20, dtype="int8")}).fingerprint(),
         Source(files, {}, files=True).fingerprint(),
         Source(files, {"segmentation_masks": files}, files=True).fingerprint(),
         Source(files, {"segmentation_masks": files[::-1]}, files=True).fingerprint(),
     ]
-    assert len(set(found)) == 7
+    assert len(set(found)) == 9
 
 
 def test_a_fingerprint_of_labeled_images_stays_what_it_was():
@@ -144,6 +146,7 @@ def test_channels_and_labels():
     assert Source(PIXELS, LABELS, NAMES).channels == (3,)
     assert Source(np.array(["a"] * 20), LABELS, NAMES, files=True).channels == (1, 3)
     Source(PIXELS, LABELS, NAMES).check_labels()
+    Source(PIXELS, {}, NAMES).check_labels()  # none
     with pytest.raises(ValueError, match="1 outside"):
         Source(PIXELS, {"labels": np.where(np.arange(20) == 3, 2, LABELS["labels"])}, NAMES).check_labels()
     with pytest.raises(ValueError, match="20 images and 19 labels"):

@@ -2,12 +2,14 @@ import errno
 import os
 
 import keras
+import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import from_recipe, vit  # noqa: E402
 from keras_vit.export import prepare  # noqa: E402
+from keras_vit.models import kinds  # noqa: E402
 from keras_vit.utils.keras_private import shapes_only  # noqa: E402
 
 
@@ -135,3 +137,17 @@ def test_probabilities_are_not_made_of_probabilities():
     prepare.check_probabilities(model, True)
     with pytest.raises(ValueError, match="The model returns probabilities already"):
         prepare.check_probabilities(keras.Model(model.input, keras.ops.softmax(model.output)), True)
+
+
+def test_probabilities_and_thresholds_of_several_labels():
+    model = vit("mu/4", image_size=8, num_classes=3)
+    logits = np.float32([[1, -2, 0.5]])
+    said = prepare.named_outputs(model, logits, True)["probabilities"]
+    np.testing.assert_allclose(np.sum(said), 1, rtol=1e-5)
+    kinds.note(model, "labels")
+    model.get_layer("rescale").metadata["thresholds"] = [0.2, 0.3, 0.4]
+    said = prepare.named_outputs(model, logits, True)["probabilities"]
+    np.testing.assert_allclose(said, 1 / (1 + np.exp(-logits)), rtol=1e-5)
+    assert prepare.facts(model, None)["thresholds"] == [0.2, 0.3, 0.4]
+    kinds.note(model, "classes")
+    assert "thresholds" not in prepare.facts(model, None)

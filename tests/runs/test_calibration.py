@@ -8,6 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import export
+from keras_vit.models import kinds
 from keras_vit.runs import calibration
 from tests.commands.helpers import run as command
 from tests.marks import few, slow
@@ -105,6 +106,8 @@ def test_what_cannot_be_calibrated_is_refused():
     model, images, labels = overconfident()
     weights = model.get_weights()
     logits = np.asarray(model(images))
+    several = keras_vit.vit("mu/4", image_size=8, num_classes=3)
+    kinds.note(several, "labels")
     cases = [
         (dict(target=model), r"needs `arrays`, \(images, labels\)"),
         (dict(target=model, arrays=(images, labels[:5])), "2000 images and 5 labels"),
@@ -114,7 +117,8 @@ def test_what_cannot_be_calibrated_is_refused():
         (dict(target=keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(3)]),
               arrays=(images, labels)), "must end in a linear layer 'head'"),
         (dict(target=model, arrays=(images[:0], labels[:0])), "Received"),
-        (dict(target="nuclei"), "for classifiers. Received: .*nuclei.keras', for Segment"),
+        (dict(target=several, arrays=(images, labels)), "with one label for .* Received: .* of several labels"),
+        (dict(target="nuclei"), "for classifiers with one label.* Received: .*nuclei.keras', for Segment"),
     ]  # fmt: skip
     for arguments, said in cases:
         with pytest.raises(ValueError, match=said):

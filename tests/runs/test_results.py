@@ -63,7 +63,7 @@ def test_a_run_is_measured_on_other_data(run, tmp_path):
         path = tmp_path / "there" / str(labels[i]) / f"{i}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray((pixels[i].reshape(8, 8) * 15).astype("uint8")).save(path)
-    source = {"data.source": f"folder:{tmp_path / 'there'}"}
+    source = {"data.source": f"folder:{tmp_path / 'there'}", "data.limit": None}
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "folder:")  # other files than it was trained on
         found = results.evaluate(run, "all", changes=source)[str(run / "model.keras")]

@@ -10,8 +10,12 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
+import keras_vit
 from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Regress, Restore, Segment
+from keras_vit.export import runtimes
 from keras_vit.runs import predictions
+from keras_vit.training import history
+from tests.marks import QUICKLY
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
@@ -36,6 +40,9 @@ def shapes(tmp_path):
         lines.append(f"{i}.png,{top},{left},{i % 4}")
     shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "numbers")
     (tmp_path / "numbers" / "metadata.csv").write_text("\n".join(["file_name,top,left,camera", *lines]))
+    shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "labels")
+    flags = [f"{i}.png,{i % 2},{int(i % 4 < 2)},{'' if i % 3 else int(i % 4 == 0)}" for i in range(12)]  # some unknown
+    (tmp_path / "labels" / "metadata.csv").write_text("\n".join(["file_name,odd,first,fourth", *flags]))
     (tmp_path / "boxes").mkdir()
     shutil.copytree(tmp_path / "shapes" / "images", tmp_path / "boxes" / "images")
     (tmp_path / "boxes" / "annotations.json").write_text(json.dumps(coco))
@@ -52,6 +59,58 @@ def test_classify(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     run_task_test(recipe, tmp_path, monkeypatch, sorted((shapes / "images").iterdir())[:2])
+
+
+def test_several_labels(tmp_path, monkeypatch, shapes):
+    names = ("odd", "first", "fourth")
+    recipe = Recipe(
+        name="tags",
+        task=Classify(multilabel=True, loss="asymmetric", label_smoothing=0.1, class_weights=True),
+        model=dict(variant="mu/4", image_size=16, num_classes=3, depth=2, dropout=0.1),
+        data=Data(
+            source=f"folder:{shapes.with_name('labels')}",
+            train="all[:67%]",
+            validation="all",
+            test="all",
+            batch_size=4,
+            columns={"multilabels": list(names)},
+        ),
+        augment=Augment(jitter=0.2, mixup=0.2, cutmix=1.0),
+        optim=Optim(ema=0.9),
+    )
+    images = sorted(shapes.with_name("labels").glob("*.png"))
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:2])
+    chosen = keras_vit.load_run(run).model.get_layer("rescale").metadata["thresholds"]
+    for folder in (run, tmp_path / "killed"):  # what was resumed has the same
+        assert keras_vit.load_run(folder).task.thresholds == tuple(chosen) and len(chosen) == 3
+    measured = keras_vit.evaluate(run, "all")[str(run / "model.keras")]  # on what the thresholds were chosen on
+    last = {name: values[-1] for name, values in history.read(run).items()}
+    assert all(measured[name] == pytest.approx(last[f"val_{name}"]) for name in ("map", "macro_f1", "micro_f1"))
+    predictions.predict(run, images[:2], json=tmp_path / "tags.json", csv=tmp_path / "tags.csv")
+    rows = json.loads((tmp_path / "tags.json").read_text())
+    assert {(row["name"], row["threshold"]) for row in rows} == set(zip(names, chosen))
+    assert (tmp_path / "tags.csv").read_text().startswith("image_id,name,value,threshold\n")
+    alone = shutil.copy(run / "best.keras", tmp_path / "alone.keras")  # it knows by itself what its outputs are
+    assert keras_vit.load_run(alone).task.multilabel and keras_vit.load_run(alone).task.classes == names
+    with pytest.raises(ValueError, match="with one label for each image. Received: .* for several labels"):
+        keras_vit.calibrate(run)
+    if not QUICKLY:
+        for path in (run / "saved_model/assets.extra/keras_vit.json", run / "model.tflite.json"):
+            assert json.loads(path.read_text())["thresholds"] == chosen
+        exports_of_several(keras_vit.load_run(run), tmp_path / "exports")
+
+
+def exports_of_several(trained, folder):
+    """Files with probabilities have those that the task says; ONNX has the model's logits."""
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("float32")
+    logits = trained.viewer()(pixels)
+    keras_vit.export_saved_model(trained.model, folder / "shares", probabilities=True)
+    keras_vit.export_tflite(trained.model, folder / "shares.tflite", probabilities=True)
+    keras_vit.export_onnx(trained.model, folder / "model.onnx")
+    readers = {"shares": runtimes.saved_model, "shares.tflite": runtimes.tflite, "model.onnx": runtimes.onnx}
+    for name, reader in readers.items():
+        expected = logits if name == "model.onnx" else trained.task.probabilities(logits)
+        np.testing.assert_allclose(reader(folder / name)[0](pixels), expected, atol=1e-4)
 
 
 def test_segment(tmp_path, monkeypatch, shapes):

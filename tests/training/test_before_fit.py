@@ -155,3 +155,47 @@ def test_the_targets_of_a_regression_are_any_numbers():
             for targets in bad:
                 with pytest.raises(ValueError, match="that of a regression|must have one label|must be finite numbers"):
                     check_data(model, PIXELS, targets)
+
+
+SEVERAL = np.array([[1, 1, 0], [0, 0, 0]])
+BINARY = keras.losses.BinaryCrossentropy(from_logits=True)
+AS_ONE = [
+    (
+        BINARY,
+        ["accuracy"],
+        SEVERAL,
+        r"compares one class of each image.*BinaryAccuracy\(threshold=0\)\].* sum to 0 to 2",
+    ),
+    (BINARY, [keras.metrics.F1Score(threshold=0.5)], SEVERAL, r'metrics=\[keras.metrics.AUC\(curve="PR", from_logits='),
+    (BINARY, [], [0, 2], r"keras.ops.one_hot\(labels, 3\). Received: labels of shape \(2,\)"),
+    ("binary_crossentropy", [], SEVERAL, r'Sequential\(\[model, keras.layers.Activation\("sigmoid"\)\]\)'),
+    (
+        keras.losses.CategoricalCrossentropy(from_logits=True),
+        [],
+        SEVERAL,
+        "need a binary loss.* sum to 0 to 2, loss=Cat",
+    ),
+    (keras.losses.SparseCategoricalCrossentropy(from_logits=True), [], SEVERAL, "need a binary loss"),
+]
+
+
+def test_several_labels_have_a_binary_loss():
+    model = classifier(3)
+    for loss in (BINARY, keras.losses.BinaryFocalCrossentropy(from_logits=True)):
+        model.compile("adam", loss, metrics=[keras.metrics.BinaryAccuracy(threshold=0)])
+        for labels in (SEVERAL, SEVERAL.astype("float32"), SEVERAL.astype(bool)):
+            check_data(model, PIXELS, labels)
+    model.compile("adam", BINARY, metrics=["accuracy"])
+    check_data(model, PIXELS, [[1, 0, 0], [0, 0, 1]])  # one label each
+    ends = keras.Sequential([model, keras.layers.Activation("sigmoid")])
+    ends.compile("adam", "binary_crossentropy", metrics=["binary_accuracy", "AUC"])
+    check_data(ends, PIXELS, SEVERAL)
+
+
+@pytest.mark.parametrize("loss, metrics, labels, message", AS_ONE)
+def test_labels_that_are_taken_for_others_are_refused(loss, metrics, labels, message):
+    model = classifier(3)
+    model.compile("adam", loss, metrics=metrics)
+    for data in ((PIXELS, np.array(labels)), ([(PIXELS, np.array(labels))],)):
+        with pytest.raises(ValueError, match=message):
+            check_data(model, *data)

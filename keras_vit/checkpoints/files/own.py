@@ -11,8 +11,10 @@ from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
 from keras_vit.layers import MergingBlock
 from keras_vit.models.backbone import HEADS, backbone, variables_of
+from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
 
+OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
 
@@ -45,7 +47,7 @@ def open_keras(path):
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     labels = metadata.get("labels") or list(labels_beside(path) or ())
     notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
-    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", "temperature")}
+    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", *OF_HEAD)}
 
 
 def architecture(shapes, checkpoint):

@@ -19,6 +19,26 @@ def mixed(examples, classes, augment, seed):
     return (images, labels) if augment is None else mix(images, labels, augment, seed)
 
 
+def mixed_several(examples, augment, seed):
+    """Returns the images and several labels of a batch, blended like those of `mixed`.
+
+    Args:
+        examples: Dictionary of `"images"` as there, and `"multilabels"`, `(batch, classes)`: 1, 0 or -1 for unknown.
+        augment: As there.
+        seed: As there.
+
+    Returns:
+        Images, and float32 labels `(batch, classes)`: from 0 to 1, or -1 where it is unknown of either image.
+    """
+    images, labels = examples["images"], tf.cast(examples["multilabels"], "float32")
+    if augment is None:
+        return images, labels
+    unknown = tf.cast(labels < 0, "float32")  # blended too
+    images, both = mix(images, tf.concat([tf.maximum(labels, 0), unknown], axis=1), augment, seed)
+    labels, unknown = tf.split(both, 2, axis=1)
+    return images, tf.where(unknown > 0, -1.0, labels)
+
+
 def mix(images, labels, settings, seed):
     """Blends each image, and its label, with the one before it in the batch, by one weight for the batch.
 

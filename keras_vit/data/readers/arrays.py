@@ -16,7 +16,8 @@ def from_arrays(arrays, targets, shape, class_names=()):
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
             without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`, or a dictionary
-            as in `box_arrays`; numbers `(images,)` or `(images, numbers)`.
+            as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels
+            `(images, classes)`, 0 or 1, NaN or -1 where unknown.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -93,8 +94,26 @@ def _numbers(values, images, _):
     return values.astype("float32")
 
 
+def _multilabels(values, images, class_names):
+    values, shape = np.asarray(values), (len(images), len(class_names))
+    if values.shape != shape or values.dtype.kind not in "bfiu":
+        raise ValueError(
+            f"Several labels must be 0 or 1, and NaN or -1 where unknown, of the shape {shape}: a column for each "
+            f"class. Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    values = np.where(np.isnan(values), -1, values) if values.dtype.kind == "f" else values
+    wrong = np.argwhere(~np.isin(values, (-1, 0, 1)))
+    if len(wrong):
+        raise ValueError(
+            "Several labels must be 0 or 1, and NaN or -1 where unknown. "
+            f"Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}"
+        )
+    return values.astype("int8")
+
+
 OF_ARRAY = {
     "labels": _labels,
+    "multilabels": _multilabels,
     "numbers": _numbers,
     "segmentation_masks": _masks,
     "bounding_boxes": _boxes,

@@ -84,7 +84,8 @@ def _yolo_of(folder, root, targets):
 
 def _table_of(folder, root, columns, targets):
     """Returns the table that has the targets of a folder's images, a path, or `None` if other files have them."""
-    unknown = sorted({*columns} - {"images", *table.KINDS})
+    known = {"images", *table.KINDS, *(["classes"] if "multilabels" in targets else [])}
+    unknown = sorted({*columns} - known)
     if unknown:
         raise ValueError(
             f"`data.columns` may name the columns of images, {', '.join(table.KINDS)}. Received: {unknown[0]!r}"

@@ -1,4 +1,4 @@
-"""A table next to images, one row for each image: class names, numbers, groups and splits.
+"""A table next to images, one row for each image: class names, several labels, numbers, groups and splits.
 
 The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.parquet`) has a column `file_name`, the
 path below the table's folder. Any other column may be a target.
@@ -17,6 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.data.readers import table_file
+from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.table_labels import several_labels
+from keras_vit.utils import checks
 from keras_vit.utils.folders import IMAGE_ENDINGS, files_in
 from keras_vit.utils.progress import line
 from keras_vit.utils.warned import MOST, left_out, named
@@ -25,6 +28,7 @@ from keras_vit.utils.warned import MOST, left_out, named
 USUAL = {
     "images": ("file_name",),
     "labels": ("label", "labels", "class", "category"),
+    "multilabels": ("labels", "tags", "classes", "categories", "label"),
 }
 
 
@@ -45,6 +49,11 @@ class Table(NamedTuple):
 def column_of(target, columns, header):
     """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
     given = columns.get(target)
+    if isinstance(given, dict):
+        if target != "multilabels":
+            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {given!r}")
+        checks.options("data.columns['multilabels']", given, ("names", "separator"))
+        given = given.get("names")
     if given is not None:
         return (given,) if isinstance(given, str) else tuple(given)
     return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
@@ -57,18 +66,19 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
         columns: Dictionary from `"images"` and the names of `KINDS` to the name of a column, or to several; see `USUAL`
-            for what it does not say.
+            for what it does not say, and `several_labels` for `"multilabels"`. `"classes"` may have the names of all
+            classes of these.
         targets: Names of the targets to read.
         split: What the column of `"splits"` says of the images that are wanted; `None` for all.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
-        A `Table`. `"labels"` is int32 `(n,)`, `"numbers"` float32 `(n, columns)`. Class names are those of the whole
-        table, sorted.
+        A `Table`. `"labels"` is int32 `(n,)`, `"multilabels"` int8 `(n, classes)`, `"numbers"` float32 `(n, columns)`.
+        Class names are those of the whole table, sorted.
 
     Raises:
         ValueError: For a table without these columns, and for rows that are twice there, whose file is missing, or
-            whose cell is empty or no number. The error names the lines.
+            whose cell is empty, no number or no known label. The error names the lines.
     """
     header = table_file.columns_of(file)
     wanted = {name: column_of(name, columns, header) for name in ("images", *targets, *OPTIONAL)}
@@ -80,7 +90,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
                 f"data.columns={{{name!r}: 'COLUMN'}}. It has: {', '.join(map(repr, header[: table_file.SHOWN]))}"
             )
     names = [name for found in wanted.values() for name in found]
-    makers = {name: KINDS[name](found) for name, found in wanted.items() if name != "images" and found}
+    makers = {name: KINDS[name](found, columns) for name, found in wanted.items() if name != "images" and found}
     places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])
     parsers = {
         name: (maker.parse, slice(at, at + len(maker.columns))) for (name, maker), at in zip(makers.items(), places)
@@ -122,7 +132,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         left_out(f"{wrong} rows of {file.name}", bad, wrong)
     made = {name: maker.made() for name, maker in makers.items() if name not in OPTIONAL}
     groups = makers["groups"].made() if "groups" in makers else None
-    class_names = makers["labels"].names() if "labels" in makers else ()
+    class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
     return Table([os.path.join(file.parent, path) for path in kept], made, class_names, groups, named_below)
 
 
@@ -179,7 +189,7 @@ class Files:
 class Labels:
     """One class for each row, by its name; numbers are names too."""
 
-    def __init__(self, columns):
+    def __init__(self, columns, said=None):
         self.columns = columns
         self.codes = {}
         self.rows = array.array("i")
@@ -205,7 +215,7 @@ class Labels:
 class Numbers:
     """One or more finite numbers for each row."""
 
-    def __init__(self, columns):
+    def __init__(self, columns, said=None):
         self.columns = columns
         self.rows = array.array("f")
 
@@ -236,26 +246,10 @@ class Groups(Labels):
         return np.array([group_of(name) for name in self.codes], "int64")[np.frombuffer(self.rows, "int32")]
 
 
-KINDS = {"labels": Labels, "numbers": Numbers, "groups": Groups, "splits": Groups}
+KINDS = {"labels": Labels, "multilabels": several_labels, "numbers": Numbers, "groups": Groups, "splits": Groups}
 OPTIONAL = ("groups", "splits")  # no targets
-
-
-def name_of(value, column):
-    """Returns the name of a class that a cell says."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
-    name = str(value).strip()
-    if len(name.splitlines()) != 1:
-        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
-    return name
 
 
 def group_of(name):
     """Returns the number of a group, 64 bits of a hash of its name."""
     return int.from_bytes(hashlib.blake2b(str(name).encode(), digest_size=8).digest(), "little", signed=True)
-
-
-def in_order(names):
-    """Returns names sorted; those that are all whole numbers by their value."""
-    numbers = all(name.removeprefix("-").isdecimal() for name in names)
-    return sorted(names, key=int if numbers else None)

@@ -22,7 +22,7 @@ from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 from keras_vit.utils import extras as packages
 
-BOXES = "bounding_boxes"
+BOXES, SEVERAL = "bounding_boxes", "multilabels"
 IGNORED = {"is_crowd", "is_difficult", "is_group_of"}  # features of what is no object to find
 
 
@@ -45,13 +45,15 @@ def read(name, split, data, targets, extras=()):
     builder = _prepared(name)
     features, keys = builder.info.features, feature_keys(builder.info.features, name, targets, extras)
     class_names = tuple(features[keys["labels"]].names) if "labels" in keys else ()
+    if SEVERAL in keys:
+        class_names = tuple(features[keys[SEVERAL]].feature.names)
     if BOXES in keys:
         class_names = tuple(_parts(features[keys[BOXES]])[tfds.features.ClassLabel][1].names)
     known = sorted(builder.info.splits)
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     pieces = builder.info.splits[split].file_instructions
-    placed = [item for item in keys if item != "labels"]
+    placed = [item for item in keys if item not in ("labels", SEVERAL)]
     places = [keys[item] for item in placed if item != BOXES]
     fixed_size = all(None not in features[key].shape for key in places)
     count = sum(p.take for p in pieces)
@@ -73,8 +75,9 @@ def read(name, split, data, targets, extras=()):
         if BOXES in targets:
             targets[BOXES] = np.where(targets[BOXES][..., 4:] == -1, np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
-    if BOXES in keys:
-        raise ValueError(f"A data set with boxes must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
+    if BOXES in keys or SEVERAL in keys:
+        what = "boxes" if BOXES in keys else "several labels"
+        raise ValueError(f"A data set with {what} must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
     if builder.info.file_format.value != "tfrecord":
         raise ValueError(
             f"A data set that does not fit into memory must be prepared as TFRecord files. Received: {name!r}, "
@@ -98,6 +101,10 @@ def _held(builder, split, keys, decoded):
             shape = builder.info.features[key].shape
             item, is_mask = example[key], key != keys["images"]
             return tf.ensure_shape(masks.decode(item) if is_mask else decode(item, shape[-1], orientation), shape)
+        if key == keys.get(SEVERAL):
+            count = builder.info.features[key].feature.num_classes
+            hot = tf.one_hot(example[key], count, dtype="int8")  # of the image's labels, however many
+            return tf.reduce_max(tf.concat([tf.zeros((1, count), "int8"), hot], axis=0), axis=0)
         if key not in boxes:
             return example[key]
         edges, classes = (
@@ -144,6 +151,7 @@ def feature_keys(features, name, targets, extras=()):
     pictures = {key: f for key, f in features.items() if isinstance(f, tfds.features.Image)}
     color = [key for key, f in pictures.items() if f.shape[-1] == 3]
     labels = [key for key, f in features.items() if isinstance(f, tfds.features.ClassLabel)]
+    lists = [key for key, f in features.items() if isinstance(getattr(f, "feature", None), tfds.features.ClassLabel)]
     image = _one(pictures, "image") or _one(color) or _one(pictures)
     if image is None or pictures[image].shape[-1] not in (1, 3):
         raise ValueError(
@@ -155,6 +163,7 @@ def feature_keys(features, name, targets, extras=()):
     masks = [k for k, f in pictures.items() if k != image and f.shape[-1] == 1 and f.np_dtype == np.uint8]
     found = {
         "labels": _one(labels, "label"),
+        SEVERAL: _one(lists, "labels"),
         "segmentation_masks": _one(masks, "segmentation_mask") or _one([key for key in masks if "mask" in key]),
     }
     found["segmentation_masks"] = found["segmentation_masks"] or _one(masks)

@@ -3,6 +3,11 @@
 import numpy as np
 
 
+def label_weights(source):
+    """Returns the weights of the classes of a source's labels; see `class_weights`."""
+    return class_weights(np.bincount(source.labels, minlength=len(source.class_names)))
+
+
 def class_weights(counts):
     """Returns a weight per class, inverse to its share of the examples; the mean over the examples is 1.
 

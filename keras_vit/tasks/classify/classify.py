@@ -1,4 +1,4 @@
-"""Classification: one label for each image."""
+"""Classification: one label for each image; with several, `several.py` has what differs."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.models.outputs import distinct
+from keras_vit.models.outputs import distinct, end_of
 from keras_vit.tasks.base import Task
-from keras_vit.tasks.classify import class_tally, keras_metrics
-from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
+from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
 
 @dataclass(frozen=True, repr=False)
 class Classify(Task):
-    """One label for each image: loss, class weights, distillation and metrics.
+    """One label for each image: loss, class weights, distillation and metrics. `multilabel=True` makes a `Several`.
 
     The number of classes is `num_classes` of the recipe's model; that of the data where it is not set.
     """
@@ -27,7 +27,7 @@ class Classify(Task):
     best = ("val_accuracy", "max")
     measured = ("metrics",)
 
-    loss: Literal["softmax", "sigmoid"] = "softmax"
+    loss: Literal["softmax", "sigmoid"] | None = None  # softmax; with several labels sigmoid
     head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
     label_smoothing: float = number(0.0, below=1)
     class_weights: bool = False  # weight the loss of a class inversely to its frequency
@@ -36,6 +36,14 @@ class Classify(Task):
     distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
     metrics: tuple[str, ...] = ("accuracy",)  # names in `scores.SCORES`, and metrics of Keras; see `keras_metrics`
+    multilabel: bool = False  # several labels for each image, or none
+
+    def __new__(cls, *values, multilabel=False, **options):
+        if multilabel:
+            from keras_vit.tasks.classify.several import several_of
+
+            cls = several_of(cls)
+        return super().__new__(cls)
 
     def __post_init__(self):
         object.__setattr__(self, "metrics", keras_metrics.texts(self.metrics))
@@ -67,6 +75,10 @@ class Classify(Task):
             raise ValueError("A recipe for arrays must set model.num_classes. Received: none")
         return self.classes or tuple(map(str, range(arguments["num_classes"])))
 
+    def of_model(self, model):
+        end = end_of(model)
+        return dataclasses.replace(self, loss=end) if end else self
+
     def fits(self, model):
         return model.output_shape[-1] == len(self.classes)
 
@@ -80,27 +92,15 @@ class Classify(Task):
         return model
 
     def teacher_for(self, model, given=None):
-        from keras_vit.tasks.classify.distillation import load_teacher
-
-        return load_teacher(self, model, given)
+        return distillation.load_teacher(self, model, given)
 
     def learner(self, model, teacher=None):
-        from keras_vit.models.backbone import HEADS
-        from keras_vit.tasks.classify.distillation import Distiller
-
-        if self.head_bias is not None:
-            for layer in model.layers:
-                if layer.name in HEADS and not np.any(layer.bias):  # trained ones stay
-                    layer.bias.assign(keras.ops.full(layer.bias.shape, self.head_bias))
-        if self.distill is None:
-            return model
-        return Distiller(model, teacher, self.distill, self.distill_weight, self.temperature)
+        return distillation.learner(self, model, teacher)
 
     def compiled(self, source):
-        weights = None
-        if self.class_weights:
-            weights = class_weights(np.bincount(source.labels, minlength=len(source.class_names)))
-        return {"loss": ClassLoss(self.loss, self.label_smoothing, weights), "weighted_metrics": ["accuracy"]}
+        weights = label_weights(source) if self.class_weights else None
+        loss = ClassLoss(self.loss or "softmax", self.label_smoothing, weights)
+        return {"loss": loss, "weighted_metrics": ["accuracy"]}
 
     def callbacks(self, run):
         more = [name for name in self.tally().scores if name != "accuracy"]  # which Keras counts
@@ -165,9 +165,5 @@ class ClassLoss(keras.losses.Loss):
         return loss  # (batch,)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "label_smoothing": self.label_smoothing,
-            "class_weights": self.class_weights,
-        }
+        own = ("kind", "label_smoothing", "class_weights")
+        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -1,6 +1,7 @@
-"""Knowledge distillation."""
+"""What a classifier is fitted as: itself, with a new head's bias, or as the student of a teacher."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vit.checkpoints.pretrained import from_pretrained
@@ -18,7 +19,8 @@ class Distiller(keras.Model):
     the teacher (Touvron et al. 2021, DeiT, arXiv:2012.12877, equations 2 and 3):
 
     - `"soft"`: `temperature**2 * KL(softmax(teacher / temperature), softmax(student / temperature))`;
-    - `"hard"`: cross-entropy with the teacher's most likely class.
+    - `"hard"`: cross-entropy with the teacher's most likely class;
+    - `"several"`, for several labels an image: as `"soft"`, with the two probabilities of each class by itself, summed.
 
     A student from `vit(tokens={"distilled": True})` trains each of its two heads on its own target. Any other student
     trains its one head on both.
@@ -26,9 +28,9 @@ class Distiller(keras.Model):
     Args:
         student: Model from pixels to logits.
         teacher: Model with the same images and classes. It is frozen; its weights do not change.
-        kind: `"soft"` or `"hard"`.
+        kind: `"soft"`, `"hard"` or `"several"`.
         weight: Share of the teacher in the loss, from 0 to 1.
-        temperature: Softmax temperature of `"soft"`, above 0.
+        temperature: Temperature of all but `"hard"`, above 0.
 
     Raises:
         ValueError: If the teacher's input or output shape differs from the student's, or one returns probabilities.
@@ -45,7 +47,7 @@ class Distiller(keras.Model):
         **kwargs,
     ):
         check_models(student, teacher)
-        checks.one_of("kind", kind, ("soft", "hard"))
+        checks.one_of("kind", kind, ("soft", "hard", "several"))
         checks.above_zero(temperature=temperature)
         checks.number(weight=weight)
         if not 0 <= weight <= 1:
@@ -94,6 +96,11 @@ class Distiller(keras.Model):
         if self.kind == "hard":
             return keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True)
         t = self.temperature
+        if self.kind == "several":
+            true, false = ops.sigmoid(target / t), ops.sigmoid(-target / t)
+            yes = ops.log_sigmoid(target / t) - ops.log_sigmoid(logits / t)
+            no = ops.log_sigmoid(-target / t) - ops.log_sigmoid(-logits / t)
+            return t**2 * ops.sum(true * yes + false * no, axis=-1)
         wanted = ops.softmax(target / t, axis=-1)
         return t**2 * ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
 
@@ -110,6 +117,24 @@ class Distiller(keras.Model):
             for name in ("student", "teacher")
         }
         return cls(**{**config, **models})
+
+
+def learner(task, model, teacher=None):
+    """Returns the model that a classifier is fitted as; a new head begins with the task's bias.
+
+    Args:
+        task: A `Classify`.
+        model: The model.
+        teacher: What `load_teacher` returned.
+    """
+    if task.head_bias is not None:
+        for layer in model.layers:
+            if layer.name in HEADS and not np.any(layer.bias):  # trained ones stay
+                layer.bias.assign(ops.full(layer.bias.shape, task.head_bias))
+    if task.distill is None:
+        return model
+    kind = "several" if task.multilabel else task.distill
+    return Distiller(model, teacher, kind, task.distill_weight, task.temperature)
 
 
 def load_teacher(task, model, given=None):

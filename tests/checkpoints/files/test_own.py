@@ -256,10 +256,12 @@ def test_merged_tokens_are_left_out_and_it_is_said(plain, tmp_path):
         keras_vit.save_checkpoint(merged, tmp_path / "fast.npz")
 
 
-def test_the_temperature_stays_with_the_head(plain, tmp_path):
+def test_what_is_said_of_a_head_stays_with_it(plain, tmp_path):
     model = from_checkpoint(plain[1])
-    model.get_layer("rescale").metadata["temperature"] = 0.5
+    said = {"temperature": 0.5, "thresholds": [0.1, 0.2, 0.3], "gives": {"head": "labels"}}
+    model.get_layer("rescale").metadata |= said
     model.save(tmp_path / "a.keras")
-    assert from_checkpoint(tmp_path / "a.keras").get_layer("rescale").metadata["temperature"] == 0.5
-    assert "temperature" not in from_checkpoint(tmp_path / "a.keras", head="new").get_layer("rescale").metadata
-    assert "temperature" not in load_weights(model, plain[1]).get_layer("rescale").metadata
+    metadata = lambda model: dict(model.get_layer("rescale").metadata)  # noqa: E731
+    assert said.items() <= metadata(from_checkpoint(tmp_path / "a.keras")).items()
+    assert not said.keys() & metadata(from_checkpoint(tmp_path / "a.keras", head="new")).keys()
+    assert not said.keys() & metadata(load_weights(model, plain[1])).keys()

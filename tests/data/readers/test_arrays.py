@@ -32,6 +32,26 @@ def test_arrays_are_checked():
     assert sources.from_arrays is made.from_arrays
 
 
+def test_several_labels_are_checked():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    read = lambda values: made.from_arrays((images, values), ("multilabels",), (4, 4, 1), ("a", "b", "c"))  # noqa: E731
+    expected = [[1, 0, -1], [0, 1, 1]]
+    for values in (expected, np.int8(expected), np.float32([[1, 0, np.nan], [0, 1, 1]])):
+        found = read(values).targets["multilabels"]
+        assert found.dtype == np.int8 and found.tolist() == expected
+    assert read(np.eye(2, 3, dtype=bool)).targets["multilabels"].tolist() == [[1, 0, 0], [0, 1, 0]]
+    for values, message in (
+        ([0, 1], r"of the shape \(2, 3\): a column for each class. Received: shape=\(2,\)"),
+        ([[1, 0], [0, 1]], r"Received: shape=\(2, 2\)"),
+        ([["a", "b", "c"]] * 2, "dtype=<U1"),
+        ([[1, 0, 0], [0, 0.3, 1]], "NaN or -1 where unknown. Received: 0.3 of image 1"),
+        ([[1, 0, 0], [0, 2, 1]], "Received: 2 of image 1"),
+        ([[1, 0, np.inf], [0, 0, 1]], "Received: inf of image 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(values)
+
+
 def test_boxes_are_checked():
     images = np.zeros((2, 4, 4, 1), "uint8")
     boxes = np.array([[[0, 0.25, 0.5, 1, 2], [0, 0, 0, 0, -1]], [[0.5, 0.5, 0.75, 0.75, 0], [0.1, 0.1, 0.2, 0.2, 1]]])

@@ -131,6 +131,8 @@ def test_columns_are_found_or_named(folder):
         read(folder, "numbers")
     with pytest.raises(ValueError, match="has no column 'size'. It has: 'file_name', 'label'"):
         read(folder, "labels", labels="size")
+    with pytest.raises(ValueError, match=r"data.columns\['labels'\] must be the name of a column. Received: {'names'"):
+        read(folder, "labels", labels={"names": "label"})
     write(folder, ["train/a.png,1"], "path,label")
     with pytest.raises(ValueError, match="has no column of images, such as 'file_name'"):
         read(folder, "labels")
@@ -153,7 +155,10 @@ def test_a_folder_takes_what_its_table_has(folder):
     write(folder, rows, HEADER.replace("file_name", "id"))  # a table of somebody else's
     assert load(folder).class_names == ("one", "two")
     for columns, message in (
-        ({"label": "age"}, "may name the columns of images, labels, numbers, groups, splits. Received: 'label'"),
+        (
+            {"label": "age"},
+            "may name the columns of images, labels, multilabels, numbers, groups, splits. Received: 'label'",
+        ),
         (
             {"groups": "id"},
             "is for labels or numbers that metadata.csv has. Received: {'groups': 'id'}, and its columns 'id'",

@@ -127,6 +127,7 @@ def pets(tmp_path, monkeypatch):
                         "species": features.ClassLabel(num_classes=2),
                         "segmentation_mask": features.Image(shape=(None, None, 1)),
                         "boxes": features.Sequence(features.BBoxFeature()),
+                        "kinds": features.Sequence(features.ClassLabel(names=["p", "q", "r"])),
                         "objects": features.Sequence(
                             {
                                 "bbox": features.BBoxFeature(),
@@ -153,7 +154,7 @@ def pets(tmp_path, monkeypatch):
                 ]
                 yield i, {"image": np.full((*shape[:2], 3), 20 * i, "uint8"), "label": i % 3, "species": i % 2,
                           "segmentation_mask": np.full(shape, i % 4, "uint8"), "boxes": [], "name": str(i),
-                          "objects": objects}  # fmt: skip
+                          "objects": objects, "kinds": [k for k in range(3) if i >> k & 1]}  # fmt: skip
 
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
     TinyPets(data_dir=tmp_path).download_and_prepare()
@@ -212,6 +213,16 @@ def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
     monkeypatch.setattr(memory, "SHARE", 0)
     with pytest.raises(ValueError, match="with boxes must fit into memory. Received: 'tiny_pets'"):
         sources.load(pets, "train", ("bounding_boxes",))
+
+
+def test_sequences_of_class_labels_are_several_labels(pets, monkeypatch):
+    source = sources.load(pets, "train", ("multilabels",))
+    assert source.class_names == ("p", "q", "r") and source.targets["multilabels"].dtype == np.int8
+    numbers = [int(tf.io.decode_png(image)[0, 0, 0]) // 20 for image in source.images]
+    assert source.targets["multilabels"].tolist() == [[i & 1, i >> 1 & 1, i >> 2 & 1] for i in numbers]
+    monkeypatch.setattr(memory, "SHARE", 0)
+    with pytest.raises(ValueError, match="with several labels must fit into memory. Received: 'tiny_pets'"):
+        sources.load(pets, "train", ("multilabels",))
 
 
 @pytest.fixture

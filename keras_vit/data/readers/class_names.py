@@ -1,0 +1,17 @@
+"""Names of classes in the cells of a table, and their order."""
+
+
+def name_of(value, column):
+    """Returns the name of a class that a cell says."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
+    name = str(value).strip()
+    if len(name.splitlines()) != 1:
+        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
+    return name
+
+
+def in_order(names):
+    """Returns names sorted; those that are all whole numbers by their value."""
+    numbers = all(name.removeprefix("-").isdecimal() for name in names)
+    return sorted(names, key=int if numbers else None)

@@ -1,0 +1,127 @@
+"""Several labels for each row of a table: names in one cell, or a column of 0 and 1 for each class."""
+
+import array
+import collections
+
+import numpy as np
+
+from keras_vit.data.readers.class_names import in_order, name_of
+
+SEPARATOR, OTHERS = ";", ",|/ "  # between names in a cell of text; what else a cell may have meant as one
+FLAGS = {
+    **dict.fromkeys(("1", "1.0", "yes", "true"), 1),
+    **dict.fromkeys(("0", "0.0", "no", "false"), 0),
+    **dict.fromkeys(("-1", "-1.0", "nan", ""), -1),
+}
+
+
+def several_labels(columns, said):
+    """Returns what reads several labels from the cells of a row, as `table.KINDS` has it.
+
+    Args:
+        columns: Names of the columns.
+        said: `Data.columns`. Its `"multilabels"` is the name of a column of names, which `;` separates; a dictionary
+            `{"names": "tags", "separator": ","}`; or a list of columns of 0 and 1, one a class. Its `"classes"` is the
+            names of all classes, in order, or missing.
+    """
+    given = said.get("multilabels")
+    if isinstance(given, (list, tuple)):
+        return Flags(columns)
+    if len(columns) != 1:
+        raise ValueError(f"Names of labels must be in one column. Received: {', '.join(map(repr, columns))}")
+    separator = given.get("separator", SEPARATOR) if isinstance(given, dict) else None
+    if separator is not None and not (isinstance(separator, str) and separator):
+        raise ValueError(f"The separator of names must be a text. Received: separator={separator!r}")
+    return Names(columns, separator, said.get("classes"))
+
+
+class Names:
+    """Names in one cell: a text, or a list as JSON and Parquet have it. An empty cell is an image without labels."""
+
+    def __init__(self, columns, separator=None, classes=None):
+        self.columns = columns
+        self.separator = separator
+        self.classes = classes and tuple(classes)
+        self.known = frozenset(classes or ())
+        self.codes = {}
+        self.rows = array.array("i")
+        self.counts = array.array("i")
+
+    def parse(self, cells):
+        (cell,), (column,) = cells, self.columns
+        cell = [] if cell is None else cell
+        parts = cell.split(self.separator or SEPARATOR) if isinstance(cell, str) else cell
+        if not isinstance(parts, (list, tuple)):
+            parts = [parts]  # one name that is a number
+        names = [name_of(part, column) for part in parts if not isinstance(part, str) or part.strip()]
+        for name in names:
+            if self.known and name not in self.known:
+                raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")
+        return dict.fromkeys(names)
+
+    def add(self, names, inside=True):
+        codes = [self.codes.setdefault(name, len(self.codes)) for name in names]
+        if inside:
+            self.rows.extend(codes)
+            self.counts.append(len(codes))
+
+    def names(self):
+        return self.classes or tuple(in_order(self.codes))
+
+    def made(self):
+        self._check_separator()
+        places = {name: place for place, name in enumerate(self.names())}
+        columns = np.array([places[name] for name in self.codes], "int64")[np.frombuffer(self.rows, "int32")]
+        found = np.zeros((len(self.counts), len(places)), "int8")
+        found[np.repeat(np.arange(len(self.counts)), np.frombuffer(self.counts, "int32")), columns] = 1
+        return found
+
+    def _check_separator(self):
+        """Raises ValueError if names look like several: all parts of one are names of other rows."""
+        if self.separator or self.classes:
+            return
+        if {*self.codes} <= {"0", "1"} != set():
+            raise ValueError(
+                f"{self.columns[0]!r} must have names. Columns of 0 and 1, one a class, are a list: "
+                f"data.columns={{'multilabels': [{self.columns[0]!r}, ...]}}. Received: 0 and 1 only"
+            )
+        for separator in OTHERS:
+            for name in self.codes:
+                parts = [part.strip() for part in name.split(separator)]
+                if len(parts) > 1 and all(part in self.codes for part in parts):
+                    said = {"multilabels": {"names": self.columns[0], "separator": separator}}
+                    raise ValueError(
+                        f"{self.columns[0]!r} has {' and '.join(map(repr, parts))}, so {name!r} looks like several "
+                        f"names. Say what separates them, such as data.columns={said}, or {SEPARATOR!r} if nothing does"
+                    )
+
+
+class Flags:
+    """A column for each class: 1, yes or true; 0, no or false; an empty cell or -1 where it is unknown."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.rows = array.array("b")
+        twice = [name for name, count in collections.Counter(columns).items() if count > 1]
+        if twice:
+            raise ValueError(f"Several labels must have a column each. Received: two of {twice[0]!r}")
+
+    def parse(self, cells):
+        flags = [FLAGS.get("" if cell is None else str(cell).strip().lower()) for cell in cells]
+        if None in flags:
+            at = flags.index(None)
+            raise ValueError(
+                f"{self.columns[at]!r} must be 0 or 1, yes or no, true or false, and empty or -1 where unknown. "
+                f"Received: {cells[at]!r:.60}"
+            )
+        return flags
+
+    def add(self, flags, inside=True):
+        if inside:
+            self.rows.extend(flags)
+
+    def names(self):
+        return tuple(self.columns)
+
+    def made(self):
+        return np.frombuffer(self.rows, "int8").reshape(-1, len(self.columns)).copy()
