@@ -63,7 +63,8 @@ def both(data, *wanted):
         *wanted: `targets`, `extras` and `columns`, as in `load`.
     """
     whole = dataclasses.replace(data, fold=None)
-    found = [load(whole, split, *wanted) for split in (data.train, data.validation)]
+    train, validation = (load(whole, split, *wanted) for split in (data.train, data.validation))
+    found = [train, aligned(validation, train.class_names)]
     return folds.fold(*found, data.fold, *wanted[:1]) if data.fold else found
 
 
@@ -126,6 +127,41 @@ def check_channels(source, shape):
         known = " or ".join(map(str, source.channels))
         raise ValueError(f"The model must have as many channels as the images, {known}. Received: {shape[-1]} channels")
     return source
+
+
+def aligned(source, names):
+    """Returns a source with the classes of another, by their names: it may lack some, or have them in another order.
+
+    Args:
+        source: A `Source`; one whose classes are in its masks, or a `Stream`, is returned as it is.
+        names: Names of the other's classes.
+    """
+    known, targets = tuple(names), getattr(source, "targets", {})
+    lacking = set(source.class_names) - set(known) or len(set(known)) < len(known)
+    if source.class_names == known or lacking or not {*targets} & {*MOVED}:
+        return source
+    places = np.array([known.index(name) for name in source.class_names])
+    moved = {name: MOVED[name](value, places, len(known)) for name, value in targets.items() if name in MOVED}
+    return dataclasses.replace(source, targets={**targets, **moved}, class_names=known)
+
+
+def _labels(labels, places, _):
+    return places[labels].astype(labels.dtype)
+
+
+def _multilabels(labels, places, count):
+    moved = np.zeros((len(labels), count), labels.dtype)
+    moved[:, places] = labels
+    return moved
+
+
+def _boxes(boxes, places, _):
+    classes = boxes[..., 4].astype("int64")
+    moved = np.where(classes < 0, boxes[..., 4], places[classes])  # padding has no class
+    return np.concatenate([boxes[..., :4], moved[..., None]], -1).astype(boxes.dtype)
+
+
+MOVED = {"labels": _labels, "multilabels": _multilabels, "bounding_boxes": _boxes}
 
 
 def same_classes(first, second):

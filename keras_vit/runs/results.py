@@ -252,6 +252,7 @@ def _met(trained, source):
     """Returns a source; ValueError unless it has what the task asks for, of the model's classes."""
     from keras_vit.data import sources
 
+    source = sources.aligned(source, trained.task.classes)
     sources.same_classes(trained.task.classes, trained.task.on(source).classes)
     return source
 

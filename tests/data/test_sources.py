@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data
 from keras_vit.data import sources
+from keras_vit.data.memory import Source
 
 
 def test_digits_are_split_without_overlap():
@@ -75,3 +77,26 @@ def test_digits_have_labels_and_nothing_else():
     assert np.array_equal(sources.load(Data(), "all", (), ("labels",)).labels, sources.load(Data(), "all").labels)
     with pytest.raises(ValueError, match="'digits' has no segmentation masks. It has: images, labels"):
         sources.load(Data(), "all", ("segmentation_masks",))
+
+
+def test_classes_are_aligned_by_their_names():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    boxes = np.float32([[[0, 0, 1, 1, 1], [0, 0, 1, 1, 0]], [[0, 0, 1, 1, 0], [0, 0, 0, 0, -1]]])
+    targets = {"labels": np.int32([0, 1]), "multilabels": np.int8([[1, 0], [-1, 1]]), "bounding_boxes": boxes}
+    source = Source(images, targets, ("c", "a"))
+    found = sources.aligned(source, ("a", "b", "c")).targets
+    assert found["labels"].tolist() == [2, 0] and found["labels"].dtype == np.int32
+    assert found["multilabels"].tolist() == [[0, 0, 1], [1, 0, -1]]
+    assert found["bounding_boxes"][..., 4].tolist() == [[0, 2], [2, -1]]
+    assert sources.aligned(source, ("a", "b")) is source  # "c" is named by what compares them
+    masks = Source(images, {"segmentation_masks": images}, ("c", "a"))
+    assert sources.aligned(masks, ("a", "c")) is masks
+
+
+def test_validation_may_lack_a_class(tmp_path):
+    for name in ("train/a", "train/b", "train/c", "val/c", "val/b"):
+        (tmp_path / name).mkdir(parents=True)
+        Image.new("L", (4, 4)).save(tmp_path / name / "1.png")
+    train, validation = sources.both(Data(source=f"folder:{tmp_path}", train="train", validation="val"))
+    assert train.class_names == validation.class_names == ("a", "b", "c")
+    assert validation.labels.tolist() == [1, 2] or validation.labels.tolist() == [2, 1]
