@@ -5,7 +5,7 @@ import math
 import textwrap
 import types
 from dataclasses import field
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import keras
 import numpy as np
@@ -26,8 +26,7 @@ class Checked:
             object.__setattr__(self, item.name, value)
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
-                wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
-                raise TypeError(f"{name} must be {wanted}. Received: {value!r}")
+                raise TypeError(f"{name} must be {_words(hint)}. Received: {value!r}")
             low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
             if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
                 end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
@@ -72,6 +71,21 @@ def _fits(value, hint):
     except typeguard.TypeCheckError:
         return False
     return True
+
+
+def _words(hint):
+    """Returns an annotation as words."""
+    kind, inside = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return f"one of {', '.join(map(repr, inside))}"
+    if kind in (Union, types.UnionType):
+        return " or ".join(map(_words, inside))
+    if kind is tuple:
+        each = [_words(item) for item in inside if item is not Ellipsis]
+        return f"a tuple, each {each[0]}" if Ellipsis in inside else f"a tuple of {' and '.join(each)}"
+    if kind is dict:
+        return "a dictionary"
+    return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
 
 
 def number(default, low=0, below=math.inf, most=math.inf):

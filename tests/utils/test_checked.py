@@ -7,7 +7,7 @@ import pytest
 
 import keras_vit
 from keras_vit import config
-from keras_vit.config import Augment, Optim, Recipe, Weights
+from keras_vit.config import Augment, Data, Optim, Recipe, Weights
 from keras_vit.utils.checked import Checked
 
 pytestmark = pytest.mark.backend
@@ -30,6 +30,20 @@ def test_every_item_of_a_setting_is_checked():
         Optim(image_sizes=(112, "160"))
 
 
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: Optim(optimizer="adam"), "Optim.optimizer must be one of 'adamw', 'sgd', 'muon'. Received: 'adam'"),
+        (lambda: Optim(freeze="some"), "Optim.freeze must be int or one of 'all' or None. Received: 'some'"),
+        (lambda: Optim(image_sizes=(1.5,)), r"Optim.image_sizes must be a tuple, each int. Received: \(1.5,\)"),
+        (lambda: Data(columns="a"), "Data.columns must be a dictionary or None. Received: 'a'"),
+    ],
+)
+def test_types_are_said_in_words(make, said):
+    with pytest.raises(TypeError, match=said):
+        make()
+
+
 def test_a_switch_may_be_none():
     @dataclasses.dataclass(frozen=True, repr=False)
     class Mine(Checked):
@@ -38,7 +52,7 @@ def test_a_switch_may_be_none():
         each: tuple[bool, ...] = ()
 
     assert [Mine(balanced=value).balanced for value in (True, None)] == [True, None]
-    with pytest.raises(TypeError, match=r"count must be int \| None. Received: True"):
+    with pytest.raises(TypeError, match=r"count must be int or None. Received: True"):
         Mine(count=True)
     with pytest.raises(TypeError, match="each must be tuple.* Received: True"):
         Mine(each=True)

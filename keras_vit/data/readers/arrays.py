@@ -14,10 +14,10 @@ def from_arrays(arrays, targets, shape, class_names=()):
 
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
-            channels)`, 0..255; labels `(images,)`, integers; segmentation masks `(images, height, width)`, with or
-            without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`, or a dictionary
-            as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels
-            `(images, classes)`, 0 or 1, NaN or -1 where unknown.
+            channels)`, 0..255; labels `(images,)`, integers, or one-hot vectors; segmentation masks `(images, height,
+            width)`, with or without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`,
+            or a dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
+            classes)`, 0 or 1, NaN or -1 where unknown.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -39,6 +39,14 @@ def from_arrays(arrays, targets, shape, class_names=()):
 
 
 def _labels(values, images, class_names):
+    values = np.asarray(values)
+    if values.ndim == 2 and values.shape[1] > 1 and np.isin(values, (0, 1)).all():
+        if not (values.sum(1) == 1).all():
+            raise ValueError(
+                "An image must have one label; several labels are for Classify(multilabel=True). "
+                f"Received: {int(values[values.sum(1) != 1][0].sum())} labels of an image, shape={values.shape}"
+            )
+        values = values.argmax(1)  # one-hot vectors
     return checks.class_indices(values, len(class_names), len(images)).astype("int32")
 
 
@@ -88,9 +96,11 @@ def _numbers(values, images, _):
             f"Numbers must be an array of the shape ({len(images)},) or ({len(images)}, numbers). "
             f"Received: shape={values.shape}, dtype={values.dtype}"
         )
-    wrong = np.argwhere(~np.isfinite(values))
+    wrong = np.argwhere(~(np.abs(values.astype("float64")) <= np.finfo("float32").max))
     if len(wrong):
-        raise ValueError(f"Numbers must be finite. Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}")
+        raise ValueError(
+            f"Numbers must be finite, in float32. Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}"
+        )
     return values.astype("float32")
 
 

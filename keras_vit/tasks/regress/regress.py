@@ -13,6 +13,8 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
 from keras_vit.tasks.regress.number_tally import NumberTally
 
+FINE = 0.01  # of the standard deviation: the largest step of float32 between numbers
+
 
 @dataclass(frozen=True, repr=False)
 class Regress(Task):
@@ -79,8 +81,14 @@ class Regress(Task):
         for name, values in zip(self.names, source.targets["numbers"].T):
             if np.ptp(values) == 0:
                 raise ValueError(
-                    f"{name!r} must not be the same number for all training images: there is nothing to learn. "
-                    f"Received: {values[0]:g} {len(values)} times"
+                    f"{name!r} must not be the same number, in float32, for all training images: there is nothing to "
+                    f"learn. Received: {values[0]:g} {len(values)} times"
+                )
+            step, deviation = np.spacing(np.abs(values).max()), values.std(dtype="float64")
+            if step > FINE * deviation:
+                raise ValueError(
+                    f"{name!r} must differ by more than float32 tells apart: subtract what all have in common. "
+                    f"Received: {values.min():.9g} to {values.max():.9g}, in steps of {step:g}"
                 )
         return {"num_classes": len(self.names)}
 

@@ -12,6 +12,7 @@ def test_arrays_are_checked():
     read = lambda *arrays, targets=("labels",): made.from_arrays(arrays, targets, (4, 4, 1), tuple("abc"))  # noqa: E731
     source = read(images, [0, 1, 2])
     assert source.class_names == tuple("abc") and source.labels.dtype == np.int32 and len(source) == 3
+    assert read(images, np.eye(3)).labels.tolist() == [0, 1, 2]  # one-hot
     masks = read(images, images[..., 0], targets=("segmentation_masks",))
     assert masks.targets["segmentation_masks"].shape == (3, 4, 4, 1) and masks.mask_values == {0: "mask 0"}
     assert not read(images, targets=()).targets and not made.from_arrays(images, (), (4, 4, 1)).targets
@@ -19,6 +20,7 @@ def test_arrays_are_checked():
         ((images, [0, 1, 3]), "1 outside"),
         ((np.zeros((3, 8, 8, 1)), [0, 1, 2]), r"shape=\(3, 8, 8, 1\)"),
         ((images, [0, 1]), "Received: 3 images and 2 labels"),
+        ((images, [[1, 1, 0], [0, 0, 1], [0, 1, 0]]), r"are for Classify\(multilabel=True\). Received: 2 labels of an"),
         ((images,), r"must be a pair \(images, labels\). Received: tuple of 1"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -30,6 +32,18 @@ def test_arrays_are_checked():
     with pytest.raises(ValueError, match="must be images. Received: tuple of 2"):
         made.from_arrays((images, images), (), (4, 4, 1))
     assert sources.from_arrays is made.from_arrays
+
+
+def test_numbers_are_those_of_float32():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    read = lambda values: made.from_arrays((images, values), ("numbers",), (4, 4, 1))  # noqa: E731
+    assert read([1, 2.5]).targets["numbers"].tolist() == [[1], [2.5]]
+    for wrong, message in (
+        ([1, np.nan], "nan of image 1"),
+        ([1e300, 1], "finite, in float32. Received: 1e\\+300 of image 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(wrong)
 
 
 def test_several_labels_are_checked():

@@ -41,9 +41,12 @@ def test_data_must_have_the_numbers():
     task = Regress(names=("a", "b")).on(constant)
     assert task.deviation == (0.5, 1.0)
     with pytest.raises(
-        ValueError, match="'b' must not be the same number for all training images.* Received: 5 2 times"
+        ValueError, match="'b' must not be the same number, in float32, for all training images.* Received: 5 2 times"
     ):
         task.settled(constant)
+    times = source([[1.7e9, 5], [1.7e9 + 300, 6]])  # seconds since 1970
+    with pytest.raises(ValueError, match="'a' must differ by more than float32 tells apart.*, in steps of 128"):
+        task.settled(times)
     assert Regress(names=("a", "b"), mean=(0.0, 0.0), deviation=(1.0, 2.0)).on(source()).deviation == (1.0, 2.0)
 
 
