@@ -54,7 +54,7 @@ def test_a_switch_may_be_none():
     assert [Mine(balanced=value).balanced for value in (True, None)] == [True, None]
     with pytest.raises(TypeError, match=r"count must be int or None. Received: True"):
         Mine(count=True)
-    with pytest.raises(TypeError, match="each must be tuple.* Received: True"):
+    with pytest.raises(TypeError, match="each must be a tuple, each bool. Received: True"):
         Mine(each=True)
 
 
