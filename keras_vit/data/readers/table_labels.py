@@ -80,20 +80,28 @@ class Names:
         """Raises ValueError if names look like several: all parts of one are names of other rows."""
         if self.separator or self.classes:
             return
-        if {*self.codes} <= {"0", "1"} != set():
+        if self.codes and {*self.codes} <= {"0", "1"}:
             raise ValueError(
                 f"{self.columns[0]!r} must have names. Columns of 0 and 1, one a class, are a list: "
                 f"data.columns={{'multilabels': [{self.columns[0]!r}, ...]}}. Received: 0 and 1 only"
             )
-        for separator in OTHERS:
-            for name in self.codes:
-                parts = [part.strip() for part in name.split(separator)]
-                if len(parts) > 1 and all(part in self.codes for part in parts):
-                    said = {"multilabels": {"names": self.columns[0], "separator": separator}}
-                    raise ValueError(
-                        f"{self.columns[0]!r} has {' and '.join(map(repr, parts))}, so {name!r} looks like several "
-                        f"names. Say what separates them, such as data.columns={said}, or {SEPARATOR!r} if nothing does"
-                    )
+        if found := composite(self.codes, OTHERS):
+            name, parts, separator = found
+            said = {"multilabels": {"names": self.columns[0], "separator": separator}}
+            raise ValueError(
+                f"{self.columns[0]!r} has {' and '.join(map(repr, parts))}, so {name!r} looks like several "
+                f"names. Say what separates them, such as data.columns={said}, or {SEPARATOR!r} if nothing does"
+            )
+
+
+def composite(names, separators):
+    """Returns the first of some names whose parts are all names too, its parts and what separates them, or `None`."""
+    for separator in separators:
+        for name in names:
+            parts = [part.strip() for part in name.split(separator)]
+            if len(parts) > 1 and all(part in names for part in parts):
+                return name, parts, separator
+    return None
 
 
 class Flags:

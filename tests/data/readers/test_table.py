@@ -92,6 +92,16 @@ def test_a_name_of_two_files_is_none(folder):
         read(folder, "labels")
 
 
+def test_several_labels_are_not_taken_for_one(folder):
+    write(folder, ["train/a.png,cat; dog", "train/b.png,dog", "val/c.png,cat"], "file_name,label")
+    with pytest.raises(
+        ValueError, match="Several, as in 'cat; dog', are for Classify.multilabel=True.* 'cat' and 'dog'"
+    ):
+        read(folder, "labels")
+    write(folder, ["train/a.png,cat; dog", "train/b.png,dog", "val/c.png,owl"], "file_name,label")
+    assert read(folder, "labels").class_names == ("cat; dog", "dog", "owl")
+
+
 def test_numbers_of_json_lines(folder):
     (folder / "metadata.csv").unlink()
     rows = [{"file_name": "train/a.png", "age": 3, "label": 1}, {"file_name": "val/c.png", "age": 0.5, "label": 0}]

@@ -40,6 +40,7 @@ def test_names_in_a_cell(read):
     assert read(texts("a b", "b", column="kinds"), {"names": "kinds", "separator": " "})[0] == ("a", "b")
     assert read(texts("a, b", "a"), {"separator": ","})[1] == [[1, 1], [1, 0]]
     assert read(texts("a", "b", column="labels"))[1] == [[1, 0], [0, 1]]  # found by its name
+    assert read(texts("", "")) == ((), [[], []])
     assert read(texts("", ""), "tags", classes=("a", "b"))[1] == [[0, 0], [0, 0]]
 
 
