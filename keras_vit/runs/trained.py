@@ -86,7 +86,8 @@ def load_run(target: os.PathLike | str | Trained, file: str = rundir.MODEL) -> T
         target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
             recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. A `Trained` is
             returned as it is.
-        file: `"model.keras"` (the last epoch) or `"best.keras"`, in the directory of a run.
+        file: `"model.keras"` (the last epoch, or the best with `optim.patience`) or `"best.keras"`, in a run's
+            directory.
 
     Returns:
         A `Trained`, with attributes `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and

@@ -20,7 +20,8 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
             `"bounding_boxes"`, float32 `(batch, most, 5)` as in `docs/tasks/detect.md`, follows its images.
         settings: A `keras_vit.Augment`. Crops keep the size of the images.
         num_classes: If given, labels become one-hot, float32 `(batch, num_classes)`: they are class indices, `(batch,)`
-            or `(batch, 1)`, or already `(batch, num_classes)`, one-hot or multi-hot. MixUp and CutMix need it.
+            or `(batch, 1)`, or already `(batch, num_classes)`, one-hot or multi-hot. 1 is for a model with one logit.
+            MixUp and CutMix need it.
         seed: Integer from 0.
 
     Returns:

@@ -10,7 +10,7 @@ from keras_vit.config import Recipe
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
 from keras_vit.data.memory import Source
-from keras_vit.training import ema, growing, history, progress, stopping
+from keras_vit.training import ema, growing, history, progress, rundir, stopping
 from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.keep import KeepBest, KeepState
@@ -124,7 +124,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     keep.restore()
     if (run.ended or run.epoch >= epochs) and verbose and run.place.writes:
         done = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
-        print(f"{run.folder}: already finished, {done} epochs. {longer(run.folder, run.recipe)}")
+        print(f"{run.folder}: already finished, {done} epochs. {longer(run.folder, rundir.recipe_of(run.folder))}")
     sizes = growing.any_size(run.model, run.recipe.optim)
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
         stop, own = stopping.StopOnSignal(run, keep, asked), OwnCallbacks(extra)

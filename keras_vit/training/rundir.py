@@ -133,7 +133,7 @@ def _refuse_foreign(folder):
 
 def _same_run(folder, recipe, data):
     """Raises ValueError, with the options that differ, unless a directory contains this run."""
-    there, here = (_identity(_plain(one), recipe) for one in (_recipe(folder / RECIPE), recipe))
+    there, here = (_identity(_plain(one), recipe) for one in (recipe_of(folder), recipe))
     different = _different(there, here)
     if different:
         more = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
@@ -212,7 +212,7 @@ def load(folder, file):
     folder = pathlib.Path(folder)
     if not (folder / file).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {file} yet. Call `fit` again to resume it.")
-    recipe, data = _recipe(folder / RECIPE), read_json(folder / DATA)
+    recipe, data = recipe_of(folder), read_json(folder / DATA)
     if not (folder / LABELS).exists():
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
@@ -271,7 +271,9 @@ def read_json(path):
     return values
 
 
-def _recipe(path):
+def recipe_of(folder):
+    """Returns the `Recipe` of the run in a directory, as it was asked for: the data's classes are not in its task."""
+    path = pathlib.Path(folder) / RECIPE
     values = read_json(path)
     try:
         return config.from_dict(values)

@@ -45,3 +45,18 @@ def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
 def test_what_is_no_recipe_is_named(words, message, capsys):
     run("fit", words, status=2)
     assert capsys.readouterr().err == f"error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    "changes, scores, said",
+    [
+        ((), [0.5, 0.75], "2 of 50 epochs, validation accuracy 75.00%"),
+        (("optim.epochs=2",), [0.5, 0.75], "2 epochs, validation accuracy 75.00%"),
+        (("optim.patience=1",), [0.75, 0.5], "2 of 50 epochs, validation accuracy 75.00% at best, 50.00% in the last"),
+    ],
+)
+def test_fit_says_how_far_it_came(changes, scores, said, monkeypatch, capsys):
+    history = {"loss": [2.0, 1.0], "val_accuracy": scores}
+    monkeypatch.setattr("keras_vit.fit", lambda *_, **__: (None, history))
+    run("fit", "digits", "optim.epochs=50", *changes)
+    assert capsys.readouterr().out == f"runs/digits: {said}\n"

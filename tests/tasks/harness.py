@@ -68,7 +68,7 @@ def _resumes(recipe, folder, monkeypatch):
     fit(recipe, folder / "whole", verbose=0)
     steps = len(state_of(folder / "whole")[1]["history"]) and _steps(recipe)
     with monkeypatch.context() as patched:
-        patched.setattr("keras_vit.training.fit._tensorboard", lambda _: Kill(steps + 1))
+        patched.setattr("keras_vit.training.own_callbacks.tensorboard", lambda _: Kill(steps + 1))
         try:
             fit(recipe, folder / "killed", verbose=0, save_steps=1, tensorboard=True)
         except SystemError:

@@ -121,9 +121,10 @@ def _check_form(name, target, images):
 
 def _check_labels(labels, classes):
     """Raises ValueError for labels that are neither indices nor a number for each class."""
-    shape = None if labels is None else labels.shape
-    indices = shape is not None and shape.rank in (1, 2) and labels.dtype.is_integer and shape[1:] in ([], [1])
-    if shape is None or not (indices or (shape.rank == 2 and shape[1] == classes and labels.dtype != "string")):
+    shape = None if labels is None or labels.dtype == "string" else labels.shape
+    indices = shape is not None and labels.dtype.is_integer and shape.rank in (1, 2) and shape[1:] in ([], [1])
+    numbers = shape is not None and (shape[1:] == [classes] or (classes == 1 and shape.rank == 1))
+    if not indices and not numbers:
         raise ValueError(
             f"With num_classes={classes}, labels must be integers, (batch,), or numbers, (batch, {classes}). "
             f"Received: {'none' if labels is None else f'{labels.dtype.name}, {shape}'}"
@@ -143,9 +144,9 @@ def _pixels(images):
 
 
 def _one_hot(labels, classes):
-    if labels.shape.rank == 2 and labels.shape[1] == classes and classes > 1:
-        return tf.cast(labels, "float32")
-    labels = tf.reshape(labels, [-1])
+    if classes == 1 or labels.shape[1:] == [classes]:
+        return tf.reshape(tf.cast(labels, "float32"), [-1, classes])
+    labels = tf.reshape(tf.cast(labels, "int64"), [-1])
     inside = tf.reduce_all((labels >= 0) & (labels < classes))
     text = f"`labels` must be class indices from 0 to {classes - 1}. Received:"
     with tf.control_dependencies([tf.debugging.Assert(inside, [text, labels])]):

@@ -76,6 +76,17 @@ def test_labels_are_mixed_as_their_images(settings, labels):
     assert (found.max(-1) < 1).any() and found.dtype == "float32"
 
 
+def test_labels_of_one_logit_are_mixed_and_an_image_alone_is_left_as_it_is():
+    grays = np.repeat((LABELS % 2)[:, None, None, None] * 200, 8 * 8 * 3, -1).reshape(22, 8, 8, 3).astype("uint8")
+    for labels in (LABELS % 2, (LABELS % 2)[:, None].astype("float32")):
+        images, found = passed(keras_vit.augment(dataset(labels, grays), Augment(mixup=0.5), num_classes=1))
+        np.testing.assert_allclose(found * 200, images.mean((1, 2, 3))[:, None], atol=1e-3)
+    alone = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS.astype("uint8"))).batch(1)
+    images, found = passed(keras_vit.augment(alone, Augment(mixup=0.5, cutmix=1.0), num_classes=1000))
+    np.testing.assert_allclose(images, IMAGES, atol=1e-3)
+    np.testing.assert_array_equal(found.argmax(-1), LABELS)
+
+
 def test_labels_are_one_hot_without_mixing_too():
     _, labels = passed(keras_vit.augment(dataset(), Augment(), num_classes=4))
     np.testing.assert_array_equal(labels, np.eye(4)[LABELS])
