@@ -39,7 +39,11 @@ def test_a_run_for_each_fold_and_a_table(tmp_path, eagerly, monkeypatch, capsys)
     assert [float(row["val_loss"]) for row in table] == values
     assert "folds/fold-2: " in capsys.readouterr().out
 
-    fit(config.override(recipe, {"data.fold": (2, 2)}), tmp_path / "alone", verbose=0)  # the same as by itself
+    alone, _ = fit(
+        config.override(recipe, {"data.fold": (2, 2)}), tmp_path / "alone", verbose=0
+    )  # the same as by itself
+    second = keras_vit.load_run(tmp_path / "folds" / "fold-2").model
+    assert all(map(np.array_equal, alone.get_weights(), second.get_weights()))
     files = [tmp_path / name / "data.json" for name in ("alone", "folds/fold-2")]
     assert files[0].read_text() == files[1].read_text()
     assert "accuracy" in next(iter(keras_vit.evaluate(tmp_path / "alone").values()))

@@ -87,7 +87,10 @@ def _held(dataset, columns, targets, channels):
     for number, example in enumerate(_shown(found)):
         digest = hashlib.blake2b(digest_size=16)
         for name, value in _values(example, columns, targets, number).items():
-            value = pictures.image(value, channels) if name == "images" else _value(name, value)
+            try:
+                value = pictures.image(value, channels) if name == "images" else _value(name, value)
+            except ValueError as error:
+                raise ValueError(f"Example {number}: {error}") from None
             held[name].append(value)
             digest.update(_bytes(value))
             size += len(value) if isinstance(value, bytes) else getattr(value, "nbytes", 64)

@@ -3,6 +3,8 @@
 Libraries that are no dependency are recognized by what their objects have.
 """
 
+from collections.abc import Mapping
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -18,7 +20,7 @@ def is_dataset(value):
     if isinstance(value, list):
         return bool(value) and all(isinstance(item, dict) for item in value)
     indexed = hasattr(value, "__len__") and hasattr(value, "__getitem__")
-    return indexed and not isinstance(value, (tuple, dict, str, bytes)) and not hasattr(value, "shape")
+    return indexed and not isinstance(value, (tuple, Mapping, str, bytes)) and not hasattr(value, "shape")
 
 
 def is_hugging_face(value):
@@ -51,10 +53,11 @@ def class_names(dataset, column):
     They are of a column of `ClassLabel`, or what Keras and torchvision note beside the images.
     """
     if is_hugging_face(dataset):
-        names = getattr((dataset.features or {}).get(column), "names", None)
+        stated = [getattr((dataset.features or {}).get(column), "names", None)]
     else:
-        names = getattr(dataset, "class_names", None) or getattr(dataset, "classes", None)
-    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+        stated = [getattr(dataset, "class_names", None), getattr(dataset, "classes", None)]
+    texts = (names for names in stated if isinstance(names, (list, tuple)) and all(isinstance(n, str) for n in names))
+    return tuple(next(texts, ()))
 
 
 def examples(dataset, image, columns=None):
@@ -69,7 +72,7 @@ def examples(dataset, image, columns=None):
         ValueError: If the dataset has no end.
     """
     if isinstance(dataset, tf.data.Dataset):
-        found = _of_tensorflow(dataset)
+        found = _of_tensorflow(dataset, image)
     elif isinstance(dataset, keras.utils.PyDataset):
         if dataset.num_batches is None:
             raise _endless("a PyDataset whose `num_batches` is None")
@@ -82,14 +85,15 @@ def examples(dataset, image, columns=None):
         yield from _apart(element, image)
 
 
-def _of_tensorflow(dataset):
+def _of_tensorflow(dataset, image):
     if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise _endless("a tf.data.Dataset that repeats")
     specs = tf.nest.flatten(dataset.element_spec)
     if any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):
         dataset = dataset.unbatch()
     elif all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
-        dataset = dataset.batch(AT_ONCE)
+        batched = _count(_image(dataset.element_spec, image)) is not None
+        dataset = dataset if batched else dataset.batch(AT_ONCE)  # which is quicker than one by one
     return dataset.as_numpy_iterator()
 
 
@@ -115,15 +119,17 @@ def _undecoded(dataset, columns):
 
 def _apart(element, image):
     """Yields the examples of a batch; one example as it is."""
-    item = element
-    if isinstance(element, dict):
-        item = element.get(image)
-    elif isinstance(element, (tuple, list)):
-        item = element[0] if element else None
-    if (count := _count(item)) is None:
+    if (count := _count(_image(element, image))) is None:
         yield element
     else:
         yield from (_row(element, i) for i in range(count))
+
+
+def _image(element, name):
+    """Returns the image of an example, or those of a batch."""
+    if isinstance(element, dict):
+        return element.get(name)
+    return next(iter(element), None) if isinstance(element, (tuple, list)) else element
 
 
 def _count(images):

@@ -130,6 +130,7 @@ def test_names_of_columns_and_of_classes():
         (lambda: slices((PIXELS, LABELS, LABELS)), r"must be \(image, label\). Received: 3"),
         (lambda: slices(PIXELS), r"must be \(image, label\). Received: 1"),
         (lambda: [{"image": PIXELS[0], "label": 1}, {"image": PIXELS[1]}], "same columns. .* 'image' in example 1"),
+        (lambda: [{"image": PIXELS[0], "label": 1}, {"image": None, "label": 1}], "Example 1: An image must be"),
         (lambda: {"train": rows(image=PIXELS, label=LABELS)}, "Pass one split .* a dictionary of train"),
         (lambda: (each for each in []), "Received: generator"),
     ],

@@ -1,3 +1,5 @@
+import os
+
 import keras
 import numpy as np
 import pytest
@@ -47,8 +49,8 @@ def test_every_kind_gives_its_examples_one_by_one():
     rows = [{"image": pixels, "label": label} for pixels, label in zip(PIXELS, LABELS)]
     encoded = named.map(lambda row: {**row, "image": tf.io.encode_png(row["image"])})
     for dataset in (
-        tuples, named, tuples.batch(4), named.batch(4), ragged, ragged.ragged_batch(4), encoded, encoded.batch(4),
-        Batches(), Indexed(), rows,
+        tuples, named, tuples.batch(4), named.batch(3, drop_remainder=True), ragged, ragged.ragged_batch(4),
+        encoded, encoded.batch(4), Batches(), Indexed(), rows,
     ):  # fmt: skip
         assert examples.is_dataset(dataset)
         found = list(examples.examples(dataset, "image" if examples.header(dataset) else None))
@@ -60,7 +62,17 @@ def test_every_kind_gives_its_examples_one_by_one():
 
 
 def test_what_is_no_dataset():
-    for value in (PIXELS, (PIXELS, LABELS), [PIXELS, LABELS], "text", None, iter([1]), {"image": PIXELS}, []):
+    for value in (
+        PIXELS,
+        (PIXELS, LABELS),
+        [PIXELS, LABELS],
+        "text",
+        None,
+        iter([1]),
+        {"image": PIXELS},
+        [],
+        os.environ,
+    ):
         assert not examples.is_dataset(value)
 
 
@@ -81,4 +93,6 @@ def test_names_of_classes(tmp_path):
     assert examples.class_names(dataset.map(lambda *pair: pair), None) == ()  # Keras's issue 16577
     Indexed.classes = ["x", "y"]
     assert examples.class_names(Indexed(), None) == ("x", "y")
+    Indexed.classes = LABELS.tolist()  # not names
+    assert examples.class_names(Indexed(), None) == ()
     del Indexed.classes
