@@ -11,10 +11,7 @@ from keras_vit.data.draws import draws
 from keras_vit.data.targets import KINDS
 
 PLACES = 2**20  # numbers are drawn by position: batches are smaller than this
-FORMS = {  # of targets that have a place in the image: dtype, and shape after the batch; None for the image's size
-    "segmentation_masks": ("uint8", (None, None, 1)),
-    "bounding_boxes": ("float32", ("most", 5)),
-}
+PLACED = ("segmentation_masks", "bounding_boxes")  # targets that have a place in the image
 
 
 def augmented(dataset, settings, data, num_classes, seed):
@@ -52,11 +49,9 @@ def augmented(dataset, settings, data, num_classes, seed):
         batches = batches.map(lambda examples, at, batch: (*change(examples, at), batch))
     batches = batches.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     count = dataset.cardinality()
-    return (
-        batches
-        if count == tf.data.UNKNOWN_CARDINALITY
-        else batches.apply(tf.data.experimental.assert_cardinality(count))
-    )
+    if count != tf.data.UNKNOWN_CARDINALITY:
+        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
+    return batches
 
 
 def checked(dataset, settings, num_classes):
@@ -82,8 +77,8 @@ def checked(dataset, settings, num_classes):
             f"Targets must be one tensor, or a dictionary with keys among {', '.join(list(KINDS)[1:])}. "
             f"Received: {spec[1]!r:.200}"
         )
-    for name in FORMS.keys() & targets.keys():
-        _check_form(name, targets[name], spec[0].shape)
+    for name in [name for name in PLACED if name in targets]:
+        _check_form(name, targets[name], spec[0].shape[1:3])
         if mixing:
             raise ValueError(f"MixUp and CutMix blend neither masks nor boxes. Received: {name}")
     if num_classes is not None:
@@ -104,19 +99,12 @@ def _check_images(images, settings):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={shape[3]}")
 
 
-def _check_form(name, target, images):
-    dtype, shape = FORMS[name]
-    wanted = [side if each is None else each for each, side in zip(shape, images[1:])]
-    given = target.shape[1:] if target.shape.rank == 1 + len(shape) else ()
-    if (
-        target.dtype != dtype
-        or len(given) != len(wanted)
-        or any(isinstance(want, int) and want != side for want, side in zip(wanted, given))
-    ):
-        raise ValueError(
-            f"{name!r} must be {dtype}, (batch, {', '.join(map(str, wanted))}). "
-            f"Received: {target.dtype.name}, {target.shape}"
-        )
+def _check_form(name, target, size):
+    dtype, form = ("uint8", (*size, 1)) if name == "segmentation_masks" else ("float32", (None, 5))
+    fits = target.shape.rank == 1 + len(form) and target.shape[1:].is_compatible_with(form)
+    if target.dtype != dtype or not fits:
+        wanted = ", ".join("most" if side is None else str(side) for side in form)
+        raise ValueError(f"{name!r} must be {dtype}, (batch, {wanted}). Received: {target.dtype.name}, {target.shape}")
 
 
 def _check_labels(labels, classes):
