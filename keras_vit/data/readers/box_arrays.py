@@ -1,5 +1,7 @@
 """Arrays of boxes; the caller's as Keras has them: a dictionary of boxes and labels, in one of its formats."""
 
+from typing import NamedTuple
+
 import numpy as np
 from keras.utils import bounding_boxes
 
@@ -8,8 +10,15 @@ from keras_vit.data.augment.boxes import EMPTY
 FORMATS = ("xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw") + (
     *("rel_xyxy", "rel_yxyx", "rel_xywh", "rel_center_xywh"),
 )
+NAMES = {"classes": "labels", "class": "labels", "label": "labels", "category": "labels", "bbox": "boxes"}
 KEYS = {"boxes", "labels", "bounding_box_format"}
 ROUNDING = 1e-4  # of the image's side, by which a box may be beyond it
+
+
+class Rows(NamedTuple):
+    """The boxes of one example in a format, with their labels last."""
+
+    rows: np.ndarray  # (boxes, 5)
 
 
 def from_dictionary(values, images):
@@ -25,16 +34,13 @@ def from_dictionary(values, images):
     Raises:
         ValueError: If something is missing, has another shape, or a box is not inside its image.
     """
-    values = {"labels" if key == "classes" else key: value for key, value in values.items()}
+    values = {NAMES.get(key, key): value for key, value in values.items()}
     if set(values) != KEYS:
         raise ValueError(
             f"A dictionary of boxes must have {', '.join(sorted(KEYS))}. The format, such as 'xyxy', says what the "
             f"numbers are. Received: {', '.join(map(str, values))}"
         )
-    form = values["bounding_box_format"]
-    form = form.lower() if isinstance(form, str) else form
-    if form not in FORMATS:
-        raise ValueError(f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {form!r}")
+    form = format_of(values["bounding_box_format"])
     try:
         boxes, labels = ([np.asarray(one) for one in values[key]] for key in ("boxes", "labels"))
     except (TypeError, ValueError) as error:
@@ -44,11 +50,48 @@ def from_dictionary(values, images):
             f"Each image must have boxes and labels. Received: {len(images)} images, boxes of {len(boxes)}, labels of "
             f"{len(labels)}"
         )
-    rows = [_rows(i, *pair) for i, pair in enumerate(zip(boxes, labels))]
-    where = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    found = np.concatenate([np.zeros((0, 5)), *rows])
-    found = np.hstack([_converted(found[:, :4], where, form, images.shape[1:3]), found[:, 4:]])
-    return padded(np.split(found, np.cumsum(list(map(len, rows)))[:-1]))
+    rows = [_rows(*pair, f", for image {i}") for i, pair in enumerate(zip(boxes, labels))]
+    return from_rows(rows, [images.shape[1:3]] * len(images), form)
+
+
+def of_example(value):
+    """Returns the `Rows` of one example.
+
+    Args:
+        value: A dictionary with `"boxes"` or `"bbox"`, and `"labels"`, `"classes"` or `"category"`; or a list of
+            dictionaries, one for each box.
+    """
+    if isinstance(value, (list, tuple)):
+        value = {key: [each[key] for each in value] for key in (value[0] if value else ())} or {"bbox": [], "label": []}
+    named = {NAMES.get(key, key): each for key, each in value.items()}
+    if not {"boxes", "labels"} <= set(named):
+        raise ValueError(f"Boxes must be a dictionary with boxes and labels. Received: {', '.join(map(str, value))}")
+    return Rows(_rows(np.asarray(named["boxes"]), np.asarray(named["labels"])))
+
+
+def format_of(form):
+    """Returns a format's name; raises ValueError for an unknown one."""
+    form = form.lower() if isinstance(form, str) else form
+    if form not in FORMATS:
+        raise ValueError(f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {form!r}")
+    return form
+
+
+def from_rows(rows, sizes, form):
+    """Returns the boxes of images as one array, float32 `(images, most, 5)`, as in `boxes`.
+
+    Args:
+        rows: Of each image `(boxes, 5)`, boxes with their labels.
+        sizes: `(height, width)` of each image.
+        form: Name of the format.
+    """
+    ends = np.cumsum([0, *map(len, rows)])
+    where, found = np.repeat(np.arange(len(rows)), np.diff(ends)), np.concatenate([np.zeros((0, 5)), *rows])
+    sizes = np.array(sizes)
+    for size in np.unique(sizes, axis=0):
+        same = np.flatnonzero((sizes[where] == size).all(1))
+        found[same, :4] = _converted(found[same, :4], where[same], form, tuple(size.tolist()))
+    return padded(np.split(found, ends[1:-1]))
 
 
 def padded(rows):
@@ -60,20 +103,26 @@ def padded(rows):
     return held
 
 
-def _rows(image, boxes, labels):
+def _rows(boxes, labels, where=""):
     """Returns the boxes of one image with their labels, `(boxes, 5)`."""
     boxes = boxes.reshape(0, 4) if not boxes.size else boxes
+    labels = labels.reshape(0).astype("int64") if not labels.size else labels
     fits = boxes.ndim == 2 and boxes.shape[1] == 4 and labels.shape == boxes.shape[:1]
     if not fits or any(part.dtype.kind not in "fiu" for part in (boxes, labels)):
         raise ValueError(
             "Boxes must be numbers of the shape (boxes, 4) for each image, and labels of (boxes,). Received: "
-            f"shapes {boxes.shape} and {labels.shape}, of {boxes.dtype} and {labels.dtype}, for image {image}"
+            f"shapes {boxes.shape} and {labels.shape}, of {boxes.dtype} and {labels.dtype}{where}"
         )
     return np.hstack([boxes, labels[:, None]]).astype("float64")[labels != -1]
 
 
 def _converted(boxes, where, form, size):
-    """Returns boxes `(boxes, 4)` as top, left, bottom and right in shares; `where` has the image of each."""
+    """Returns boxes `(boxes, 4)` of images of one size as top, left, bottom and right in shares.
+
+    Args:
+        boxes, form, size: As in `from_rows`.
+        where: The image of each box.
+    """
     if not len(boxes):
         return boxes
     if not form.startswith("rel_") and boxes.max() <= 1:
@@ -89,6 +138,6 @@ def _converted(boxes, where, form, size):
         i = wrong[0]
         raise ValueError(
             f"Boxes of the format {form!r} must have an area, inside their image of {size[1]} x {size[0]} pixels. "
-            f"Received: {boxes[i].tolist()}, box {i - np.searchsorted(where, where[i])} of image {where[i]}"
+            f"Received: {boxes[i].tolist()}, box {(where[:i] == where[i]).sum()} of image {where[i]}"
         )
     return np.clip(edges, 0, 1)

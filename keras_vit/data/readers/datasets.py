@@ -11,16 +11,20 @@ import numpy as np
 from keras_vit.data import memory
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import examples, pictures, table
+from keras_vit.data.readers import box_arrays, examples, pictures, table
 from keras_vit.data.readers.arrays import OF_ARRAY
+from keras_vit.data.readers.box_arrays import Rows
+from keras_vit.data.readers.class_names import in_order
+from keras_vit.utils.images import image_size
 from keras_vit.utils.progress import line
 
 USUAL = {  # names of columns where `Data.columns` does not say which it is; the first that the dataset has
     "images": ("image", "images", "img"),
     "labels": ("label", "labels", "class", "category"),
+    "multilabels": ("labels", "tags", "classes", "categories", "label"),
     "numbers": ("numbers", "number"),
     "segmentation_masks": ("segmentation_mask", "segmentation_masks", "mask", "masks", "annotation"),
-    "bounding_boxes": ("bounding_boxes", "boxes"),
+    "bounding_boxes": ("bounding_boxes", "boxes", "objects"),
 }
 
 
@@ -30,7 +34,10 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     Args:
         dataset: What `examples.is_dataset` is true for: of dictionaries, or of tuples `(image, *targets)`. An image is
             an array, `(height, width[, channels])`, 0..255, a Pillow image, an encoded file or its path. A label may be
-            an index, a one-hot vector or a class name; a mask an array or a PNG; boxes `(count, 5)`, as in `boxes`.
+            an index, a one-hot vector or a class name; several labels 0 or 1 for each class, or a list of names, or
+            of indices where its type says so; a mask an array or a PNG; boxes `(count, 5)`, as in `boxes`, or what
+            `box_arrays.of_example` takes, in the format of `data.columns`, such as `{"bounding_boxes": {"column":
+            "objects", "format": "xywh"}}`.
         task: The recipe's task, whose `targets` are read.
         data: The recipe's `Data`; `columns` and `bad_images` are read.
         shape: `(height, width, channels)` that the model takes; the channels are read.
@@ -46,9 +53,14 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     pixels, readable = pictures.together(held.pop("images"), data.bad_images)
     held = {name: [values[i] for i in readable] for name, values in held.items()}
     groups = [table.group_of(value) for value in held.pop("groups")] if "groups" in held else None
-    if "labels" in held:
-        names = examples.class_names(dataset, columns and columns["labels"][0]) or names or _texts(held["labels"])
+    named = next((name for name in ("labels", "multilabels", "bounding_boxes") if name in held), None)
+    if named:
+        names = examples.class_names(dataset, columns and columns[named][0]) or names or _texts(held[named])
     names = names or otherwise()
+    if "multilabels" in held and examples.has_indices(dataset, columns and columns["multilabels"][0]):
+        held["multilabels"] = [[names[i] for i in found] for found in held["multilabels"]]
+    if any(isinstance(boxes, Rows) for boxes in held.get("bounding_boxes", ())):
+        held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, data.columns or {})
     targets = {name: MADE.get(name, _array)(name, values, pixels, names) for name, values in held.items()}
     return Source(pixels, targets, tuple(names), groups=None if groups is None else np.array(groups, "int64"))
 
@@ -67,6 +79,7 @@ def _columns(dataset, task, given):
     for name in ("images", *task.targets, *(["groups"] if "groups" in given else [])):
         usual = next((each for each in USUAL.get(name, (name,)) if each in header), examples.only(dataset, name))
         asked = given.get(name) or (usual is None and task.columns.get(name)) or [usual]
+        asked = asked.get("column") or asked.get("names") or [usual] if isinstance(asked, dict) else asked
         found = (asked,) if isinstance(asked, str) else tuple(asked)
         lacking = next((each for each in found if each not in header), None)
         if None in found or lacking:
@@ -140,6 +153,9 @@ def _value(name, value):
     """Returns the value of a target as an array, or as a number or text of Python."""
     if name == "segmentation_masks":
         return pictures.mask(value)
+    first = value[0] if isinstance(value, list) and value else value
+    if name == "bounding_boxes" and isinstance(first, dict):
+        return box_arrays.of_example(value)
     if isinstance(value, dict):
         raise ValueError(
             f"{name.replace('_', ' ').capitalize()} must be arrays. Received: a dictionary of {list(value)}"
@@ -151,14 +167,21 @@ def _value(name, value):
 
 
 def _bytes(value):
+    value = value.rows if isinstance(value, Rows) else value
     if isinstance(value, np.ndarray):
         return repr(value.shape).encode() + value.tobytes()
     return value if isinstance(value, bytes) else repr(value).encode()
 
 
 def _texts(labels):
-    """Returns the names of the classes of labels that are texts, sorted."""
-    return table.in_order(set(labels)) if all(isinstance(label, str) for label in labels) else ()
+    """Returns the names of the classes of labels that are texts, or lists of texts, sorted."""
+    each = [name for label in labels for name in _names(label)]
+    return in_order(set(each)) if each and all(isinstance(name, str) for name in each) else ()
+
+
+def _names(label):
+    """Returns the parts of a label: itself, or of several labels each."""
+    return [label] if isinstance(label, (str, int, float)) or hasattr(label, "rows") else list(label)
 
 
 def _labels(_, labels, images, names):
@@ -178,6 +201,34 @@ def _labels(_, labels, images, names):
         array = array.argmax(1)
     whole = array.dtype.kind == "b" or (array.dtype.kind == "f" and not (array % 1).any())
     return OF_ARRAY["labels"](array.astype("int64") if whole else array, images, names)
+
+
+def _multilabels(name, values, images, names):
+    """Returns several labels of lists of names, or of 0 and 1 for each class."""
+    if not all(isinstance(item, str) for value in values for item in _names(value)):
+        return _array(name, values, images, names)
+    places = {name: i for i, name in enumerate(names)}
+    found = np.zeros((len(values), len(names)), "int8")
+    for row, value in zip(found, values):
+        for item in _names(value):
+            if item not in places:
+                raise ValueError(f"Labels must be names of the classes, {', '.join(names)}. Received: {item!r}")
+            row[places[item]] = 1
+    return found
+
+
+def _in_shares(values, images, columns):
+    """Returns the boxes of `Rows` as arrays `(count, 5)`, as in `boxes`."""
+    asked = columns.get("bounding_boxes")
+    form = asked.get("format") if isinstance(asked, dict) else None
+    if form is None:
+        raise ValueError(
+            "Boxes in dictionaries need their format, such as 'xywh' in pixels, COCO's: "
+            "data.columns={'bounding_boxes': {'column': 'objects', 'format': 'xywh'}}. Received: no format"
+        )
+    sizes = [images.shape[1:3]] * len(images) if images.ndim == 4 else list(map(image_size, images))
+    rows = [value.rows if isinstance(value, Rows) else np.reshape(value, (-1, 5)) for value in values]  # or `[]`
+    return box_arrays.from_rows(rows, sizes, box_arrays.format_of(form))
 
 
 def _array(name, values, images, names):
@@ -203,6 +254,7 @@ def _masks(_, values, images, __):
 
 MADE = {  # of targets whose values are more than the rows of an array
     "labels": _labels,
+    "multilabels": _multilabels,
     "bounding_boxes": _boxes,
     "segmentation_masks": _masks,
 }

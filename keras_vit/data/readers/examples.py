@@ -50,14 +50,30 @@ def only(dataset, name):
 def class_names(dataset, column):
     """Returns the names of the classes that a dataset states, a tuple, or an empty one.
 
-    They are of a column of `ClassLabel`, or what Keras and torchvision note beside the images.
+    They are of a column of `ClassLabel`, alone or in a list, or what Keras and torchvision note beside the images.
     """
     if is_hugging_face(dataset):
-        stated = [getattr((dataset.features or {}).get(column), "names", None)]
+        stated = [getattr(_label_of((dataset.features or {}).get(column)), "names", None)]
     else:
         stated = [getattr(dataset, "class_names", None), getattr(dataset, "classes", None)]
     texts = (names for names in stated if isinstance(names, (list, tuple)) and all(isinstance(n, str) for n in names))
     return tuple(next(texts, ()))
+
+
+def has_indices(dataset, column):
+    """Returns whether a column of a Hugging Face dataset is a list of `ClassLabel`, so of indices."""
+    feature = (dataset.features or {}).get(column) if is_hugging_face(dataset) else None
+    return feature is not None and not hasattr(feature, "names") and _label_of(feature) is not None
+
+
+def _label_of(feature):
+    """Returns the `ClassLabel` in a feature of Hugging Face, or `None`."""
+    if hasattr(feature, "names"):
+        return feature
+    inside = getattr(feature, "feature", feature)  # of a list
+    parts = inside.values() if isinstance(inside, dict) else inside if isinstance(inside, list) else ()
+    parts = [inside] if inside is not feature and not parts else parts
+    return next(filter(None, map(_label_of, parts)), None)
 
 
 def examples(dataset, image, columns=None):

@@ -166,10 +166,58 @@ def test_other_targets():
     assert found.shape == (3, 2, 5) and sorted((found[..., 4] >= 0).sum(1)) == [0, 1, 2]
     for value, message in (
         ([0.1, 0.2], "must have the shape"),
-        ({"boxes": [], "labels": []}, "Received: a dictionary"),
+        ({"boxes": [], "labels": []}, "need their format, such as 'xywh' in pixels.* Received: no format"),
     ):
         with pytest.raises(ValueError, match=message):
             read([{"image": PIXELS[0], "boxes": value}], Detect(classes=("a", "b")))
+
+
+def test_boxes_in_dictionaries():
+    boxes, kinds = np.float32([[2, 0, 4, 8], [0, 0, 8, 4]]), np.array([1, 0])
+    expected = [[0, 0.25, 1, 0.75, 1], [0, 0, 0.5, 1, 0]]
+    inside = {"boxes": np.stack([boxes] * 20), "classes": np.stack([kinds] * 20)}
+    one_a_box = [{"bbox": box, "category": kind} for box, kind in zip(boxes.tolist(), kinds.tolist())]
+    listed = [{"image": PIXELS[i], "objects": one_a_box if i else []} for i in range(3)]
+    columns = lambda name: {"bounding_boxes": {"column": name, "format": "xywh"}}  # noqa: E731
+    for value, name in (
+        (rows(image=PIXELS, bounding_boxes=inside), "bounding_boxes"),  # as in KerasCV
+        (rows(image=PIXELS, bounding_boxes=inside).batch(3), "bounding_boxes"),
+        (listed, "objects"),  # as in Hugging Face's sets
+        ([{**row, "objects": {"bbox": boxes.tolist(), "category": [1, 0]}} for row in listed], "objects"),
+    ):
+        found = read(value, Detect(classes=("a", "b")), columns=columns(name)).targets["bounding_boxes"]
+        full = found[(found[..., 4] >= 0).all(1)]
+        np.testing.assert_allclose(full, np.tile(expected, (len(full), 1, 1)))
+        assert len(found) - len(full) == (name == "objects" and value is listed)
+    with pytest.raises(ValueError, match="must be one of 'xyxy'.* Received: 'coco'"):
+        read(listed, Detect(classes=("a", "b")), columns={"bounding_boxes": {"column": "objects", "format": "coco"}})
+
+
+@dataclasses.dataclass
+class Sequence:
+    feature: object
+
+
+def test_several_labels():
+    task = Classify(multilabel=True, classes=("a", "b", "c"))
+    several = np.stack([LABELS % 2, LABELS % 3 == 0, LABELS > 4], 1)
+    source = read(rows(image=PIXELS, labels=several.astype("float32")), task)
+    assert source.targets["multilabels"].dtype == np.int8 and source.class_names == ("a", "b", "c")
+    known = {pixels.tobytes(): labels for pixels, labels in zip(PIXELS, several.tolist())}
+    for images, labels in zip(source.images, source.targets["multilabels"].tolist()):
+        assert labels == known[images.tobytes()]
+    names = [[name for name, has in zip("cab", row) if has] for row in several]
+    found = read([{"image": x, "tags": y} for x, y in zip(PIXELS, names)], Classify(multilabel=True))
+    assert found.class_names == ("a", "b", "c")
+    hub_of = HuggingFace(
+        {"image": Image(), "labels": Sequence(ClassLabel(["x", "y", "z"]))},
+        {"image": hub().columns["picture"], "labels": [np.flatnonzero(row).tolist() for row in several]},
+    )
+    read_of = read(hub_of, Classify(multilabel=True))
+    assert read_of.class_names == ("x", "y", "z")
+    assert sorted(read_of.targets["multilabels"].tolist()) == sorted(several.astype(int).tolist())
+    with pytest.raises(ValueError, match="names of the classes, a, b, c. Received: 'd'"):
+        read([{"image": PIXELS[0], "tags": ["a", "d"]}], task, task.classes)
 
 
 def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):
