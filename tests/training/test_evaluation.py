@@ -32,7 +32,7 @@ def peak(batches, keep):
     tally, _ = evaluation.tally_of(answers, SCORED, range(8 * batches), (8, 8, 1), keep)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert tally.total.sum() == 8 * batches
+    assert tally.counts.images == 8 * batches
     return most
 
 

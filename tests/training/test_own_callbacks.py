@@ -92,6 +92,25 @@ def test_a_callback_that_fails_ends_the_call_and_the_next_call_resumes(tmp_path)
     assert resumed["loss"] == whole["loss"]
 
 
+def test_a_run_that_is_stopped_within_an_epoch_is_finished(tmp_path):
+    """The epoch counts, with the steps that were done. Scores may still change: they are columns from then on."""
+    recipe = config.override(small(), {"optim.epochs": 4})
+    batches = []
+
+    def stop(batch, logs):
+        batches.append(batch)
+        callback.model.stop_training = len(batches) == 3  # of two in an epoch
+
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=stop)
+    with pytest.raises(SystemError):
+        fit(recipe, tmp_path / "run", callbacks=[Break(3)], save_steps=1)
+    recipe = config.override(recipe, {"task.metrics": ("accuracy", "kappa")})
+    for _ in range(2):
+        _, history = fit(recipe, tmp_path / "run", callbacks=[callback])
+        assert len(history["loss"]) == 3 and len(batches) == 3
+    assert str(history["val_kappa"][0]) == "nan" and all(-1 <= value <= 1 for value in history["val_kappa"][1:])
+
+
 def test_tensorboard_is_missed_before_anything_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install tensorboard"):
