@@ -133,7 +133,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     made = {name: maker.made() for name, maker in makers.items() if name not in OPTIONAL}
     groups = makers["groups"].made() if "groups" in makers else None
     class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
-    return Table([os.path.join(file.parent, path) for path in kept], made, class_names, groups, named_below)
+    return Table([files.start + path for path in kept], made, class_names, groups, named_below)
 
 
 def shown(rows, every=10_000):
@@ -153,6 +153,7 @@ class Files:
 
     def __init__(self, folder):
         self.folder = folder
+        self.start = os.path.join(folder, "")
 
     def path_of(self, cell):
         """Returns the path of a cell below the folder, with `/`; raises ValueError if there is no such file."""
@@ -165,7 +166,7 @@ class Files:
             path = path.replace(os.sep, "/")
             if path.startswith("../"):
                 raise ValueError(f"{cell!r} is not below the table's folder")
-        if os.path.isfile(os.path.join(self.folder, path)):
+        if os.path.isfile(self.start + path):
             return path
         found = self.shorter.get(path, [])
         if len(found) > 1:
