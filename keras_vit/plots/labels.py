@@ -1,4 +1,4 @@
-"""Figures of several labels an image: average precision by class, and precision against recall."""
+"""A figure of several labels an image: average precision by class."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from keras_vit.plots import canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CURVES, BARS = 10, 40  # classes in each figure, at most
+BARS = 40  # classes in the figure, at most
 
 
 def plot_precisions(
@@ -39,31 +39,4 @@ def plot_precisions(
     axis.invert_yaxis()
     if len(order) < len(precisions):
         axis.set_title(f"the {len(order)} of {len(precisions)} classes with the lowest", fontsize=9)
-    return figure
-
-
-def plot_curves(classes: dict[str, tuple[np.ndarray, np.ndarray]], thresholds: Sequence[float]) -> "Figure":
-    """Draws precision against recall of some classes, with a dot at each threshold.
-
-    Args:
-        classes: By name: whether each image has the label, and its probability in each, both `(images,)`.
-        thresholds: Probability from which on the label holds, one a class.
-
-    Returns:
-        A `matplotlib.figure.Figure`.
-    """
-    from sklearn.metrics import precision_recall_curve
-
-    figure = canvas.figure(5.2, 4)
-    axis = figure.subplots()
-    for i, ((name, (true, shares)), threshold) in enumerate(zip(classes.items(), thresholds)):
-        precision, recall, _ = precision_recall_curve(true, shares)
-        color, style = canvas.COLORS[i % len(canvas.COLORS)], "-" if i < len(canvas.COLORS) else "--"
-        axis.step(recall, precision, style, where="post", color=color, label=canvas.short(name))
-        found = shares >= threshold
-        if found.any():
-            axis.plot((true & found).sum() / true.sum(), (true & found).sum() / found.sum(), "o", color=color)
-    axis.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
-    axis.grid(alpha=0.3)
-    figure.legend(frameon=False, fontsize=8, loc="outside right upper")
     return figure

@@ -1,5 +1,3 @@
-import numpy as np
-
 from keras_vit.plots import labels
 
 
@@ -12,11 +10,3 @@ def test_bars_are_of_the_lowest_and_dots_of_chance(monkeypatch):
     monkeypatch.setattr(labels, "BARS", 2)
     figure = labels.plot_precisions([0.9, 0.2, 0.5], ["a", "b", "c"], [3, 1, 2], [10, 4, 4])
     assert len(figure.axes[0].patches) == 2 and "2 of 3 classes" in figure.axes[0].get_title()
-
-
-def test_a_dot_is_at_each_threshold():
-    true, shares = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
-    figure = labels.plot_curves({"a": (true, shares), "b": (true, shares)}, [0.75, 0.95])
-    curve, dot, other = figure.axes[0].lines  # nothing is above the second
-    assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (0.5, 0.5)
-    assert curve.get_xdata().max() == other.get_xdata().max() == 1

@@ -87,7 +87,8 @@ class ClassTally:
         calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
-        curves = draw_curves(labels, certainty, short)
+        last = [1] if len(names) == 2 else range(len(names))  # of two, the other's curves are the same
+        curves = draw_curves({names[k]: (labels == k, certainty[:, k]) for k in last})
         figures = {
             "Confusion matrix: numbers are images, colors are shares of the true class. Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),

@@ -42,18 +42,18 @@ class SeveralTally:
         return {name: float(value) for name, value in {**dict(zip(SCORES, (mean, macro, micro))), **each}.items()}
 
     def figures(self):
-        from keras_vit.plots import labels as plots
+        from keras_vit.plots import curves, labels
 
-        present = [i for i in np.argsort(-self.positives, kind="stable") if self.positives[i]]
+        present = np.flatnonzero(self.positives)
         absent = len(self.names) - len(present)
         out = f" {absent} without a positive image have none." if absent else ""
-        names, most = [self.names[i] for i in present], present[: plots.CURVES]
-        bars = plots.plot_precisions(self.precisions[present], names, self.positives[present], self.known[present])
-        curves = plots.plot_curves({self.names[i]: self._of(i) for i in most}, [self.thresholds[i] for i in most])
-        return {
-            f"Average precision by class, lowest first; the dot is what chance gives.{out}": bars,
-            f"Precision and recall of the {len(most)} most frequent classes, with a dot at the threshold.": curves,
-        }
+        names = [self.names[i] for i in present]
+        bars = labels.plot_precisions(self.precisions[present], names, self.positives[present], self.known[present])
+        classes = {name: self._of(i) for i, name in enumerate(self.names)}
+        drawn = curves.draw_curves(classes, dict(zip(self.names, self.thresholds)))
+        figures = {f"Average precision by class, lowest first; the dot is what chance gives.{out}": bars}
+        caption = "Each class, with a dot at its threshold: ten classes at most, those with the lowest area."
+        return figures | ({caption: drawn} if drawn else {})
 
     @property
     def thresholds(self):

@@ -64,4 +64,5 @@ def test_figures_draw_classes_with_a_positive():
     assert "1 without a positive image have none" in next(iter(figures))
     names = [text.get_text().split(" ")[0] for text in bars.axes[0].get_yticklabels()]
     assert sorted(names) == ["a", "b", "c"]
-    assert sorted(text.get_text() for text in curves.legends[0].get_texts()) == ["a", "b", "c"]
+    drawn = [text.get_text().split(" ")[0] for text in curves.axes[1].get_legend().get_texts()]
+    assert sorted(drawn) == ["a", "b", "c"]
