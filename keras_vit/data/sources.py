@@ -9,6 +9,7 @@ from keras_vit.data import folds
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
+from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 
 
@@ -146,7 +147,8 @@ def aligned(source, names):
 
 
 def _labels(labels, places, _):
-    return places[labels].astype(labels.dtype)
+    known = (labels >= 0) & (labels < len(places))  # others are named by `check_labels`
+    return np.where(known, places[np.where(known, labels, 0)], -1).astype(labels.dtype)
 
 
 def _multilabels(labels, places, count):
@@ -156,8 +158,9 @@ def _multilabels(labels, places, count):
 
 
 def _boxes(boxes, places, _):
-    classes = boxes[..., 4].astype("int64")
-    moved = np.where(classes < 0, boxes[..., 4], places[classes])  # padding has no class
+    classes = boxes[..., 4].astype("int64")  # -1 is padding, and those below are of regions to ignore
+    moved = np.where(classes < -1, ignored(places[ignored(np.minimum(classes, -2))]), places[np.maximum(classes, 0)])
+    moved = np.where(classes == -1, -1, moved)
     return np.concatenate([boxes[..., :4], moved[..., None]], -1).astype(boxes.dtype)
 
 

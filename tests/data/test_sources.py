@@ -88,6 +88,9 @@ def test_classes_are_aligned_by_their_names():
     assert found["labels"].tolist() == [2, 0] and found["labels"].dtype == np.int32
     assert found["multilabels"].tolist() == [[0, 0, 1], [1, 0, -1]]
     assert found["bounding_boxes"][..., 4].tolist() == [[0, 2], [2, -1]]
+    unusual = Source(images, {"labels": np.int32([0, -1]), "bounding_boxes": boxes - [0, 0, 0, 0, 2]}, ("c", "a"))
+    unusual = sources.aligned(unusual, ("a", "c")).targets  # labels to be named as wrong, and regions to ignore
+    assert unusual["labels"].tolist() == [1, -1] and unusual["bounding_boxes"][0, :, 4].tolist() == [-1, -3]
     assert sources.aligned(source, ("a", "b")) is source  # "c" is named by what compares them
     masks = Source(images, {"segmentation_masks": images}, ("c", "a"))
     assert sources.aligned(masks, ("a", "c")) is masks

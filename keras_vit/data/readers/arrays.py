@@ -40,7 +40,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
 
 def _labels(values, images, class_names):
     values = np.asarray(values)
-    if values.ndim == 2 and values.shape[1] > 1 and np.isin(values, (0, 1)).all():
+    if values.ndim == 2 and 1 < values.shape[1] == len(class_names) and np.isin(values, (0, 1)).all():
         if not (values.sum(1) == 1).all():
             raise ValueError(
                 "An image must have one label; several labels are for Classify(multilabel=True). "

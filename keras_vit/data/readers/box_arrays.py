@@ -6,6 +6,7 @@ import numpy as np
 from keras.utils import bounding_boxes
 
 from keras_vit.data.augment.boxes import EMPTY
+from keras_vit.models.outputs import ignored
 
 FORMATS = ("xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw") + (
     *("rel_xyxy", "rel_yxyx", "rel_xywh", "rel_center_xywh"),
@@ -58,15 +59,22 @@ def of_example(value):
     """Returns the `Rows` of one example.
 
     Args:
-        value: A dictionary with `"boxes"` or `"bbox"`, and `"labels"`, `"classes"` or `"category"`; or a list of
-            dictionaries, one for each box.
+        value: A dictionary with `"boxes"` or `"bbox"`, and `"labels"`, `"classes"` or `"category"`, and maybe COCO's
+            `"iscrowd"`; or a list of dictionaries, one for each box.
     """
     if isinstance(value, (list, tuple)):
-        value = {key: [each[key] for each in value] for key in (value[0] if value else ())} or {"bbox": [], "label": []}
-    named = {NAMES.get(key, key): each for key, each in value.items()}
+        each = [{"iscrowd": 0, **{NAMES.get(key, key): of for key, of in box.items()}} for box in value]
+        lacking = next((box for box in each if not {"boxes", "labels"} <= set(box)), None)
+        named = lacking or {key: [box[key] for box in each] for key in ("boxes", "labels", "iscrowd")}
+    else:
+        named = {NAMES.get(key, key): of for key, of in value.items()}
     if not {"boxes", "labels"} <= set(named):
-        raise ValueError(f"Boxes must be a dictionary with boxes and labels. Received: {', '.join(map(str, value))}")
-    return Rows(_rows(np.asarray(named["boxes"]), np.asarray(named["labels"])))
+        raise ValueError(f"Boxes must be a dictionary with boxes and labels. Received: {', '.join(map(str, named))}")
+    rows = _rows(np.asarray(named["boxes"]), np.asarray(named["labels"]))
+    crowds = np.asarray(named.get("iscrowd", ()), bool)
+    if crowds.any() and len(crowds) == len(rows):
+        rows[crowds, 4] = ignored(rows[crowds, 4])
+    return Rows(rows)
 
 
 def format_of(form):

@@ -14,4 +14,4 @@ def name_of(value, column):
 def in_order(names):
     """Returns names sorted; those that are all whole numbers by their value."""
     numbers = all(name.removeprefix("-").isdecimal() for name in names)
-    return sorted(names, key=int if numbers else None)
+    return sorted(names, key=(lambda name: (int(name), name)) if numbers else None)

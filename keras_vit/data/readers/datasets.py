@@ -58,7 +58,7 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
         names = examples.class_names(dataset, columns and columns[named][0]) or names or _texts(held[named])
     names = names or otherwise()
     if "multilabels" in held and examples.has_indices(dataset, columns and columns["multilabels"][0]):
-        held["multilabels"] = [[names[i] for i in found] for found in held["multilabels"]]
+        held["multilabels"] = [_named(found, names) for found in held["multilabels"]]
     if any(isinstance(boxes, Rows) for boxes in held.get("bounding_boxes", ())):
         held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, data.columns or {})
     targets = {name: MADE.get(name, _array)(name, values, pixels, names) for name, values in held.items()}
@@ -78,7 +78,9 @@ def _columns(dataset, task, given):
     columns = {}
     for name in ("images", *task.targets, *(["groups"] if "groups" in given else [])):
         usual = next((each for each in USUAL.get(name, (name,)) if each in header), examples.only(dataset, name))
-        asked = given.get(name) or (usual is None and task.columns.get(name)) or [usual]
+        named = task.columns.get(name, ())
+        named = named if usual is None or {*named} <= {*header} else ()
+        asked = given.get(name) or named or [usual]
         asked = asked.get("column") or asked.get("names") or [usual] if isinstance(asked, dict) else asked
         found = (asked,) if isinstance(asked, str) else tuple(asked)
         lacking = next((each for each in found if each not in header), None)
@@ -179,12 +181,24 @@ def _texts(labels):
     return in_order(set(each)) if each and all(isinstance(name, str) for name in each) else ()
 
 
+def _named(indices, names):
+    """Returns the names of a list of class indices."""
+    wrong = [i for i in indices or () if not 0 <= i < len(names)]
+    if wrong:
+        raise ValueError(f"Labels must be class indices from 0 to {len(names) - 1}. Received: {wrong[0]}")
+    return [names[i] for i in indices or ()]
+
+
 def _names(label):
-    """Returns the parts of a label: itself, or of several labels each."""
+    """Returns the parts of a label: itself, or of several labels each; `None` has none."""
+    if label is None:
+        return []
     return [label] if isinstance(label, (str, int, float)) or hasattr(label, "rows") else list(label)
 
 
 def _labels(_, labels, images, names):
+    if any(label is None for label in labels):
+        raise ValueError("Each image must have a label. Received: None")
     if all(isinstance(label, str) for label in labels):
         places = {name: i for i, name in enumerate(names)}
         unknown = sorted(set(labels) - set(places))

@@ -105,12 +105,19 @@ def _of_tensorflow(dataset, image):
     if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise _endless("a tf.data.Dataset that repeats")
     specs = tf.nest.flatten(dataset.element_spec)
-    if any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):
+    batched = _batched(_image(dataset.element_spec, image))
+    if batched and any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):
         dataset = dataset.unbatch()
     elif all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
-        batched = _count(_image(dataset.element_spec, image)) is not None
         dataset = dataset if batched else dataset.batch(AT_ONCE)  # which is quicker than one by one
     return dataset.as_numpy_iterator()
+
+
+def _batched(spec):
+    """Returns whether what tf.data says of images is of a batch: pixels `(batch, ...)`, or a vector of files."""
+    if not isinstance(spec, tf.TensorSpec):
+        return isinstance(spec, tf.RaggedTensorSpec)
+    return spec.shape.rank == 4 or (spec.dtype == tf.string and spec.shape.rank == 1)
 
 
 def _endless(what):

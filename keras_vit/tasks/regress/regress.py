@@ -13,6 +13,7 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
 from keras_vit.tasks.regress.number_tally import NumberTally
 
+UNITS = "numbers"  # the layer that multiplies by the deviation and adds the mean
 FINE = 0.01  # of the standard deviation: the largest step of float32 between numbers
 
 
@@ -92,6 +93,13 @@ class Regress(Task):
                 )
         return {"num_classes": len(self.names)}
 
+    def of_model(self, model):
+        units = next((layer for layer in model.layers if layer.name == UNITS), None)
+        if units is None:
+            return self
+        mean, deviation = (tuple(np.ravel(values).tolist()) for values in (units.offset, units.scale))
+        return dataclasses.replace(self, mean=mean, deviation=deviation)
+
     def fits(self, model):
         return model.output_shape == (None, len(self.names))
 
@@ -104,7 +112,7 @@ class Regress(Task):
                 f"Received: output shape {encoder.output_shape}, pooling={encoder.get_layer('pool').pooling!r}"
             )
         mean, deviation = self.mean or (0.0,) * count, self.deviation or (1.0,) * count
-        units = keras.layers.Rescaling(list(deviation), list(mean), name="numbers", dtype="float32")
+        units = keras.layers.Rescaling(list(deviation), list(mean), name=UNITS, dtype="float32")
         return Model(encoder.input, units(encoder.output), name=encoder.name)
 
     def compiled(self, source):

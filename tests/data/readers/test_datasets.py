@@ -155,6 +155,8 @@ def test_other_targets():
     numbers = read(rows(image=PIXELS, age=LABELS / 2, size=LABELS), Regress(names=("age", "size"))).targets["numbers"]
     np.testing.assert_array_equal(numbers[:, 0] * 2, numbers[:, 1])
     assert read(rows(image=PIXELS, numbers=LABELS), Regress(names=("age",))).targets["numbers"].shape == (20, 1)
+    both = read(rows(image=PIXELS, age=LABELS, number=LABELS + 1000), Regress(names=("age",)))
+    assert both.targets["numbers"].max() < 1000  # the task's own name comes first
     with pytest.raises(ValueError, match="must have the column 'age'"):
         read(rows(image=PIXELS, years=LABELS), Regress(names=("age",)))
     with pytest.raises(ValueError, match="must be finite"):
@@ -189,6 +191,15 @@ def test_boxes_in_dictionaries():
         full = found[(found[..., 4] >= 0).all(1)]
         np.testing.assert_allclose(full, np.tile(expected, (len(full), 1, 1)))
         assert len(found) - len(full) == (name == "objects" and value is listed)
+    ragged = tf.ragged.constant([[[0, 0, 0.5, 0.5, 1]], [[0, 0, 0.5, 0.5, 0], [0, 0, 1, 1, 1]]], inner_shape=(5,))
+    for dataset in (
+        slices({"image": PIXELS[:2], "boxes": ragged}),
+        slices({"image": PIXELS[:2], "boxes": ragged}).batch(2),
+    ):
+        assert read(dataset, Detect(classes=("a", "b"))).targets["bounding_boxes"].shape == (2, 2, 5)
+    crowd = [{"image": PIXELS[0], "objects": [{**one_a_box[0], "iscrowd": 1}, one_a_box[1]]}]
+    found = read(crowd, Detect(classes=("a", "b")), columns=columns("objects")).targets["bounding_boxes"]
+    assert found[0, :, 4].tolist() == [-3, 0]
     with pytest.raises(ValueError, match="must be one of 'xyxy'.* Received: 'coco'"):
         read(listed, Detect(classes=("a", "b")), columns={"bounding_boxes": {"column": "objects", "format": "coco"}})
 
@@ -216,6 +227,12 @@ def test_several_labels():
     read_of = read(hub_of, Classify(multilabel=True))
     assert read_of.class_names == ("x", "y", "z")
     assert sorted(read_of.targets["multilabels"].tolist()) == sorted(several.astype(int).tolist())
+    hub_of.columns["labels"][0] = None
+    hub_of.columns["labels"][1] = [0, -1]
+    with pytest.raises(ValueError, match="class indices from 0 to 2. Received: -1"):
+        read(hub_of, Classify(multilabel=True))
+    with pytest.raises(ValueError, match="Each image must have a label. Received: None"):
+        read([{"image": PIXELS[0], "label": None}, {"image": PIXELS[1], "label": "a"}], names=("a", "b"))
     with pytest.raises(ValueError, match="names of the classes, a, b, c. Received: 'd'"):
         read([{"image": PIXELS[0], "tags": ["a", "d"]}], task, task.classes)
 

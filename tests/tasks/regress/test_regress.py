@@ -34,6 +34,13 @@ def test_a_model_begins_with_the_mean_in_the_users_units(tmp_path):
     np.testing.assert_allclose(float(loss(np.float32([[20, 2]]), model(images)[:1])), 1, rtol=1e-5)
 
 
+def test_the_model_says_the_units():
+    task = Regress(names=("a", "b"), mean=(10.0, 100.0), deviation=(2.0, 50.0))
+    model = task.model(variant=None, width=8, depth=1, num_heads=1, mlp_dim=8, patch_size=4, image_size=4)
+    asked = Regress(names=("a", "b"))
+    assert asked.of_model(model) == task  # as a run's file has it, for the scores of `evaluate`
+
+
 def test_data_must_have_the_numbers():
     with pytest.raises(ValueError, match=r"the numbers of the task, \('age',\). Received: 2 for each image"):
         Regress(names=("age",)).on(source())
