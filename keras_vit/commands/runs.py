@@ -22,13 +22,14 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
     measured = results.evaluate(model, split, changes=config.parse(changes))
-    width = max(map(len, measured))
     names = [name for name in next(iter(measured.values())) if " " not in name]  # "iou NAME" is of one class
-    print(f"{'file':<{width}}" + "".join(f"  {name}" for name in names))
-    for file, values in measured.items():
-        print(f"{file:<{width}}" + "".join(f"  {written(name, values[name]):>{len(name)}}" for name in names))
+    rows = [["file", *names]]
+    rows += [[file, *(written(name, values[name]) for name in names)] for file, values in measured.items()]
+    first, *widths = [max(map(len, column)) for column in zip(*rows)]
+    for file, *cells in rows:
+        print(f"{file:<{first}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths)))
     for name in [name for name in measured[model.file] if " " in name]:
-        print(f"  {name:<{width}}  {written(name, measured[model.file][name])}")
+        print(f"  {name:<{first}}  {written(name, measured[model.file][name])}")
 
 
 def apply(

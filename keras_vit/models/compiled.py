@@ -100,17 +100,17 @@ def check_labels(model, labels):
         labels: Class indices, `(batch,)`; or `(batch, classes)`, 0..1.
 
     Raises:
-        ValueError: For class indices with a binary loss, which would compare them with every logit; for several labels
-            an image with the loss or the accuracy of one.
+        ValueError: For class indices with a binary or categorical loss, which compares them with every logit; for
+            several labels an image with the loss or the accuracy of one.
     """
     size, loss = model.output_shape[-1], loss_of(model)
     if loss is None or size == 1:
         return
     name = _name_of(loss)
     if np.shape(labels)[1:] != (size,):
-        if name.startswith("binary"):
+        if name.startswith(("binary", "categorical")):
             raise ValueError(
-                f"A binary loss takes 0 or 1 for each class, (batch, {size}): of class indices, "
+                f"A {name.partition('_')[0]} loss takes 0 or 1 for each class, (batch, {size}): of class indices, "
                 f"keras.ops.one_hot(labels, {size}). Received: labels of shape {np.shape(labels)}, loss={_shown(loss)}"
             )
         return

@@ -33,7 +33,7 @@ def plot_precisions(
     figure = canvas.figure(6, 1 + 0.25 * len(order))
     axis = figure.subplots()
     axis.barh(places, precisions[order], color=canvas.COLORS[5])
-    axis.plot((positives / np.maximum(known, 1))[order], places, "o", color="#888888", markersize=4)
+    axis.plot((positives / np.maximum(known, 1))[order], places, "o", color="#222222", markeredgecolor="white")
     axis.set_yticks(places, [f"{texts[i]} ({positives[i]})" for i in order], fontsize=8)
     axis.set(xlabel="average precision (in brackets: images with the label)", xlim=(0, 1.02))
     axis.invert_yaxis()

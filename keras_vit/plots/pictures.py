@@ -1,5 +1,6 @@
 """A figure of pictures."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from keras_vit.plots import canvas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+LETTER = 0.07  # inches, at most, of one in a title
 
 
 def plot_pictures(pictures: Sequence[np.ndarray], titles: Sequence[str] | None = None, across: int = 4) -> "Figure":
@@ -34,5 +37,6 @@ def plot_pictures(pictures: Sequence[np.ndarray], titles: Sequence[str] | None =
     for i, (axis, picture) in enumerate(zip(axes, pictures)):
         canvas.show(axis, picture)
         if titles is not None:
-            axis.set_title(canvas.words(titles[i]), fontsize=8, loc="left")
+            characters = int(figure.get_figwidth() / min(across, len(pictures)) / LETTER)
+            axis.set_title(textwrap.fill(canvas.words(titles[i]), characters), fontsize=8, loc="left")
     return figure

@@ -213,7 +213,7 @@ def source_of(trained, split, arrays):
     from keras_vit.data import sources
 
     if arrays is None:
-        _need_data(trained, "`arrays`, (images, labels)")
+        _need_data(trained, "`arrays`, (images, labels), or the change data.source=folder:PATH")
         source = _loaded(trained, split or trained.recipe.data.test)
         _check_splits(trained)
         return source

@@ -45,7 +45,7 @@ class Several(Classify):
     targets = ("multilabels",)
     best = ("val_map", "max")
     gives = "labels"
-    measured = ()
+    measured = ("metrics",)
 
     loss: Literal["sigmoid", "asymmetric"] | None = None
     thresholds: tuple[float, ...] = ()
@@ -63,8 +63,7 @@ class Several(Classify):
         super().check(recipe)
         if not self.multilabel:
             raise ValueError("A recipe of several labels cannot be made one of one label. Received: multilabel=False")
-        if self.metrics != Classify.metrics:
-            raise ValueError(f"Several labels have the metrics {', '.join(SCORES)}. Received: metrics={self.metrics!r}")
+        self._check_metrics()
         if self.distill == "hard":
             raise ValueError(
                 "Several labels are distilled by distill='soft': they have no one most likely class. "
@@ -103,7 +102,7 @@ class Several(Classify):
     def callbacks(self, run):
         absent = absent_from(run.validation, self.classes)
         if absent:
-            warn(f"No validation image has {absent}: val_map leaves them out, and their thresholds are {HALF}.")
+            warn(f"No validation image has {absent}: no part of val_map, and with the threshold {HALF}.")
         return [self._choosing(run)]
 
     def finish(self, run):
@@ -115,6 +114,7 @@ class Several(Classify):
         return super().learner(model, teacher)
 
     def tally(self, keep=False):
+        self._check_metrics()
         return SeveralTally(distinct(self.classes), self._thresholds)
 
     def probabilities(self, outputs):
@@ -145,6 +145,12 @@ class Several(Classify):
         found, known = self.probabilities(output) >= self._thresholds, labels >= 0
         true, said = (", ".join(names[chosen]) or "no label" for chosen in (labels == 1, found))
         return true if (found == (labels == 1))[known].all() else f"{true}; predicted {said}"
+
+    def _check_metrics(self):
+        if self.metrics != Classify.metrics:
+            raise ValueError(
+                f"Several labels have scores of their own, {', '.join(SCORES)}. Received: metrics={self.metrics!r}"
+            )
 
     def _choosing(self, run):
         return Choosing(run, lambda: SeveralTally(distinct(self.classes), self.thresholds or None), SCORES)

@@ -46,7 +46,7 @@ class SeveralTally:
 
         present = np.flatnonzero(self.positives)
         absent = len(self.names) - len(present)
-        out = f" {absent} without a positive image have none." if absent else ""
+        out = f" Classes without a positive image, which have none: {absent}." if absent else ""
         names = [self.names[i] for i in present]
         bars = labels.plot_precisions(self.precisions[present], names, self.positives[present], self.known[present])
         classes = {name: self._of(i) for i, name in enumerate(self.names)}

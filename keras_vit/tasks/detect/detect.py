@@ -1,5 +1,6 @@
 """Object detection: a box and a class for every object."""
 
+import dataclasses
 import math
 import os
 import warnings
@@ -103,7 +104,7 @@ class Detect(WithHead, Task):
         return task, model
 
     def check(self, recipe=None):
-        if not self.classes:
+        if not self.classes and recipe is None:
             raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
         if len(set(self.classes)) < len(self.classes):
             raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
@@ -117,6 +118,8 @@ class Detect(WithHead, Task):
                 )
 
     def on(self, source, arguments=None):
+        if source.class_names and not self.classes:
+            return dataclasses.replace(self, classes=tuple(source.class_names)).on(source, arguments)
         self.check()
         if source.class_names and tuple(source.class_names) != self.classes:
             raise ValueError(

@@ -1,5 +1,6 @@
 """Semantic segmentation: a class for every pixel."""
 
+import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,8 @@ class Segment(WithHead, Task):
 
     def check(self, recipe=None):
         count = len(self.classes)
-        if not 2 <= count <= MOST:
+        unnamed = not count and recipe is not None  # the data may name them
+        if not 2 <= count <= MOST and not unnamed:
             raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
         if len(set(self.classes)) < count:
             raise ValueError(f"Segment.classes must have different names. Received: classes={self.classes!r}")
@@ -59,13 +61,15 @@ class Segment(WithHead, Task):
             raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={self.first}")
         if self.void is not None and self.first <= self.void < self.first + count:
             raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
-        if self.head_kind == "mask" and count < 3:
+        if self.head_kind == "mask" and count < 3 and not unnamed:
             raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
         if recipe is None:
             return
         dense.check_recipe(recipe, "masks")
 
     def on(self, source, arguments=None):
+        if source.class_names and not self.classes:
+            return dataclasses.replace(self, classes=tuple(source.class_names)).on(source, arguments)
         self.check()
         if source.class_names and tuple(source.class_names) != self.classes:
             raise ValueError(

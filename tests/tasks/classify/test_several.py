@@ -43,7 +43,7 @@ def test_multilabel_survives_everything_that_is_done_with_a_recipe():
     "options, message",
     [
         (dict(loss="softmax"), "a sigmoid each: a softmax has one label. Received: loss='softmax'"),
-        (dict(metrics=("balanced_accuracy",)), r"the metrics map, macro_f1, micro_f1. Received: metrics="),
+        (dict(metrics=("balanced_accuracy",)), "scores of their own, map, macro_f1, micro_f1. Received: metrics="),
         (dict(distill="hard", teacher="x"), "by distill='soft'.* Received: distill='hard'"),
         (dict(thresholds=(0.5, 0.5)), r"from 0 to 1 for each class, 3. Received: \(0.5, 0.5\)"),
         (dict(thresholds=(0.5, 0.5, 2.0)), "thresholds must be a number from 0 to 1"),
@@ -71,7 +71,7 @@ def test_classes_without_an_image_are_named():
     with pytest.warns(UserWarning, match="No training image has 'owl': the model cannot learn them"):
         assert on.settled(source()) == {"num_classes": 3}
     run = types.SimpleNamespace(validation=source())
-    with pytest.warns(UserWarning, match="No validation image has 'owl': val_map leaves them out.* are 0.5"):
+    with pytest.warns(UserWarning, match="No validation image has 'owl': no part of .*, and with the threshold 0.5"):
         on.callbacks(run)
     many = source(np.eye(2, 30), tuple(map(str, range(30))))
     with pytest.warns(UserWarning, match="has '2', .*'11' and 18 more:"):

@@ -61,7 +61,7 @@ def test_figures_draw_classes_with_a_positive():
     labels[:, 3] = 0
     figures = filled(labels)[0].figures()
     (bars, curves) = figures.values()
-    assert "1 without a positive image have none" in next(iter(figures))
+    assert "without a positive image, which have none: 1." in next(iter(figures))
     names = [text.get_text().split(" ")[0] for text in bars.axes[0].get_yticklabels()]
     assert sorted(names) == ["a", "b", "c"]
     drawn = [text.get_text().split(" ")[0] for text in curves.axes[1].get_legend().get_texts()]

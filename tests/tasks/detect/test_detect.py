@@ -180,7 +180,6 @@ def test_data_must_have_the_classes_and_no_more_objects_than_boxes():
 @pytest.mark.parametrize(
     "options, parts, message",
     [
-        (dict(classes=()), {}, r"must name the classes of the objects. Received: classes=\(\)"),
         (dict(classes=("a", "a")), {}, "different names"),
         ({}, dict(augment=Augment(cutmix=0.2)), "do not change boxes. Received: augment.cutmix=0.2"),
         ({}, dict(data=Data(resize=256)), "Boxes are scored whole: .* data.resize=256"),
@@ -209,3 +208,13 @@ def test_heads_of_segmenters_are_new(tmp_path):
     Segment(classes=CLASSES, head={"kind": "dpt", "width": 8}).model(**SMALL).save(tmp_path / "model.keras")
     model = TASK.model(**SMALL, weights=tmp_path / "model.keras")
     assert model.output_shape == (None, 6, 6)
+
+
+def test_the_data_may_name_the_classes():
+    from keras_vit.data.memory import Source
+
+    images, boxes = np.zeros((2, 8, 8, 3), "uint8"), np.zeros((2, 1, 5), "float32")
+    source = Source(images, {"bounding_boxes": boxes}, ("a", "b"))
+    assert Detect().on(source).classes == ("a", "b")
+    with pytest.raises(ValueError, match=r"must name the classes of the objects. Received: classes=\(\)"):
+        Detect().on(dataclasses.replace(source, class_names=()))
