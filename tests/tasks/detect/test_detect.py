@@ -211,10 +211,7 @@ def test_heads_of_segmenters_are_new(tmp_path):
 
 
 def test_the_data_may_name_the_classes():
-    from keras_vit.data.memory import Source
-
-    images, boxes = np.zeros((2, 8, 8, 3), "uint8"), np.zeros((2, 1, 5), "float32")
-    source = Source(images, {"bounding_boxes": boxes}, ("a", "b"))
-    assert Detect().on(source).classes == ("a", "b")
+    targets = {"bounding_boxes": np.zeros((2, 1, 5), "float32")}
+    assert Detect().on(types.SimpleNamespace(class_names=("a", "b"), targets=targets)).classes == ("a", "b")
     with pytest.raises(ValueError, match=r"must name the classes of the objects. Received: classes=\(\)"):
-        Detect().on(dataclasses.replace(source, class_names=()))
+        Detect().on(types.SimpleNamespace(class_names=(), targets=targets))
