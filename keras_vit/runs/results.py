@@ -79,13 +79,13 @@ def _changed(trained, changes):
         )
     free = [f"task.{name}" for name in trained.recipe.task.measured]
     other = next((name for name in changes if not name.startswith("data.") and name not in free), None)
-    recipe = config.override(trained.recipe, changes)
+    elsewhere = "data.source" in changes and (trained.on_arrays or changes["data.source"] != trained.recipe.data.source)
+    recipe = config.override(trained.recipe, {"data.fold": None, **changes} if elsewhere else changes)
     if other:
         raise ValueError(
             f"Of a trained model, {', '.join(['data.source and other settings of data', *free])} can be changed. "
             f"Received: {other}={changes[other]!r}"
         )
-    elsewhere = "data.source" in changes
     changed = dataclasses.replace(
         trained, recipe=recipe, on_arrays=trained.on_arrays and not elsewhere, elsewhere=elsewhere
     )
