@@ -261,14 +261,12 @@ def _check_splits(trained):
     """Warns if a folder has other files than a run was trained on: parts of `"all"` are then others too."""
     from keras_vit.data import sources
 
-    data, task = trained.recipe.data, trained.task
-    if (
-        trained.run is None
-        or trained.elsewhere
-        or not data.source.startswith("folder:")
-        or not data.train.startswith("all")
-    ):
+    if trained.run is None or trained.elsewhere:
         return
+    data, task = rundir.recipe_of(trained.run).data, trained.task  # as it was trained, whatever is measured
+    if not data.source.startswith("folder:") or not data.train.startswith("all"):
+        return
+    data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
     if then and then != sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint():
         warn(
