@@ -79,13 +79,13 @@ def _changed(trained, changes):
         )
     free = [f"task.{name}" for name in trained.recipe.task.measured]
     other = next((name for name in changes if not name.startswith("data.") and name not in free), None)
-    recipe = config.override(trained.recipe, changes)
+    elsewhere = "data.source" in changes and (trained.on_arrays or changes["data.source"] != trained.recipe.data.source)
+    recipe = config.override(trained.recipe, {"data.fold": None, **changes} if elsewhere else changes)
     if other:
         raise ValueError(
             f"Of a trained model, {', '.join(['data.source and other settings of data', *free])} can be changed. "
             f"Received: {other}={changes[other]!r}"
         )
-    elsewhere = "data.source" in changes
     changed = dataclasses.replace(
         trained, recipe=recipe, on_arrays=trained.on_arrays and not elsewhere, elsewhere=elsewhere
     )
@@ -261,14 +261,12 @@ def _check_splits(trained):
     """Warns if a folder has other files than a run was trained on: parts of `"all"` are then others too."""
     from keras_vit.data import sources
 
-    data, task = trained.recipe.data, trained.task
-    if (
-        trained.run is None
-        or trained.elsewhere
-        or not data.source.startswith("folder:")
-        or not data.train.startswith("all")
-    ):
+    if trained.run is None or trained.elsewhere:
         return
+    data, task = rundir.recipe_of(trained.run).data, trained.task  # as it was trained, whatever is measured
+    if not data.source.startswith("folder:") or not data.train.startswith("all"):
+        return
+    data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
     if then and then != sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint():
         warn(

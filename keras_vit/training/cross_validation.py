@@ -1,8 +1,11 @@
 """Cross-validation: a run for each fold of a recipe's training and validation data."""
 
+import functools
+import math
 import os
-from statistics import mean, stdev
 from typing import Any
+
+import numpy as np
 
 from keras_vit import config
 from keras_vit.training import devices, history, rundir
@@ -10,6 +13,7 @@ from keras_vit.training.fit import fit, read_recipe, sources_of
 from keras_vit.utils import checks, tables
 
 FOLDS = "folds.csv"
+SUMMARIES = {"mean": np.mean, "deviation": functools.partial(np.std, ddof=1)}
 
 
 def cross_validate(
@@ -71,7 +75,7 @@ def cross_validate(
         data = {"train": whole.take(others), "validation": whole.take(own)}
         fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
         rows.append({"fold": number, **last_scores(place)})
-    rows += [{"fold": name, **summary(rows, of)} for name, of in (("mean", mean), ("deviation", stdev))]
+    rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
     tables.write(folder / FOLDS, rows)
     return rows
 
@@ -82,6 +86,7 @@ def last_scores(folder):
 
 
 def summary(rows, function):
-    """Returns what a function makes of the scores of all folds, by name."""
-    names = [name for name in rows[0] if name != "fold"]
-    return {name: function([row[name] for row in rows]) for name in names}
+    """Returns what a function makes of the scores of all folds, by name: NaN where one is NaN or missing."""
+    names = dict.fromkeys(name for row in rows for name in row if name != "fold")
+    with np.errstate(invalid="ignore"):  # the deviation of an infinite loss is NaN
+        return {name: float(function([row.get(name, math.nan) for row in rows])) for name in names}

@@ -76,6 +76,19 @@ def test_what_cannot_be_divided_is_refused():
             folds.joined(source(10), second)
 
 
+def test_parts_that_overlap_a_little_are_refused():
+    data = Data(train="all[:80%]", fold=(1, 5))
+    for validation, message in (("all[70%:]", "180 of 539"), ("all[79%:90%]", "18 of 197")):
+        with pytest.raises(ValueError, match=f"no image in common: .* Received: {message}"):
+            sources.both(dataclasses.replace(data, validation=validation), ("labels",))
+    first, second = source(200), source(56, first=200)
+    second.images[0] = 0
+    with pytest.raises(ValueError, match="Received: 1 of 56"):
+        folds.joined(first, second)
+    wide = [Source(np.arange(i, i + 300).astype("uint16").reshape(-1, 1, 1, 1), {}) for i in (0, 298)]
+    assert len(folds.joined(*wide)) == 600  # a picture may be there twice
+
+
 def test_boxes_of_both_have_as_many_rows():
     images = np.arange(4, dtype="uint8").reshape(-1, 1, 1, 1)
     boxes = [np.full((2, rows, 5), rows, "float32") for rows in (1, 3)]

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import pathlib
@@ -71,8 +72,21 @@ def test_a_run_is_measured_on_other_data(run, tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         results.evaluate(run, changes={"data.source": f"folder:{tmp_path / 'nowhere'}"})
     (tmp_path / "model.keras").write_bytes((run / "model.keras").read_bytes())
-    with pytest.raises(ValueError, match="model.keras' is outside a run directory: it has no recipe to change"):
+    with pytest.raises(ValueError, match="model.keras' has no recipe to change: it is outside a run directory"):
         results.evaluate(tmp_path / "model.keras", changes=source)
+
+
+def test_a_fold_of_a_run_is_not_one_of_other_data(run):
+    trained = results.load_run(run)
+    data = dataclasses.replace(trained.recipe.data, fold=(1, 3))
+    trained = dataclasses.replace(trained, recipe=dataclasses.replace(trained.recipe, data=data))
+    for source, asked, fold in (
+        ("folder:b", {}, None),
+        ("folder:b", {"data.fold": (2, 3)}, (2, 3)),
+        ("digits", {}, (1, 3)),  # the run's own
+    ):
+        changed = results._changed(trained, {"data.source": source, **asked})
+        assert changed.recipe.data.fold == fold and changed.elsewhere == (source != "digits")
 
 
 @slow

@@ -77,3 +77,11 @@ def test_what_cannot_be_cross_validated_is_refused_before_work(tmp_path):
         with pytest.raises(ValueError, match=message):
             keras_vit.cross_validate(recipe, folds, tmp_path / "folds", **more)
     assert not (tmp_path / "folds").exists()
+
+
+def test_a_score_that_is_nan_or_missing_stays_nan():
+    rows = [{"fold": 1, "a": 1.0, "b": np.nan, "d": np.inf}, {"fold": 2, "a": 2.0, "b": 1.0, "c": 3.0, "d": 1.0}]
+    found = [cross_validation.summary(rows, of) for of in cross_validation.SUMMARIES.values()]
+    nan = np.nan
+    np.testing.assert_equal(found[0], {"a": 1.5, "b": nan, "d": np.inf, "c": nan})
+    np.testing.assert_equal(found[1], {"a": np.sqrt(0.5), "b": nan, "d": nan, "c": nan})
