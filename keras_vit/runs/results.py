@@ -80,7 +80,8 @@ def _changed(trained, changes):
     free = [f"task.{name}" for name in trained.recipe.task.measured]
     other = next((name for name in changes if not name.startswith("data.") and name not in free), None)
     elsewhere = "data.source" in changes and (trained.on_arrays or changes["data.source"] != trained.recipe.data.source)
-    recipe = config.override(trained.recipe, {"data.fold": None, **changes} if elsewhere else changes)
+    whole = {"data.fold": None, "data.test": trained.recipe.data.test.partition("[")[0]}  # parts were of the own data
+    recipe = config.override(trained.recipe, {**whole, **changes} if elsewhere else changes)
     if other:
         raise ValueError(
             f"Of a trained model, {', '.join(['data.source and other settings of data', *free])} can be changed. "

@@ -67,7 +67,7 @@ def test_a_run_is_measured_on_other_data(run, tmp_path):
     source = {"data.source": f"folder:{tmp_path / 'there'}", "data.limit": None}
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "folder:")  # other files than it was trained on
-        found = results.evaluate(run, "all", changes=source)[str(run / "model.keras")]
+        found = results.evaluate(run, changes=source)[str(run / "model.keras")]
     assert found["accuracy"] * 20 == pytest.approx(round(found["accuracy"] * 20))
     with pytest.raises(FileNotFoundError, match="no folder"):
         results.evaluate(run, changes={"data.source": f"folder:{tmp_path / 'nowhere'}"})
