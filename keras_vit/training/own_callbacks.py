@@ -68,7 +68,8 @@ class OwnCallbacks(keras.callbacks.CallbackList):
         for callback in self.callbacks:
             seen = dict(logs)
             callback.on_epoch_end(epoch, seen)
-            logs |= {name: _number(name, value) for name, value in seen.items() if name not in logs}
+            known = {"epoch", *logs}  # columns of `history.csv`
+            logs |= {name: _number(name, value) for name, value in seen.items() if name not in known}
 
 
 def _number(name, value):
