@@ -90,7 +90,7 @@ class Run:
     def outputs(self, images):
         """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
         with ema.averaged(self.learner):
-            return feeding.run(self.model, images)  # which cuts: each of several TensorFlow devices returns them all
+            return stopping.finite(self, feeding.run(self.model, images))  # cut: each TensorFlow device returns all
 
     @property
     def progress(self):
