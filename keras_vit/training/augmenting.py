@@ -20,8 +20,8 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
             `"bounding_boxes"`, float32 `(batch, most, 5)` as in `docs/tasks/detect.md`, follows its images.
         settings: A `keras_vit.Augment`. Crops keep the size of the images.
         num_classes: If given, labels become one-hot, float32 `(batch, num_classes)`: they are class indices, `(batch,)`
-            or `(batch, 1)`, or already `(batch, num_classes)`, one-hot or multi-hot. 1 is for a model with one logit.
-            MixUp and CutMix need it.
+            or `(batch, 1)`, or already `(batch, num_classes)`, one-hot or multi-hot, from 0 to 1 or -1 for unknown,
+            which stays unknown. 1 is for a model with one logit, of labels from 0 to 1. MixUp and CutMix need it.
         seed: Integer from 0.
 
     Returns:
@@ -30,8 +30,8 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
     Raises:
         TypeError: For anything but a dataset of such tuples, or an `Augment`.
         ValueError: For a dataset without batches; for labels that do not fit `num_classes`; for options that do not fit
-            the targets. Pixels outside of 0 to 255, and indices outside of the classes, raise
-            `tf.errors.InvalidArgumentError` in the batch that has them.
+            the targets. Pixels outside of 0 to 255, indices outside of the classes, and other numbers than
+            labels have raise `tf.errors.InvalidArgumentError` in the batch that has them.
 
     Example:
 

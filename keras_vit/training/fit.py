@@ -52,7 +52,7 @@ def fit(
     verbose: str | int = "auto",
     tensorboard: bool = False,
     save_steps: int | None = None,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
+    callbacks: Sequence[keras.callbacks.Callback] | keras.callbacks.Callback = (),
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """Trains the model of a recipe, or resumes the run in the directory.
 
@@ -72,8 +72,8 @@ def fit(
             `1` or `2` for Keras's bars or lines; `0` for nothing.
         tensorboard: Whether to write logs for TensorBoard into `workdir/tensorboard`.
         save_steps: Steps between training states within an epoch, in place of ten minutes.
-        callbacks: Your own callbacks, such as loggers. They see all columns of `history.csv`, and numbers that they add
-            to an epoch's logs become columns. They start again without memory when the run is resumed.
+        callbacks: Your own callbacks, or one, such as loggers. They see all columns of `history.csv`, and numbers that
+            they add to an epoch's logs become columns. They start again without memory when the run is resumed.
 
     Returns:
         The model after the last epoch, or with `optim.patience` that of `best.keras`; and the history: a dictionary of
@@ -93,7 +93,7 @@ def fit(
     checks.switch(tensorboard=tensorboard)
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
-    own_callbacks.check(callbacks)
+    callbacks = own_callbacks.listed(callbacks)
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 

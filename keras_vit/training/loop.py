@@ -90,7 +90,7 @@ class Run:
     def outputs(self, images):
         """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
         with ema.averaged(self.learner):
-            return feeding.run(self.model, images)  # which cuts: each of several TensorFlow devices returns them all
+            return stopping.finite(self, feeding.run(self.model, images))  # cut: each TensorFlow device returns all
 
     @property
     def progress(self):
@@ -124,7 +124,8 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     keep.restore()
     if (run.ended or run.epoch >= epochs) and verbose and run.place.writes:
         done = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
-        print(f"{run.folder}: already finished, {done} epochs. {longer(run.folder, rundir.recipe_of(run.folder))}")
+        further = longer(run.folder, rundir.recipe_of(run.folder), run.train.given)
+        print(f"{run.folder}: already finished, {done} epochs. {further}")
     sizes = growing.any_size(run.model, run.recipe.optim)
     with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
         stop, own = stopping.StopOnSignal(run, keep, asked), OwnCallbacks(extra)

@@ -12,9 +12,10 @@ REFUSED = {  # callbacks of Keras that would contradict a run, and what does the
 }
 
 
-def check(callbacks):
-    """Raises an error for what is no callback, or one that would contradict a run."""
-    for callback in callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]:
+def listed(callbacks):
+    """Returns callbacks, or one, as a list; raises an error for what is none, or would contradict a run."""
+    callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for callback in callbacks:
         if not isinstance(callback, keras.callbacks.Callback):
             raise TypeError(f"`callbacks` must be a list of keras.callbacks.Callback. Received: {callback!r:.200}")
         kind = type(callback).__name__
@@ -25,6 +26,7 @@ def check(callbacks):
                 "A run keeps the best model in best.keras, and optim.patience returns it. "
                 f"Received: callbacks with {kind}(restore_best_weights=True)"
             )
+    return callbacks
 
 
 def tensorboard(folder):
@@ -68,7 +70,8 @@ class OwnCallbacks(keras.callbacks.CallbackList):
         for callback in self.callbacks:
             seen = dict(logs)
             callback.on_epoch_end(epoch, seen)
-            logs |= {name: _number(name, value) for name, value in seen.items() if name not in logs}
+            known = {"epoch", *logs}  # columns of `history.csv`
+            logs |= {name: _number(name, value) for name, value in seen.items() if name not in known}
 
 
 def _number(name, value):

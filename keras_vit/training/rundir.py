@@ -137,7 +137,7 @@ def _same_run(folder, recipe, data):
     different = _different(there, here)
     if different:
         more = list(different) == ["optim.epochs"] and here["optim.epochs"] > there["optim.epochs"]
-        advice = f". {longer(folder, recipe)}" if more and (folder / MODEL).exists() else ""
+        advice = f". {longer(folder, recipe, data.get('arrays', False))}" if more and (folder / MODEL).exists() else ""
         raise ValueError(
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice}"

@@ -5,6 +5,7 @@ import math
 import signal
 
 import keras
+import numpy as np
 
 from keras_vit.training import state
 from keras_vit.training.devices import TOGETHER
@@ -91,6 +92,16 @@ class StopOnNaN(keras.callbacks.Callback):
         if not math.isfinite(logs["loss"]):
             self.run.step += 1  # `KeepState` has not counted this step yet
             raise diverged(self.run, self.model, f"loss became {logs['loss']}")
+
+
+def finite(run, outputs):
+    """Returns a model's outputs, an array; raises the error for diverged training if one is NaN or infinite.
+
+    The last step of an epoch may break the weights after its loss was finite.
+    """
+    if not np.isfinite(outputs).all():
+        raise diverged(run, run.learner, "outputs became NaN or infinite")
+    return outputs
 
 
 def diverged(run, model, what):

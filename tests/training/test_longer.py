@@ -37,6 +37,24 @@ def test_a_finished_run_is_trained_further_by_the_command_that_it_names(tmp_path
     assert f"optim.epochs=3 {words[-3]} --workdir" in capsys.readouterr().err
 
 
+def test_a_run_on_ones_own_arrays_is_trained_further_by_the_call_that_it_names(tmp_path, monkeypatch, capsys, eagerly):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 256, (8, 8, 8, 1)).astype("uint8"), np.arange(8) % 10
+    recipe = keras_vit.load_recipe("digits", config.parse(SMALL))
+    for _ in range(2):
+        keras_vit.fit(recipe, "runs/mine", train=data, validation=data)
+    said = [capsys.readouterr().out]
+    with pytest.raises(ValueError, match="optim.epochs") as error:
+        keras_vit.fit(config.override(recipe, {"optim.epochs": 3}), "runs/mine", train=data, validation=data)
+    said = [text.split("a schedule of its own: ")[1] for text in (*said, str(error.value))]
+    assert "'optim.epochs': 3" in said[1]
+    call = said[0].splitlines()[0]
+    assert call.startswith("keras_vit.fit(keras_vit.load_recipe('digits', {") and call.endswith("validation=...)")
+    eval(call.replace("...", "data"), {"keras_vit": keras_vit, "data": data})
+    assert (tmp_path / "runs" / "mine-longer" / "model.keras").exists()
+
+
 def test_what_a_recipe_changes_is_in_the_command():
     changes = {"model.width": 64, "data.resize": (9, 9), "task.metrics": ("f1",), "seed": 3, "optim.epochs": 9}
     recipe = keras_vit.load_recipe("digits", changes)

@@ -6,7 +6,7 @@ from keras_vit.data.augment import crops
 from keras_vit.data.augment.augment import augment
 from keras_vit.data.augment.cuts import BOXES
 from keras_vit.data.augment.keras_layers import layers_function
-from keras_vit.data.augment.mixing import mix
+from keras_vit.data.augment.mixing import mixed_several
 from keras_vit.data.draws import draws
 from keras_vit.data.targets import KINDS
 
@@ -37,7 +37,8 @@ def augmented(dataset, settings, data, num_classes, seed):
         targets = examples if named else batch[1]
         if num_classes is not None:
             labels = _one_hot(targets["labels"] if named else targets, num_classes)
-            images, labels = mix(images, labels, settings, tf.random.fold_in(at[0], seed))
+            examples = {"images": images, "multilabels": labels}  # one-hot ones too: none is unknown
+            images, labels = mixed_several(examples, settings, tf.random.fold_in(at[0], seed))
             targets = {**targets, "labels": labels} if named else labels
         return images, targets, *batch[2:]
 
@@ -132,13 +133,17 @@ def _pixels(images):
 
 
 def _one_hot(labels, classes):
+    """Returns labels as float32, (batch, classes); a batch with another value than labels have is an error."""
     if classes == 1 or labels.shape[1:] == [classes]:
-        return tf.reshape(tf.cast(labels, "float32"), [-1, classes])
-    labels = tf.reshape(tf.cast(labels, "int64"), [-1])
-    inside = tf.reduce_all((labels >= 0) & (labels < classes))
-    text = f"`labels` must be class indices from 0 to {classes - 1}. Received:"
-    with tf.control_dependencies([tf.debugging.Assert(inside, [text, labels])]):
-        return tf.one_hot(labels, classes)
+        labels = tf.reshape(tf.cast(labels, "float32"), [-1, classes])
+        inside = (labels >= 0) & (labels <= 1) | (labels == -1) & (classes > 1)
+        text = f"`labels` must be numbers from 0 to 1{', or -1 for unknown' if classes > 1 else ''}. Received:"
+    else:
+        labels = tf.reshape(tf.cast(labels, "int64"), [-1])
+        inside = (labels >= 0) & (labels < classes)
+        text = f"`labels` must be class indices from 0 to {classes - 1}. Received:"
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(inside), [text, labels])]):
+        return labels if labels.dtype == "float32" else tf.one_hot(labels, classes)
 
 
 def _cropped(examples, numbers, size, data, settings):

@@ -6,6 +6,7 @@ The text is the code that makes the metric: `keras.metrics.F1Score(average="macr
 
 import ast
 import inspect
+import re
 
 import keras
 import numpy as np
@@ -99,6 +100,8 @@ class KerasScore:
             else:
                 self.metric = keras.metrics.MeanMetricWrapper(kind, **{"name": kind.__name__, **settings})
             self.name = self.metric.name
+            if inspect.isclass(kind) and (other := kind.from_config(settings).name) != self.name:
+                self.name = re.sub(r"_\d+$", "", other)  # Keras numbers names that are not given: own, own_1, own_2
             taken = [*inspect.signature(self.metric.update_state).parameters][:2]
             if taken != ["y_true", "y_pred"]:
                 raise ValueError(f"its update_state takes {', '.join(taken)}")

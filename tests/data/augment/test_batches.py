@@ -92,6 +92,30 @@ def test_labels_are_one_hot_without_mixing_too():
     np.testing.assert_array_equal(labels, np.eye(4)[LABELS])
 
 
+def test_what_is_unknown_of_either_image_stays_unknown():
+    labels = np.tile([[0, -1, 1], [1, 1, 1]], (11, 1))
+    _, found = passed(keras_vit.augment(dataset(labels), Augment(mixup=0.5), num_classes=3))
+    assert (found[:, 0] >= 0).all() and (found[:, 1] == -1).sum() >= 11 and (found[:, 2] == 1).all()
+    assert ((found[:, 1] == -1) | (found[:, 1] == 1)).all()
+    _, found = passed(keras_vit.augment(dataset(labels), Augment(), num_classes=3))
+    np.testing.assert_array_equal(found, labels)
+
+
+@pytest.mark.parametrize(
+    "labels, classes, said",
+    [
+        (np.arange(22) % 5 * 2, 1, "numbers from 0 to 1. Received"),
+        (np.full((22, 1), -1.0), 1, "numbers from 0 to 1. Received"),
+        (np.full((22, 3), np.nan), 3, "numbers from 0 to 1, or -1 for unknown. Received"),
+        (np.full((22, 3), -2), 3, "numbers from 0 to 1, or -1 for unknown. Received"),
+        (np.full(22, 3), 3, "class indices from 0 to 2. Received"),
+    ],
+)
+def test_values_that_labels_do_not_have_are_refused(labels, classes, said):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+        passed(keras_vit.augment(dataset(labels), Augment(), num_classes=classes))
+
+
 def test_masks_and_boxes_follow_their_images():
     masks = (RNG.random((22, 8, 8, 1)) < 0.5).astype("uint8")
     boxes = np.tile(np.float32([0.25, 0.25, 0.5, 0.75, 2]), (22, 3, 1))

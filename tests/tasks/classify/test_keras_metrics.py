@@ -64,6 +64,17 @@ def test_metrics_of_keras_and_ones_own_are_as_on_all_images_at_once():
     )
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class Nameless(Share):
+    def __init__(self, name=None, **kwargs):
+        super().__init__(name=name, **kwargs)
+
+
+def test_a_metric_without_a_name_has_one_that_stays():
+    for _ in range(3):
+        assert [*scored(Nameless)] == ["nameless"]
+
+
 def theirs(metric, truth, probabilities):
     metric.reset_state()
     metric.update_state(truth, probabilities)
