@@ -23,4 +23,5 @@ def longer(folder, recipe, given=False):
         command = f"keras_vit.fit({made}, {f'{folder}-longer'!r}, train=..., validation=...)"
     else:
         command = f"python -m keras_vit fit {shlex.join([*said, '--workdir', f'{folder}-longer'])}"
-    return f"To train longer, start a new run from its weights, with a schedule of its own: {command}"
+    note = "" if known else ", where RECIPE.py is your recipe's file; add your other changes again"
+    return f"To train longer, start a new run from its weights, with a schedule of its own: {command}{note}"

@@ -52,6 +52,8 @@ def _text(metric):
 def _parse(text):
     """Returns the name and the settings in the text of a metric; raises ValueError if it is none."""
     name, bracket, rest = text.partition("(")
+    if not name.strip():
+        raise ValueError(f"Metrics must be a tuple of names, such as ('accuracy', 'f1'). Received: the text {text!r}")
     try:
         call = ast.parse(f"dict({rest}" if bracket else "dict()", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or ast.unparse(call.func) != "dict":
