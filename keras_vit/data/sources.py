@@ -10,7 +10,6 @@ from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.models.outputs import ignored
-from keras_vit.utils import checks
 
 
 def load(data, split, targets=("labels",), extras=(), columns=None):
@@ -37,10 +36,10 @@ def load(data, split, targets=("labels",), extras=(), columns=None):
             f"A folder of images must be written 'folder:PATH'. Received: data.source={data.source!r}; did you mean "
             f"{'folder:' + data.source!r}?"
         )
-    checks.one_of("data.source", kind, tuple(READERS))
-    if (kind == "digits") == bool(rest):
+    if kind not in READERS or (kind == "digits") == bool(rest):
         raise ValueError(
-            f"`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH'. Received: data.source={data.source!r}"
+            "`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH', which may have a table, metadata.csv. "
+            f"Other data are passed to `fit` as `train` and `validation`. Received: data.source={data.source!r}"
         )
     if data.columns and kind != "folder":
         raise ValueError(
