@@ -6,6 +6,7 @@ from keras_vit.models.outputs import distinct
 from keras_vit.tasks.classify import keras_metrics
 from keras_vit.tasks.classify.scores import SCORES, TOP, Counts
 
+COLUMNS = ("loss", "accuracy", "calibration_error")  # what a run measures without a metric of Keras
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
 
 
@@ -47,6 +48,12 @@ class ClassTally:
         theirs = [name for name in task.metrics if name not in SCORES]
         self.theirs = {name: keras_metrics.KerasScore(name, distinct(task.classes)) for name in theirs}
         self.kept = []
+        taken = [name for score in self.theirs.values() for name in score.names if name in COLUMNS]
+        if taken:
+            raise ValueError(
+                f"A metric of Keras, or your own, must have another name than {', '.join(COLUMNS)}: give it a `name`. "
+                f"Received: {', '.join(taken)}"
+            )
         if len(set(self.scores)) < len(self.scores):
             raise ValueError(f"Metrics must differ in name: give one a `name`. Received: {', '.join(self.scores)}")
 

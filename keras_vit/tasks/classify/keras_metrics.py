@@ -12,6 +12,8 @@ import keras
 import numpy as np
 
 KERAS = "keras.metrics."
+SURE = 0.9999  # the probability of a sure prediction
+ROWS = 50  # predictions at once
 
 
 def texts(metrics):
@@ -87,7 +89,7 @@ class KerasScore:
         classes: Names of the classes.
 
     Raises:
-        ValueError: If it is no metric of labels and predictions, or its result is neither a number nor one per class.
+        ValueError: If it is no metric of labels and probabilities, or its result is neither a number nor one per class.
     """
 
     def __init__(self, text, classes):
@@ -107,8 +109,14 @@ class KerasScore:
             taken = [*inspect.signature(self.metric.update_state).parameters][:2]
             if taken != ["y_true", "y_pred"]:
                 raise ValueError(f"its update_state takes {', '.join(taken)}")
+            if settings.get("from_logits"):
+                raise ValueError("from_logits=True is for logits")
             self.add(np.array([0]), np.full((1, len(classes)), 1 / len(classes)))  # before any work
             self.names = tuple(self.result())
+            if name.startswith(KERAS) and not self._tells():
+                raise ValueError(
+                    "it scores right and wrong predictions alike: it is for predicted indices, or for more classes"
+                )
             self.metric.reset_state()
         except Exception as error:  # whatever a metric raises
             said = str(error).strip().splitlines()
@@ -124,6 +132,25 @@ class KerasScore:
             truth = np.zeros(probabilities.shape, "float32")
             truth[np.arange(len(labels)), labels] = 1
         self.metric.update_state(truth, probabilities.astype("float32"))
+
+    def _tells(self):
+        """Returns whether the score of sure and right predictions differs from that of sure and wrong ones.
+
+        Metrics of indices of classes, such as `Accuracy`, compare each 0 or 1 with a probability, which is neither.
+        """
+        count = len(self.classes)
+        for first in range(0, count, ROWS):  # most metrics need one turn
+            labels = np.arange(first, min(first + ROWS, count))
+            others, found = np.full((2, len(labels), count), (1 - SURE) / count), []
+            others[1, np.arange(len(labels)), labels] = 0  # less than any other
+            for probabilities, chosen in zip(others, (labels, (labels + 1) % count)):
+                probabilities[np.arange(len(labels)), chosen] = SURE
+                self.metric.reset_state()
+                self.add(labels, probabilities)
+                found.append([*self.result().values()])
+            if not np.array_equal(*found, equal_nan=True):
+                return True
+        return False
 
     def result(self):
         """Returns the score by its name, or one for each class."""
