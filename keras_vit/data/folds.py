@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
+from keras_vit.utils.warned import MOST, warn
 
 SEED = 0  # a fold does not depend on the recipe's seed
 SPLITTERS = {  # by whether there are labels to stratify by, and groups to keep together
@@ -33,25 +34,30 @@ def fold(train, validation, which, targets):
 def divided(whole, count, targets):
     """Returns the positions of the training and of the validation images of each fold, a list of pairs.
 
-    Each class has its share in each fold. Images of a group are in one fold.
+    Each class has its share in each fold; of several labels, images with and without any. Images of a group are in one
+    fold. Warns of labels that no training image of a fold has.
 
     Args:
         whole: A `Source`.
         count: Number of folds.
-        targets: Names of the targets that the task asks for; folds are stratified by `"labels"`.
+        targets: Names of the targets that the task asks for; folds are stratified by `"labels"` or `"multilabels"`.
 
     Raises:
-        ValueError: For more folds than images, groups or images of a class; for a class that is missing in the training
-            images of a fold.
+        ValueError: For more folds than images, groups, images of a class or images with a label; for a class that is
+            missing in the training images of a fold; for a fold without any label.
     """
     from sklearn import model_selection
 
     labels = whole.labels if "labels" in targets else None
-    _check_enough(whole, labels, count)
-    kind = SPLITTERS[labels is not None, whole.groups is not None]
+    several = whole.targets["multilabels"] == 1 if "multilabels" in targets else None
+    strata = labels if several is None else several.any(axis=1)
+    _check_enough(whole, strata, count)
+    kind = SPLITTERS[strata is not None, whole.groups is not None]
     splitter = getattr(model_selection, kind)(count, shuffle=True, random_state=SEED)
     with warnings.catch_warnings(action="ignore"):  # of rare classes, which are counted here
-        parts = list(splitter.split(np.zeros(len(whole)), labels, whole.groups))
+        parts = list(splitter.split(np.zeros(len(whole)), strata, whole.groups))
+    if several is not None:
+        _check_several(several, whole.class_names, parts)
     for train, _ in parts if labels is not None else ():
         lacking = np.setdiff1d(labels, labels[train])
         if len(lacking):
@@ -62,16 +68,36 @@ def divided(whole, count, targets):
     return parts
 
 
-def _check_enough(whole, labels, count):
+def _check_enough(whole, strata, count):
     if whole.groups is not None:
         most, what = len(np.unique(whole.groups)), "the groups"
-    elif labels is not None:
-        values, counts = np.unique(labels, return_counts=True)
+    elif strata is not None and strata.dtype == bool:
+        most, what = strata.sum(), "the images with a label"
+    elif strata is not None:
+        values, counts = np.unique(strata, return_counts=True)
         most, what = counts.min(), f"the images of {whole.class_names[values[counts.argmin()]]!r}"
     else:
         most, what = len(whole), "the images"
     if count > most:
         raise ValueError(f"There must be at most as many folds as {what}, {most}. Received: {count} folds")
+
+
+def _check_several(several, class_names, parts):
+    """Raises ValueError for a fold without any label; warns of classes that no training image of a fold has."""
+    empty = [i for i, pair in enumerate(parts, 1) if not all(several[part].any() for part in pair)]
+    if empty:
+        raise ValueError(
+            "The training and the validation images of each fold must have a label, so two groups or more. Received: "
+            f"fold {empty[0]} of {len(parts)} with images without any"
+        )
+    everywhere = np.all([several[train].any(axis=0) for train, _ in parts], axis=0)
+    lost = [class_names[i] for i in np.flatnonzero(several.any(axis=0) & ~everywhere)]
+    if lost:
+        more = f" and {len(lost) - MOST} more" if len(lost) > MOST else ""
+        warn(
+            f"All images with {', '.join(map(repr, lost[:MOST]))}{more} are in one of {len(parts)} folds: "
+            "its model cannot learn what it is validated on."
+        )
 
 
 def joined(first, second):

@@ -259,7 +259,7 @@ def _met(trained, source):
 
 
 def _check_splits(trained):
-    """Warns if a folder has other files than a run was trained on: parts of `"all"` are then others too."""
+    """Warns if a folder has other files or groups than a run was trained on: parts of `"all"` are then others too."""
     from keras_vit.data import sources
 
     if trained.run is None or trained.elsewhere:
@@ -268,11 +268,13 @@ def _check_splits(trained):
     if not data.source.startswith("folder:") or not data.train.startswith("all"):
         return
     data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
+    groups, before = ((each.columns or {}).get("groups") for each in (trained.recipe.data, data))
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
-    if then and then != sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint():
+    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint()
+    if found != then or groups != before:
         warn(
-            f"{data.source!r} has other files than {str(trained.run)!r} was trained on, so that its images are split "
-            "anew: some that are measured now may have been trained on."
+            f"{data.source!r} has other {'groups' if found == then else 'files'} than {str(trained.run)!r} was trained "
+            "on, so that its images are split anew: some that are measured now may have been trained on."
         )
 
 

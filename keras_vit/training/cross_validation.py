@@ -74,15 +74,23 @@ def cross_validate(
             print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
         data = {"train": whole.take(others), "validation": whole.take(own)}
         fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
-        rows.append({"fold": number, **last_scores(place)})
+        rows.append({"fold": number, **scores(place, one)})
     rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
     tables.write(folder / FOLDS, rows)
     return rows
 
 
-def last_scores(folder):
-    """Returns the scores of a run after its last epoch, those of `history.csv` that begin with `val_`."""
-    return {name: values[-1] for name, values in history.read(folder).items() if name.startswith("val_")}
+def scores(folder, recipe):
+    """Returns the scores of a run's `model.keras`, the columns `val_...` of `history.csv`: in its last epoch, or with
+    `optim.patience` in its best, the last of equal ones.
+    """
+    columns = history.read(folder)
+    column, better = recipe.task.best
+    sign = 1 if better == "max" else -1
+    values = [sign * value for value in columns.get(column, ())]
+    known = [i for i, value in enumerate(values) if math.isfinite(value + columns["val_loss"][i])]
+    kept = max(known, key=lambda i: (values[i], i), default=-1) if recipe.optim.patience else -1
+    return {name: numbers[kept] for name, numbers in columns.items() if name.startswith("val_")}
 
 
 def summary(rows, function):

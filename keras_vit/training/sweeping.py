@@ -8,7 +8,7 @@ from typing import Any
 from keras_vit import config
 from keras_vit.config import choices
 from keras_vit.training import rundir
-from keras_vit.training.cross_validation import last_scores
+from keras_vit.training.cross_validation import scores
 from keras_vit.training.fit import fit, read_recipe
 from keras_vit.utils import checks, tables
 
@@ -47,7 +47,8 @@ def sweep(
 
     Returns:
         The rows of `sweep.csv`, the best run first, by the column that `best.keras` follows: the options; the scores
-        after the last epoch, the columns `val_...` of `history.csv`; `error`, if there was one; and `run`.
+        after the last epoch, or with `optim.patience` after the best, the columns `val_...` of `history.csv`; `error`,
+        if there was one; and `run`.
 
     Raises:
         ValueError, TypeError: Before the first run, for options or values that the recipe does not have; for nothing
@@ -75,7 +76,7 @@ def sweep(
             print(f"run {number} of {len(runs)}: {place}")
         try:
             fit(one, place, train=train, validation=validation, verbose=0 if done else verbose, save_steps=save_steps)
-            outcome = last_scores(place)
+            outcome = scores(place, one)
         except Exception as error:
             if not fails_alone(error):
                 raise

@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -74,6 +75,30 @@ def test_what_cannot_be_divided_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             folds.joined(source(10), second)
+
+
+def several(rows, groups=None):
+    labels = {"multilabels": np.array(rows, "int8")}
+    groups = None if groups is None else np.array(groups)
+    return dataclasses.replace(source(len(rows)), targets=labels, groups=groups)
+
+
+def test_each_fold_has_an_image_with_a_label():
+    none, one, other = [0, -1], [1, 0], [0, 1]
+    rows = [none] * 7 + [one] * 2
+    for train, own in parts(several(rows), 2, ("multilabels",)):
+        assert len({7, 8} & train) == len({7, 8} & own) == 1
+    for whole, count, message in (
+        (several(rows), 3, "at most as many folds as the images with a label, 2. Received: 3 folds"),
+        (several([none] * 4), 2, "the images with a label, 0"),
+        (several(rows, [*range(7), 9, 9]), 3, r"must have a label, .* Received: fold \d of 3 with images without any"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            folds.divided(whole, count, ("multilabels",))
+    with pytest.warns(UserWarning, match="All images with 'b' are in one of 3 folds"):
+        folds.divided(several([one] * 8 + [other]), 3, ("multilabels",))
+    with warnings.catch_warnings(action="error"):
+        folds.divided(several([one] * 9), 3, ("multilabels",))  # a class without images is none of a fold's
 
 
 def test_parts_that_overlap_a_little_are_refused():

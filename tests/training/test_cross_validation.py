@@ -1,4 +1,5 @@
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
-from keras_vit.training import cross_validation
+from keras_vit.training import cross_validation, history
 from tests.small import small
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)).astype("uint8")
@@ -85,3 +86,14 @@ def test_a_score_that_is_nan_or_missing_stays_nan():
     nan = np.nan
     np.testing.assert_equal(found[0], {"a": 1.5, "b": nan, "d": np.inf, "c": nan})
     np.testing.assert_equal(found[1], {"a": np.sqrt(0.5), "b": nan, "d": nan, "c": nan})
+
+
+@pytest.mark.parametrize(("best", "kept"), [(("val_accuracy", "max"), 2), (("val_loss", "min"), 3)])
+def test_with_patience_the_scores_are_those_of_the_kept_epoch(tmp_path, best, kept):
+    losses, accuracies = [3.0, np.nan, 2.0, 1.0, 4.0], [0.7, 0.9, 0.7, 0.2, np.nan]
+    pairs = enumerate(zip(losses, accuracies))
+    history.rewrite(tmp_path, [{"epoch": i, "loss": 0.0, "val_loss": a, "val_accuracy": b} for i, (a, b) in pairs])
+    for patience, epoch in ((None, 4), (2, kept)):
+        recipe = SimpleNamespace(task=SimpleNamespace(best=best), optim=SimpleNamespace(patience=patience))
+        found = cross_validation.scores(tmp_path, recipe)
+        np.testing.assert_equal(found, {"val_loss": losses[epoch], "val_accuracy": accuracies[epoch]})
