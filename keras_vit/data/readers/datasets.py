@@ -49,7 +49,7 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
             values that the task does not take.
     """
     columns = _columns(dataset, task, data.columns or {})
-    held = _sorted(_held(dataset, columns, task.targets, shape[2]))
+    held, digests = _held(dataset, columns, task.targets, shape[2])
     pixels, readable = pictures.together(held.pop("images"), data.bad_images)
     held = {name: [values[i] for i in readable] for name, values in held.items()}
     groups = [table.group_of(value) for value in held.pop("groups")] if "groups" in held else None
@@ -62,7 +62,9 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     if any(isinstance(boxes, Rows) for boxes in held.get("bounding_boxes", ())):
         held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, data.columns or {})
     targets = {name: MADE.get(name, _array)(name, values, pixels, names) for name, values in held.items()}
-    return Source(pixels, targets, tuple(names), groups=None if groups is None else np.array(groups, "int64"))
+    groups = None if groups is None else np.array(groups, "int64")
+    order = sorted(range(len(pixels)), key=lambda i: digests[readable[i]])
+    return Source(pixels, targets, tuple(names), groups=groups).take(np.array(order))
 
 
 def _columns(dataset, task, given):
@@ -104,7 +106,7 @@ def _held(dataset, columns, targets, channels):
         for name, value in _values(example, columns, targets, number).items():
             try:
                 value = pictures.image(value, channels) if name == "images" else _value(name, value)
-            except ValueError as error:
+            except (ValueError, FileNotFoundError) as error:
                 raise ValueError(f"Example {number}: {error}") from None
             held[name].append(value)
             digest.update(_bytes(value))
@@ -127,12 +129,6 @@ def _shown(found):
         for example in found:
             yield example
             shown.update()
-
-
-def _sorted(found):
-    held, digests = found
-    order = sorted(range(len(digests)), key=digests.__getitem__)
-    return {name: [values[i] for i in order] for name, values in held.items()}
 
 
 def _values(example, columns, targets, number):

@@ -151,6 +151,19 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
         read(rows(image=PIXELS, label=LABELS))
 
 
+def test_a_missing_file_is_an_image_that_cannot_be_read(tmp_path):
+    for i in range(3):
+        keras.utils.save_img(tmp_path / f"{i}.png", PIXELS[i], scale=False)
+    paths = [str(tmp_path / f"{i}.png") for i in (0, 7, 2)]
+    listed = [{"image": path, "label": i} for i, path in enumerate(paths)]
+    with pytest.raises(ValueError, match=r"1 of 3 images cannot be read(.|\n)*image 1 \(There is no file '.*7.png'\)"):
+        read(listed)
+    with pytest.warns(UserWarning, match="Left out 1 of 3 images"):
+        assert sorted(read(listed, bad_images="skip").labels) == [0, 2]
+    with pytest.raises(ValueError, match="Example 0: There is no file"):
+        read([{"image": PIXELS[0], "mask": paths[1]}], Segment(classes=("a", "b")))
+
+
 def test_other_targets():
     numbers = read(rows(image=PIXELS, age=LABELS / 2, size=LABELS), Regress(names=("age", "size"))).targets["numbers"]
     np.testing.assert_array_equal(numbers[:, 0] * 2, numbers[:, 1])
