@@ -85,8 +85,13 @@ def examples(dataset, image, columns=None):
         columns: Names of the columns that are wanted of a dataset of dictionaries, `None` for all.
 
     Raises:
-        ValueError: If the dataset has no end.
+        ValueError: If the dataset has no end, or comes from `keras_vit.augment`.
     """
+    if hasattr(dataset, "augmented_with"):
+        raise ValueError(
+            "A dataset is read once, so what `keras_vit.augment` draws would be the same in each epoch: pass the "
+            "dataset itself, and put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit.augment`"
+        )
     if isinstance(dataset, tf.data.Dataset):
         found = _of_tensorflow(dataset, image)
     elif isinstance(dataset, keras.utils.PyDataset):

@@ -29,6 +29,10 @@ def rows(**columns):
     return slices(columns)
 
 
+def augmented():
+    return keras_vit.augment(slices((PIXELS, LABELS)).batch(4), config.Augment(flip=True))
+
+
 def read(value, task=None, names=(), **options):
     task = Classify() if task is None else task
     return sources.of_caller(value, Data(**options), task, SHAPE, names, lambda: task.classes or DIGITS)
@@ -133,6 +137,7 @@ def test_names_of_columns_and_of_classes():
         (lambda: [{"image": PIXELS[0], "label": 1}, {"image": None, "label": 1}], "Example 1: An image must be"),
         (lambda: {"train": rows(image=PIXELS, label=LABELS)}, "Pass one split .* a dictionary of train"),
         (lambda: (each for each in []), "Received: generator"),
+        (lambda: augmented(), "put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit.augment`"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(value, message):
