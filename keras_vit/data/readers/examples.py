@@ -90,7 +90,8 @@ def examples(dataset, image, columns=None):
     if hasattr(dataset, "augmented_with"):
         raise ValueError(
             "A dataset is read once, so what `keras_vit.augment` draws would be the same in each epoch: pass the "
-            "dataset itself, and put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit.augment`"
+            "dataset itself, and put the Augment into the recipe, `augment=`. "
+            "Received: a dataset of `keras_vit.augment`"
         )
     if isinstance(dataset, tf.data.Dataset):
         found = _of_tensorflow(dataset, image)

@@ -137,7 +137,7 @@ def test_names_of_columns_and_of_classes():
         (lambda: [{"image": PIXELS[0], "label": 1}, {"image": None, "label": 1}], "Example 1: An image must be"),
         (lambda: {"train": rows(image=PIXELS, label=LABELS)}, "Pass one split .* a dictionary of train"),
         (lambda: (each for each in []), "Received: generator"),
-        (lambda: augmented(), "put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit.augment`"),
+        (lambda: augmented(), "put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(value, message):
@@ -220,39 +220,6 @@ def test_boxes_in_dictionaries():
     assert found[0, :, 4].tolist() == [-3, 0]
     with pytest.raises(ValueError, match="must be one of 'xyxy'.* Received: 'coco'"):
         read(listed, Detect(classes=("a", "b")), columns={"bounding_boxes": {"column": "objects", "format": "coco"}})
-
-
-@dataclasses.dataclass
-class Sequence:
-    feature: object
-
-
-def test_several_labels():
-    task = Classify(multilabel=True, classes=("a", "b", "c"))
-    several = np.stack([LABELS % 2, LABELS % 3 == 0, LABELS > 4], 1)
-    source = read(rows(image=PIXELS, labels=several.astype("float32")), task)
-    assert source.targets["multilabels"].dtype == np.int8 and source.class_names == ("a", "b", "c")
-    known = {pixels.tobytes(): labels for pixels, labels in zip(PIXELS, several.tolist())}
-    for images, labels in zip(source.images, source.targets["multilabels"].tolist()):
-        assert labels == known[images.tobytes()]
-    names = [[name for name, has in zip("cab", row) if has] for row in several]
-    found = read([{"image": x, "tags": y} for x, y in zip(PIXELS, names)], Classify(multilabel=True))
-    assert found.class_names == ("a", "b", "c")
-    hub_of = HuggingFace(
-        {"image": Image(), "labels": Sequence(ClassLabel(["x", "y", "z"]))},
-        {"image": hub().columns["picture"], "labels": [np.flatnonzero(row).tolist() for row in several]},
-    )
-    read_of = read(hub_of, Classify(multilabel=True))
-    assert read_of.class_names == ("x", "y", "z")
-    assert sorted(read_of.targets["multilabels"].tolist()) == sorted(several.astype(int).tolist())
-    hub_of.columns["labels"][0] = None
-    hub_of.columns["labels"][1] = [0, -1]
-    with pytest.raises(ValueError, match="class indices from 0 to 2. Received: -1"):
-        read(hub_of, Classify(multilabel=True))
-    with pytest.raises(ValueError, match="Each image must have a label. Received: None"):
-        read([{"image": PIXELS[0], "label": None}, {"image": PIXELS[1], "label": "a"}], names=("a", "b"))
-    with pytest.raises(ValueError, match="names of the classes, a, b, c. Received: 'd'"):
-        read([{"image": PIXELS[0], "tags": ["a", "d"]}], task, task.classes)
 
 
 def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):
