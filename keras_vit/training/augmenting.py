@@ -46,4 +46,6 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
     checks.whole(seed=seed)
     from keras_vit.data.augment.batches import augmented
 
-    return augmented(dataset, settings, config.Data(), num_classes, seed)
+    made = augmented(dataset, settings, config.Data(), num_classes, seed)
+    made.augmented_with = settings  # which `data/readers/examples.py` looks for
+    return made

@@ -11,10 +11,9 @@ import numpy as np
 from keras_vit.data import memory
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays, examples, pictures, table
+from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.box_arrays import Rows
-from keras_vit.data.readers.class_names import in_order
 from keras_vit.utils.images import image_size
 from keras_vit.utils.progress import line
 
@@ -48,21 +47,30 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
         ValueError: For a dataset that has no end, is empty or does not fit into memory, that lacks a column, or has
             values that the task does not take.
     """
-    columns = _columns(dataset, task, data.columns or {})
-    held = _sorted(_held(dataset, columns, task.targets, shape[2]))
+    given = data.columns or {}
+    columns = _columns(dataset, task, given)
+    several = "multilabels" in task.targets
+    several = dataset_labels.reader(columns and columns["multilabels"], given.get("multilabels")) if several else None
+    held, digests = _held(dataset, columns, task.targets, shape[2], several)
     pixels, readable = pictures.together(held.pop("images"), data.bad_images)
     held = {name: [values[i] for i in readable] for name, values in held.items()}
     groups = [table.group_of(value) for value in held.pop("groups")] if "groups" in held else None
     named = next((name for name in ("labels", "multilabels", "bounding_boxes") if name in held), None)
     if named:
-        names = examples.class_names(dataset, columns and columns[named][0]) or names or _texts(held[named])
-    names = names or otherwise()
-    if "multilabels" in held and examples.has_indices(dataset, columns and columns["multilabels"][0]):
-        held["multilabels"] = [_named(found, names) for found in held["multilabels"]]
+        stated = dataset_labels.of_flags(several) or examples.class_names(dataset, columns and columns[named][0])
+        names = stated or names
+    found = dataset_labels.names_of(held[named]) if named and not names else ()
+    names = names or found or otherwise()
+    if several:
+        if examples.has_indices(dataset, columns and columns["multilabels"][0]):
+            held["multilabels"] = dataset_labels.of_indices(held["multilabels"], names)
+        held["multilabels"] = dataset_labels.several_together(held["multilabels"], several, () if found else names)
     if any(isinstance(boxes, Rows) for boxes in held.get("bounding_boxes", ())):
-        held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, data.columns or {})
+        held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, given)
     targets = {name: MADE.get(name, _array)(name, values, pixels, names) for name, values in held.items()}
-    return Source(pixels, targets, tuple(names), groups=None if groups is None else np.array(groups, "int64"))
+    groups = None if groups is None else np.array(groups, "int64")
+    order = sorted(range(len(pixels)), key=lambda i: digests[readable[i]])
+    return Source(pixels, targets, tuple(names), groups=groups).take(np.array(order))
 
 
 def _columns(dataset, task, given):
@@ -94,7 +102,7 @@ def _columns(dataset, task, given):
     return columns
 
 
-def _held(dataset, columns, targets, channels):
+def _held(dataset, columns, targets, channels, several):
     """Returns all values of each target and of the images, dictionary of lists, and a hash of each example."""
     held, digests, size = {name: [] for name in columns or ("images", *targets)}, [], 0
     wanted = dict.fromkeys(name for found in columns.values() for name in found) if columns else None
@@ -103,8 +111,8 @@ def _held(dataset, columns, targets, channels):
         digest = hashlib.blake2b(digest_size=16)
         for name, value in _values(example, columns, targets, number).items():
             try:
-                value = pictures.image(value, channels) if name == "images" else _value(name, value)
-            except ValueError as error:
+                value = pictures.image(value, channels) if name == "images" else _value(name, value, several)
+            except (ValueError, FileNotFoundError) as error:
                 raise ValueError(f"Example {number}: {error}") from None
             held[name].append(value)
             digest.update(_bytes(value))
@@ -129,12 +137,6 @@ def _shown(found):
             shown.update()
 
 
-def _sorted(found):
-    held, digests = found
-    order = sorted(range(len(digests)), key=digests.__getitem__)
-    return {name: [values[i] for i in order] for name, values in held.items()}
-
-
 def _values(example, columns, targets, number):
     """Returns the values of one example by target, that of the images among them."""
     if columns is None:
@@ -151,7 +153,7 @@ def _values(example, columns, targets, number):
     return {name: values[0] if len(values) == 1 else values for name, values in each.items()}
 
 
-def _value(name, value):
+def _value(name, value, several):
     """Returns the value of a target as an array, or as a number or text of Python."""
     if name == "segmentation_masks":
         return pictures.mask(value)
@@ -162,6 +164,8 @@ def _value(name, value):
         raise ValueError(
             f"{name.replace('_', ' ').capitalize()} must be arrays. Received: a dictionary of {list(value)}"
         )
+    if name == "multilabels":
+        return dataset_labels.several(value, several)
     if hasattr(value, "shape"):
         value = np.asarray(value)
         value = value.item() if value.size == 1 and name != "bounding_boxes" else value
@@ -173,62 +177,6 @@ def _bytes(value):
     if isinstance(value, np.ndarray):
         return repr(value.shape).encode() + value.tobytes()
     return value if isinstance(value, bytes) else repr(value).encode()
-
-
-def _texts(labels):
-    """Returns the names of the classes of labels that are texts, or lists of texts, sorted."""
-    each = [name for label in labels for name in _names(label)]
-    return in_order(set(each)) if each and all(isinstance(name, str) for name in each) else ()
-
-
-def _named(indices, names):
-    """Returns the names of a list of class indices."""
-    wrong = [i for i in indices or () if not 0 <= i < len(names)]
-    if wrong:
-        raise ValueError(f"Labels must be class indices from 0 to {len(names) - 1}. Received: {wrong[0]}")
-    return [names[i] for i in indices or ()]
-
-
-def _names(label):
-    """Returns the parts of a label: itself, or of several labels each; `None` has none."""
-    if label is None:
-        return []
-    return [label] if isinstance(label, (str, int, float)) or hasattr(label, "rows") else list(label)
-
-
-def _labels(_, labels, images, names):
-    if any(label is None for label in labels):
-        raise ValueError("Each image must have a label. Received: None")
-    if all(isinstance(label, str) for label in labels):
-        places = {name: i for i, name in enumerate(names)}
-        unknown = sorted(set(labels) - set(places))
-        if unknown:
-            raise ValueError(f"Labels must be names of the classes, {', '.join(names)}. Received: {unknown[0]!r}")
-        labels = [places[label] for label in labels]
-    array = np.asarray(labels)
-    if array.ndim == 2:
-        if array.shape[1] != len(names) or not (((array == 0) | (array == 1)).all() and (array.sum(1) == 1).all()):
-            raise ValueError(
-                f"A vector for each image must be one-hot, with {len(names)} classes. Received: shape={array.shape}, "
-                f"such as {array[0].tolist()!s:.100}"
-            )
-        array = array.argmax(1)
-    whole = array.dtype.kind == "b" or (array.dtype.kind == "f" and not (array % 1).any())
-    return OF_ARRAY["labels"](array.astype("int64") if whole else array, images, names)
-
-
-def _multilabels(name, values, images, names):
-    """Returns several labels of lists of names, or of 0 and 1 for each class."""
-    if not all(isinstance(item, str) for value in values for item in _names(value)):
-        return _array(name, values, images, names)
-    places = {name: i for i, name in enumerate(names)}
-    found = np.zeros((len(values), len(names)), "int8")
-    for row, value in zip(found, values):
-        for item in _names(value):
-            if item not in places:
-                raise ValueError(f"Labels must be names of the classes, {', '.join(names)}. Received: {item!r}")
-            row[places[item]] = 1
-    return found
 
 
 def _in_shares(values, images, columns):
@@ -246,7 +194,8 @@ def _in_shares(values, images, columns):
 
 
 def _array(name, values, images, names):
-    return OF_ARRAY[name](np.asarray(values), images, names)
+    values = dataset_labels.together(values, f"{name.capitalize()} must have one shape in each example")
+    return OF_ARRAY[name](values, images, names)
 
 
 def _boxes(name, values, images, names):
@@ -262,13 +211,16 @@ def _boxes(name, values, images, names):
     return OF_ARRAY[name](padded, images, names)
 
 
+def _labels(_, values, images, names):
+    return OF_ARRAY["labels"](dataset_labels.indices(values, names), images, names)
+
+
 def _masks(_, values, images, __):
     return pictures.masks_together(values, images)
 
 
 MADE = {  # of targets whose values are more than the rows of an array
     "labels": _labels,
-    "multilabels": _multilabels,
     "bounding_boxes": _boxes,
     "segmentation_masks": _masks,
 }

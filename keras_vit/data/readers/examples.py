@@ -31,12 +31,21 @@ def is_hugging_face(value):
 def header(dataset):
     """Returns the names of a dataset's columns, a tuple; `None` if its examples are tuples, or images alone."""
     if is_hugging_face(dataset):
-        return tuple(dataset.column_names or dataset.features)
+        return tuple(dataset.column_names or dataset.features or _first(dataset))
     if isinstance(dataset, tf.data.Dataset):
         first = dataset.element_spec
     else:
         first = dataset[0] if isinstance(dataset, keras.utils.PyDataset) or len(dataset) else None
     return tuple(first) if isinstance(first, dict) else None
+
+
+def _first(dataset):
+    """Returns the first example of a Hugging Face dataset that states no columns, a dictionary."""
+    first = next(iter(dataset), None)
+    if not isinstance(first, dict):
+        said = "an empty dataset" if first is None else f"a {type(first).__name__} as the first example"
+        raise ValueError(f"A Hugging Face dataset must have examples, dictionaries. Received: {said}")
+    return first
 
 
 def only(dataset, name):
@@ -85,8 +94,14 @@ def examples(dataset, image, columns=None):
         columns: Names of the columns that are wanted of a dataset of dictionaries, `None` for all.
 
     Raises:
-        ValueError: If the dataset has no end.
+        ValueError: If the dataset has no end, or comes from `keras_vit.augment`.
     """
+    if hasattr(dataset, "augmented_with"):
+        raise ValueError(
+            "A dataset is read once, so what `keras_vit.augment` draws would be the same in each epoch: pass the "
+            "dataset itself, and put the Augment into the recipe, `augment=`. "
+            "Received: a dataset of `keras_vit.augment`"
+        )
     if isinstance(dataset, tf.data.Dataset):
         found = _of_tensorflow(dataset, image)
     elif isinstance(dataset, keras.utils.PyDataset):
@@ -134,7 +149,7 @@ def _undecoded(dataset, columns):
         return dataset
     dataset = dataset.with_format(None) if form.get("type") else dataset
     dataset = dataset.select_columns(list(columns)) if columns else dataset
-    for name, feature in dataset.features.items():
+    for name, feature in (dataset.features or {}).items():
         if type(feature).__name__ == "Image" and getattr(feature, "decode", False):
             dataset = dataset.cast_column(name, type(feature)(decode=False))
     return dataset

@@ -16,8 +16,11 @@ AT_ONCE = 256  # files that are handed to tf.data
 
 
 def image(value, channels):
-    """Returns an image as the bytes of a file, or as pixels, `(height, width, channels)`."""
-    value = _file(value)
+    """Returns an image as the bytes of a file, as pixels, `(height, width, channels)`, or as why it cannot be read."""
+    try:
+        value = _file(value)
+    except (ValueError, FileNotFoundError) as error:
+        return str(error).removesuffix(".")
     if isinstance(value, bytes):
         return value
     if hasattr(value, "getbands"):  # of Pillow
@@ -74,7 +77,7 @@ def together(items, on_bad="raise"):
         uint8 or float32 `(images, height, width, channels)`, or a vector of bytes; and the positions of the images that
         it has among `items`.
     """
-    if not any(isinstance(item, bytes) for item in items) and len({item.shape for item in items}) == 1:
+    if not any(isinstance(item, (bytes, str)) for item in items) and len({item.shape for item in items}) == 1:
         pixels = checks.pixels(np.stack(items))
         whole = pixels.dtype.kind in "ui" or not any((part % 1).any() for part in pixels)
         return pixels.astype("uint8" if whole else "float32", copy=False), range(len(items))
@@ -93,10 +96,10 @@ def together(items, on_bad="raise"):
 
 
 def _png(pixels):
-    """Returns pixels as the bytes of a PNG, those of a file as they are."""
+    """Returns pixels as the bytes of a PNG, any other result of `image` as it is."""
     from PIL import Image
 
-    if isinstance(pixels, bytes):
+    if isinstance(pixels, (bytes, str)):
         return pixels
     checks.pixels(pixels[None])
     if pixels.shape[-1] not in (1, 3) or (pixels.dtype.kind == "f" and (pixels % 1).any()):
@@ -111,7 +114,7 @@ def _png(pixels):
 
 def _all_decode(files):
     """Returns whether all files are images, in a fraction of the time that it takes to ask for each fault."""
-    if any(map(images.fault, files)):
+    if any(isinstance(file, str) or images.fault(file) for file in files):
         return False
     parts = lambda: (files[i : i + AT_ONCE] for i in range(0, len(files), AT_ONCE))  # noqa: E731
     found = tf.data.Dataset.from_generator(parts, output_signature=tf.TensorSpec((None,), "string")).unbatch()
@@ -123,7 +126,9 @@ def _all_decode(files):
 
 
 def _fault(data):
-    """Returns why the bytes of a file are no image, or `None`."""
+    """Returns why the bytes of a file are no image, or `None`; a text says it already."""
+    if isinstance(data, str):
+        return data
     try:
         fault = images.fault(data)
         if fault is None:

@@ -29,6 +29,10 @@ def rows(**columns):
     return slices(columns)
 
 
+def augmented():
+    return keras_vit.augment(slices((PIXELS, LABELS)).batch(4), config.Augment(flip=True))
+
+
 def read(value, task=None, names=(), **options):
     task = Classify() if task is None else task
     return sources.of_caller(value, Data(**options), task, SHAPE, names, lambda: task.classes or DIGITS)
@@ -133,6 +137,7 @@ def test_names_of_columns_and_of_classes():
         (lambda: [{"image": PIXELS[0], "label": 1}, {"image": None, "label": 1}], "Example 1: An image must be"),
         (lambda: {"train": rows(image=PIXELS, label=LABELS)}, "Pass one split .* a dictionary of train"),
         (lambda: (each for each in []), "Received: generator"),
+        (lambda: augmented(), "put the Augment into the recipe, `augment=`. Received: a dataset of `keras_vit"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(value, message):
@@ -149,6 +154,19 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
     assert len(read(rows(image=PIXELS[:4], label=LABELS[:4]))) == 4
     with pytest.raises(ValueError, match="more than that in 5 examples. Save it as a folder of images, or as TFRecord"):
         read(rows(image=PIXELS, label=LABELS))
+
+
+def test_a_missing_file_is_an_image_that_cannot_be_read(tmp_path):
+    for i in range(3):
+        keras.utils.save_img(tmp_path / f"{i}.png", PIXELS[i], scale=False)
+    paths = [str(tmp_path / f"{i}.png") for i in (0, 7, 2)]
+    listed = [{"image": path, "label": i} for i, path in enumerate(paths)]
+    with pytest.raises(ValueError, match=r"1 of 3 images cannot be read(.|\n)*image 1 \(There is no file '.*7.png'\)"):
+        read(listed)
+    with pytest.warns(UserWarning, match="Left out 1 of 3 images"):
+        assert sorted(read(listed, bad_images="skip").labels) == [0, 2]
+    with pytest.raises(ValueError, match="Example 0: There is no file"):
+        read([{"image": PIXELS[0], "mask": paths[1]}], Segment(classes=("a", "b")))
 
 
 def test_other_targets():
@@ -202,39 +220,6 @@ def test_boxes_in_dictionaries():
     assert found[0, :, 4].tolist() == [-3, 0]
     with pytest.raises(ValueError, match="must be one of 'xyxy'.* Received: 'coco'"):
         read(listed, Detect(classes=("a", "b")), columns={"bounding_boxes": {"column": "objects", "format": "coco"}})
-
-
-@dataclasses.dataclass
-class Sequence:
-    feature: object
-
-
-def test_several_labels():
-    task = Classify(multilabel=True, classes=("a", "b", "c"))
-    several = np.stack([LABELS % 2, LABELS % 3 == 0, LABELS > 4], 1)
-    source = read(rows(image=PIXELS, labels=several.astype("float32")), task)
-    assert source.targets["multilabels"].dtype == np.int8 and source.class_names == ("a", "b", "c")
-    known = {pixels.tobytes(): labels for pixels, labels in zip(PIXELS, several.tolist())}
-    for images, labels in zip(source.images, source.targets["multilabels"].tolist()):
-        assert labels == known[images.tobytes()]
-    names = [[name for name, has in zip("cab", row) if has] for row in several]
-    found = read([{"image": x, "tags": y} for x, y in zip(PIXELS, names)], Classify(multilabel=True))
-    assert found.class_names == ("a", "b", "c")
-    hub_of = HuggingFace(
-        {"image": Image(), "labels": Sequence(ClassLabel(["x", "y", "z"]))},
-        {"image": hub().columns["picture"], "labels": [np.flatnonzero(row).tolist() for row in several]},
-    )
-    read_of = read(hub_of, Classify(multilabel=True))
-    assert read_of.class_names == ("x", "y", "z")
-    assert sorted(read_of.targets["multilabels"].tolist()) == sorted(several.astype(int).tolist())
-    hub_of.columns["labels"][0] = None
-    hub_of.columns["labels"][1] = [0, -1]
-    with pytest.raises(ValueError, match="class indices from 0 to 2. Received: -1"):
-        read(hub_of, Classify(multilabel=True))
-    with pytest.raises(ValueError, match="Each image must have a label. Received: None"):
-        read([{"image": PIXELS[0], "label": None}, {"image": PIXELS[1], "label": "a"}], names=("a", "b"))
-    with pytest.raises(ValueError, match="names of the classes, a, b, c. Received: 'd'"):
-        read([{"image": PIXELS[0], "tags": ["a", "d"]}], task, task.classes)
 
 
 def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):

@@ -76,6 +76,32 @@ def test_what_is_no_dataset():
         assert not examples.is_dataset(value)
 
 
+class Streamed:
+    """As `datasets.IterableDataset.from_generator`, which states neither features nor columns."""
+
+    features = column_names = None
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
+
+    def select_columns(self, names):
+        return Streamed([{name: row[name] for name in names} for row in self.rows])
+
+
+def test_a_stream_without_features_says_its_columns_by_its_first_example():
+    rows = [{"image": pixels, "label": label, "text": ""} for pixels, label in zip(PIXELS, LABELS)]
+    assert examples.header(Streamed(rows)) == ("image", "label", "text")
+    assert examples.only(Streamed(rows), "images") is None and examples.class_names(Streamed(rows), "label") == ()
+    found = list(examples.examples(Streamed(rows), "image", ("image", "label")))
+    assert [row["label"] for row in found] == LABELS.tolist() and "text" not in found[0]
+    for wrong, said in (([], "an empty dataset"), ([PIXELS[0]], "a ndarray as the first example")):
+        with pytest.raises(ValueError, match=f"must have examples, dictionaries. Received: {said}"):
+            examples.header(Streamed(wrong))
+
+
 def test_what_has_no_end_is_refused():
     endless = tf.data.Dataset.from_tensor_slices((PIXELS, LABELS)).repeat()
     for dataset in (endless, endless.batch(2), Batches(None)):

@@ -28,8 +28,9 @@ def test_an_image_is_pixels_or_a_file(tmp_path):
     assert pictures.image(Image.fromarray(PIXELS[..., 0]), 3).shape == (5, 7, 3)  # huggingface/datasets, issue 4112
     assert pictures.image(Image.fromarray(PIXELS).convert("RGBA"), 1).shape == (5, 7, 1)
     assert pictures.image(PIXELS[..., 0], 1).shape == (5, 7, 1)
-    for wrong in (3, None, PIXELS[None], PIXELS > 3, "a\nb"):
-        with pytest.raises((ValueError, FileNotFoundError), match="An image must be an array|There is no file"):
+    assert "There is no file" in pictures.image("a\nb", 3)
+    for wrong in (3, None, PIXELS[None], PIXELS > 3):
+        with pytest.raises(ValueError, match="An image must be an array"):
             pictures.image(wrong, 3)
 
 
