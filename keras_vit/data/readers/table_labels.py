@@ -44,6 +44,7 @@ class Names:
         self.classes = classes and tuple(classes)
         self.known = frozenset(classes or ())
         self.codes = {}
+        self.separated = False  # whether any cell had several names
         self.rows = array.array("i")
         self.counts = array.array("i")
 
@@ -57,6 +58,7 @@ class Names:
         for name in names:
             if self.known and name not in self.known:
                 raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")
+        self.separated |= len(names) > 1
         return dict.fromkeys(names)
 
     def add(self, names, inside=True):
@@ -77,7 +79,7 @@ class Names:
         return found
 
     def _check_separator(self):
-        """Raises ValueError if names look like several: all parts of one are names of other rows."""
+        """Raises ValueError if names look like several: parts of one are in other rows too."""
         if self.separator or self.classes:
             return
         if self.codes and {*self.codes} <= {"0", "1"}:
@@ -85,11 +87,11 @@ class Names:
                 f"{self.columns[0]!r} must have names. Columns of 0 and 1, one a class, are a list: "
                 f"data.columns={{'multilabels': [{self.columns[0]!r}, ...]}}. Received: 0 and 1 only"
             )
-        if found := composite(self.codes, OTHERS):
-            name, parts, separator = found
+        if found := composite(self.codes, OTHERS) or (None if self.separated else recurring(self.codes, OTHERS)):
+            name, others, separator = found
             said = {"multilabels": {"names": self.columns[0], "separator": separator}}
             raise ValueError(
-                f"{self.columns[0]!r} has {' and '.join(map(repr, parts))}, so {name!r} looks like several "
+                f"{self.columns[0]!r} has {' and '.join(map(repr, others))}, so {name!r} looks like several "
                 f"names. Say what separates them, such as data.columns={said}, or {SEPARATOR!r} if nothing does"
             )
 
@@ -102,6 +104,40 @@ def composite(names, separators):
             if len(parts) > 1 and all(part in names for part in parts):
                 return name, parts, separator
     return None
+
+
+def recurring(names, separators, alone=False):
+    """Returns the first of some names that share a part, a list of another one, and what separates them, or `None`.
+
+    Spaces are in plain names too, `"traffic light"` and `"traffic sign"`: there every name must share a part, and the
+    parts be fewer than the names, or those of one be in another. If each image has one label, `alone`, every name with
+    a separator must share a part, and one part be at two places: `"Pepper, hot"` and `"Pepper, mild"` are two names.
+    """
+    for separator in separators:
+        parts = {name: [*filter(None, map(str.strip, name.split(separator)))] for name in names}
+        several = {name: of for name, of in parts.items() if len(of) > 1}
+        parts = several if alone else parts
+        having = collections.defaultdict(list)
+        for name, of in parts.items():
+            for part in {*of}:
+                having[part].append(name)
+        sharing = {name for found in having.values() if len(found) > 1 for name in found}
+        fits = not sharing.isdisjoint(several)
+        if alone or separator == " ":
+            fits = fits and sharing.issuperset(parts)
+        if alone:
+            fits = fits and len({place for of in several.values() for place in enumerate(of)}) > len(having)
+        elif separator == " ":
+            fits = fits and (len(having) < len(parts) or any(_inside(parts, having, of) for of in several.values()))
+        if fits:
+            name = next(name for name in several if name in sharing)
+            return name, [next(other for part in several[name] for other in having[part] if other != name)], separator
+    return None
+
+
+def _inside(parts, having, of):
+    """Returns whether another name has all of some parts and more."""
+    return any({*of} < {*parts[name]} for name in having[min(of, key=lambda part: len(having[part]))])
 
 
 class Flags:

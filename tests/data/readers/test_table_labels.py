@@ -80,6 +80,9 @@ def test_names_can_be_fixed(read):
 BAD = [
     (texts("cat,dog", "dog", "cat"), None, "'cat,dog' looks like several names. Say .*'separator': ','}}, or ';' if"),
     (texts("scab rust", "rust", "scab"), None, "'tags' has 'scab' and 'rust', so 'scab rust' looks like .*: ' '}"),
+    (texts("cat,dog", "dog,fox"), None, "'tags' has 'dog,fox', so 'cat,dog' looks like several names.*: ','}}, or ';'"),
+    (texts("a|b", "b|c", "c"), None, "'tags' has 'b|c', so 'a|b' looks .*: '|'}}"),
+    (texts("clear primary", "haze primary", "clear primary water"), None, "so 'clear primary' looks .*: ' '}}"),
     (texts("0", "1", column="cat"), "cat", "'cat' must have names. Columns of 0 and 1, .* a list: .*['cat', ...]"),
     (["file_name,cat", "0.png,2"], ["cat"], "'cat' must be 0 or 1, yes or no, .* where unknown. Received: '2'"),
     (["file_name,cat", "0.png,1"], ["cat", "cat"], "must have a column each. Received: two of 'cat'"),
@@ -96,6 +99,21 @@ BAD = [
 def test_what_cannot_be_labels_is_one_sentence(read, rows, given, message):
     with pytest.raises(ValueError, match=message):
         read(rows, given)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("traffic light", "traffic sign", "stop sign"),
+        ("traffic light", "light", "car"),
+        ("Pepper, hot; maize", "Pepper, mild"),
+        ("cat,dog", "fox"),
+    ],
+)
+def test_names_of_several_words_stay(read, cells):
+    names, _ = read(texts(*cells))
+    assert set(names) == {name for cell in cells for name in cell.split("; ")}
+    assert read(texts("a,b", "b,c"), {"separator": ";"})[0] == ("a,b", "b,c")
 
 
 def test_time_and_memory_grow_with_the_labels():
