@@ -1,5 +1,10 @@
 """Names of classes in the cells of a table, and their order."""
 
+import re
+
+QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOTALL)  # Python's, of texts
+
 
 def name_of(value, column):
     """Returns the name of a class that a cell says."""
@@ -8,6 +13,8 @@ def name_of(value, column):
     name = str(value).strip()
     if len(name.splitlines()) != 1:
         raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
+    if LISTED.fullmatch(name):
+        raise ValueError(f"{column!r} must be the name of one class, no list. Received: {name!r:.60}")
     return name
 
 

@@ -1,11 +1,14 @@
 """Several labels for each row of a table: names in one cell, or a column of 0 and 1 for each class."""
 
 import array
+import ast
 import collections
+import contextlib
+import json
 
 import numpy as np
 
-from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.class_names import LISTED, in_order, name_of
 
 SEPARATOR, OTHERS = ";", ",|/ "  # between names in a cell of text; what else a cell may have meant as one
 FLAGS = {
@@ -51,7 +54,7 @@ class Names:
     def parse(self, cells):
         (cell,), (column,) = cells, self.columns
         cell = [] if cell is None else cell
-        parts = cell.split(self.separator or SEPARATOR) if isinstance(cell, str) else cell
+        parts = self._parts(cell, column) if isinstance(cell, str) else cell
         if not isinstance(parts, (list, tuple)):
             parts = [parts]  # one name that is a number
         names = [name_of(part, column) for part in parts if not isinstance(part, str) or part.strip()]
@@ -60,6 +63,20 @@ class Names:
                 raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")
         self.separated |= len(names) > 1
         return dict.fromkeys(names)
+
+    def _parts(self, cell, column):
+        """Returns the names of a text: what a separator parts, or a list as Python and JSON write it."""
+        parts = cell.split(self.separator or SEPARATOR)
+        if not (cell.startswith("[") and cell.endswith("]")) or self.known.issuperset(map(str.strip, parts)):
+            return parts
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(cell)
+        with contextlib.suppress(ValueError, SyntaxError):
+            if LISTED.fullmatch(cell):
+                return ast.literal_eval(cell)
+        raise ValueError(
+            f"{column!r} must have names, or a list of texts in quotes with commas between. Received: {cell!r:.60}"
+        )
 
     def add(self, names, inside=True):
         codes = [self.codes.setdefault(name, len(self.codes)) for name in names]

@@ -51,6 +51,24 @@ def test_lists_of_json(read):
     assert found == [[0, 0, 1, 1], [0] * 4, [0] * 4, [0] * 4, [0, 1, 0, 1], [1, 0, 0, 0], [1, 0, 0, 1]]
 
 
+def test_lists_written_as_text(read):
+    """As pandas writes a column of lists, and JSON."""
+    cells = ("['cat', 'hot dog']", '["it\'s", "cat"]', "[]", "[3, 4]", "['a;b',]", "cat", "")
+    rows = ["file_name\ttags", *(f"{i}.png\t{cell}" for i, cell in enumerate(cells))]
+    names, found = read([row.replace('"', '""').replace("\t", '\t"') + '"' for row in rows])
+    assert names == ("3", "4", "a;b", "cat", "hot dog", "it's")
+    assert [[name for name, has in zip(names, row) if has] for row in found] == [
+        ["cat", "hot dog"],
+        ["cat", "it's"],
+        [],
+        ["3", "4"],
+        ["a;b"],
+        ["cat"],
+        [],
+    ]
+    assert read(texts("[a]", "b"), classes=("[a]", "b"))[1] == [[1, 0], [0, 1]]
+
+
 def test_lists_of_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -86,6 +104,9 @@ BAD = [
     (texts("0", "1", column="cat"), "cat", "'cat' must have names. Columns of 0 and 1, .* a list: .*['cat', ...]"),
     (["file_name,cat", "0.png,2"], ["cat"], "'cat' must be 0 or 1, yes or no, .* where unknown. Received: '2'"),
     (["file_name,cat", "0.png,1"], ["cat", "cat"], "must have a column each. Received: two of 'cat'"),
+    (texts("['cat' 'dog']"), None, "a list of texts in quotes with commas between. Received: .*'cat' 'dog'"),
+    (texts("[cat, dog]"), None, "a list of texts in quotes with commas between. Received: '.cat, dog.'"),
+    (texts("[null]"), None, "'tags' must be the name of a class. Received: None"),
     ([{"tags": [True]}], None, "'tags' must be the name of a class. Received: True"),
     ([{"tags": {"a": 1}}], None, "'tags' must be the name of a class. Received: {'a': 1}"),
     (texts("a"), {"names": "tags", "separator": ""}, "separator of names must be a text. Received: separator=''"),
