@@ -4,10 +4,11 @@ import re
 
 QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOTALL)  # Python's, of texts
+NOTHING = ("nan", "NaN", "NAN", "None", "null", "NULL")  # what programs write for a value that is missing
 
 
-def name_of(value, column):
-    """Returns the name of a class that a cell says."""
+def name_of(value, column, known=()):
+    """Returns the name of a class that a cell says; `known` are names that may be what else stands for none."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
     name = str(value).strip()
@@ -15,6 +16,8 @@ def name_of(value, column):
         raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
     if LISTED.fullmatch(name):
         raise ValueError(f"{column!r} must be the name of one class, no list. Received: {name!r:.60}")
+    if name in NOTHING and name not in known:
+        raise ValueError(f"{column!r} must be the name of a class, not of a missing value. Received: {name!r}")
     return name
 
 

@@ -57,7 +57,7 @@ class Names:
         parts = self._parts(cell, column) if isinstance(cell, str) else cell
         if not isinstance(parts, (list, tuple)):
             parts = [parts]  # one name that is a number
-        names = [name_of(part, column) for part in parts if not isinstance(part, str) or part.strip()]
+        names = [name_of(part, column, self.known) for part in parts if not isinstance(part, str) or part.strip()]
         for name in names:
             if self.known and name not in self.known:
                 raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")

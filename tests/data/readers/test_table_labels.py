@@ -91,6 +91,7 @@ def test_a_column_for_each_class(read):
 def test_names_can_be_fixed(read):
     names, found = read(texts("b", "a;b"), classes=("b", "c", "a"))
     assert names == ("b", "c", "a") and found == [[1, 0, 0], [1, 0, 1]]
+    assert read(texts("a", "null"), classes=("a", "null"))[1] == [[1, 0], [0, 1]]
     with pytest.raises(ValueError, match="line 3: 'tags' must have names of `classes` only. Received: 'wolf'"):
         read(texts("b", "a;wolf"), classes=("a", "b"))
 
@@ -106,6 +107,8 @@ BAD = [
     (["file_name,cat", "0.png,1"], ["cat", "cat"], "must have a column each. Received: two of 'cat'"),
     (texts("['cat' 'dog']"), None, "a list of texts in quotes with commas between. Received: .*'cat' 'dog'"),
     (texts("[cat, dog]"), None, "a list of texts in quotes with commas between. Received: '.cat, dog.'"),
+    (texts("a", "nan"), None, "line 3: 'tags' must be the name of a class, not of a missing value. Received: 'nan'"),
+    (texts("a", "a;None"), None, "line 3: 'tags' must be .* not of a missing value. Received: 'None'"),
     (texts("[null]"), None, "'tags' must be the name of a class. Received: None"),
     ([{"tags": [True]}], None, "'tags' must be the name of a class. Received: True"),
     ([{"tags": {"a": 1}}], None, "'tags' must be the name of a class. Received: {'a': 1}"),
