@@ -12,13 +12,22 @@ def name_of(value, column, known=()):
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
     name = str(value).strip()
-    if len(name.splitlines()) != 1:
-        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
+    if len(name.splitlines()) != 1 or "\0" in name or not is_utf8(name):
+        raise ValueError(f"{column!r} must be the name of a class, one line of UTF-8. Received: {name!r:.60}")
     if LISTED.fullmatch(name):
         raise ValueError(f"{column!r} must be the name of one class, no list. Received: {name!r:.60}")
     if name in NOTHING and name not in known:
         raise ValueError(f"{column!r} must be the name of a class, not of a missing value. Received: {name!r}")
     return name
+
+
+def is_utf8(name):
+    """Returns whether a text can be written as UTF-8; half of a surrogate pair, `"\\ud800"`, cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_order(names):

@@ -109,6 +109,8 @@ BAD = [
     (texts("[cat, dog]"), None, "a list of texts in quotes with commas between. Received: '.cat, dog.'"),
     (texts("a", "nan"), None, "line 3: 'tags' must be the name of a class, not of a missing value. Received: 'nan'"),
     (texts("a", "a;None"), None, "line 3: 'tags' must be .* not of a missing value. Received: 'None'"),
+    ([{"tags": ["a\ud800"]}], None, r"'tags' must be the name of a class, one line of UTF-8. Received: 'a.ud800'"),
+    ([{"tags": ["a\0"]}], None, "'tags' must be the name of a class, one line of UTF-8. Received: "),
     (texts("[null]"), None, "'tags' must be the name of a class. Received: None"),
     ([{"tags": [True]}], None, "'tags' must be the name of a class. Received: True"),
     ([{"tags": {"a": 1}}], None, "'tags' must be the name of a class. Received: {'a': 1}"),
