@@ -5,6 +5,7 @@ import ast
 import collections
 import contextlib
 import json
+import unicodedata
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class Names:
     def __init__(self, columns, separator=None, classes=None):
         self.columns = columns
         self.separator = separator
-        self.classes = classes and tuple(classes)
-        self.known = frozenset(classes or ())
+        self.classes = classes and tuple(unicodedata.normalize("NFC", name) for name in classes)
+        self.known = frozenset(self.classes or ())
         self.codes = {}
         self.separated = False  # whether any cell had several names
         self.rows = array.array("i")

@@ -109,6 +109,11 @@ def test_several_labels_are_not_taken_for_one(folder):
     assert read(folder, "labels").class_names == ("Pepper, hot", "Pepper, mild", "owl")
 
 
+def test_an_accent_of_a_label_is_written_in_one_way(folder):
+    write(folder, ["train/a.png,caf\u00e9", "train/b.png,cafe\u0301", "val/c.png,b"], "file_name,label")
+    assert read(folder, "labels").class_names == ("b", "caf\u00e9")
+
+
 def test_numbers_of_json_lines(folder):
     (folder / "metadata.csv").unlink()
     rows = [{"file_name": "train/a.png", "age": 3, "label": 1}, {"file_name": "val/c.png", "age": 0.5, "label": 0}]

@@ -96,6 +96,11 @@ def test_names_can_be_fixed(read):
         read(texts("b", "a;wolf"), classes=("a", "b"))
 
 
+def test_an_accent_is_written_in_one_way(read):
+    assert read(texts("caf\u00e9", "cafe\u0301")) == (("caf\u00e9",), [[1], [1]])
+    assert read(texts("caf\u00e9", "b"), classes=("cafe\u0301", "b")) == (("caf\u00e9", "b"), [[1, 0], [0, 1]])
+
+
 BAD = [
     (texts("cat,dog", "dog", "cat"), None, "'cat,dog' looks like several names. Say .*'separator': ','}}, or ';' if"),
     (texts("scab rust", "rust", "scab"), None, "'tags' has 'scab' and 'rust', so 'scab rust' looks like .*: ' '}"),
