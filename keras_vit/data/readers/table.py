@@ -230,7 +230,7 @@ class Numbers:
 
     def _number(self, column, cell):
         try:
-            number = math.nan if isinstance(cell, bool) else float(cell)
+            number = math.nan if isinstance(cell, bool) or "_" in str(cell) else float(cell)
         except (TypeError, ValueError):
             number = math.nan
         if not abs(number) <= LARGEST:

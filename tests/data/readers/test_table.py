@@ -128,6 +128,7 @@ BAD = [
     ("train/b.png,9,,,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is empty"),
     ("train/b.png,9,,nan,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'nan'"),
     ("train/b.png,9,,1e39,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: '1e39'"),
+    ("train/b.png,9,,1_000,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: '1_000'"),
     ("train/b.png,9,,old,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'old'"),
     ("train/b.png,NaN,,,,,,,", dict(targets="labels"), "line 3: 'label' must be the name of a class, not of a missing"),
     ("train/b.png,['a'],,,,,,,", dict(targets="labels"), "line 3: 'label' must be the name of one class, no list."),
