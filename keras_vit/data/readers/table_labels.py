@@ -45,8 +45,8 @@ class Names:
     def __init__(self, columns, separator=None, classes=None):
         self.columns = columns
         self.separator = separator
-        self.classes = classes and tuple(unicodedata.normalize("NFC", name) for name in classes)
-        self.known = frozenset(self.classes or ())
+        self.classes = classes and tuple(classes)
+        self.known = {unicodedata.normalize("NFC", str(name)): name for name in classes or ()}
         self.codes = {}
         self.separated = False  # whether any cell had several names
         self.rows = array.array("i")
@@ -63,12 +63,12 @@ class Names:
             if self.known and name not in self.known:
                 raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")
         self.separated |= len(names) > 1
-        return dict.fromkeys(names)
+        return dict.fromkeys(self.known.get(name, name) for name in names)
 
     def _parts(self, cell, column):
         """Returns the names of a text: what a separator parts, or a list as Python and JSON write it."""
         parts = cell.split(self.separator or SEPARATOR)
-        if not (cell.startswith("[") and cell.endswith("]")) or self.known.issuperset(map(str.strip, parts)):
+        if not (cell.startswith("[") and cell.endswith("]")) or self.known.keys() >= {*map(str.strip, parts)}:
             return parts
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(cell)
