@@ -191,6 +191,9 @@ def test_a_folder_takes_what_its_table_has(folder):
     ):
         with pytest.raises(ValueError, match=message):
             load(folder, **columns)
+    write(folder / "one", ["b.png,y"], "a.png,x")  # its first line is a row
+    with pytest.raises(ValueError, match="metadata.csv' must begin with the names of .* Received: 'a.png', 'x', and"):
+        sources.load(Data(source=f"folder:{folder / 'one'}"), "all")
     (folder / "metadata.csv").unlink()
     for targets, columns in ((("numbers",), {}), (("labels",), {"groups": "patient"})):
         with pytest.raises(ValueError, match="must have a table, metadata.csv or .*, with (numbers|groups) for each"):
