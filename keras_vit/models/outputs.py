@@ -2,6 +2,7 @@
 
 import codecs
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -12,10 +13,12 @@ from keras_vit.utils.warned import warn
 
 
 def check_labels(names):
-    """Raises ValueError if a class name has a line break, which a file with one name per line cannot contain."""
-    broken = [name for name in names if "\n" in name or "\r" in name]
+    """Raises ValueError if a class name is not one line of text, as a file with one name per line needs."""
+    broken = [name for name in names if re.search("[\n\r\0\ud800-\udc7f\udd00-\udfff]", name)]
     if broken:
-        raise ValueError(f"A class name must be one line: rename the folder or the class. Received: {broken[0]!r}")
+        raise ValueError(
+            f"A class name must be one line of UTF-8: rename the folder or the class. Received: {broken[0]!r}"
+        )
 
 
 def write_labels(path, names):
@@ -26,7 +29,7 @@ def write_labels(path, names):
 
 
 def read_labels(path):
-    """Reads the class names that `write_labels` wrote; a name may contain any character but line feeds.
+    """Reads the class names that `write_labels` wrote; a name may contain any character of a line.
 
     Raises:
         ValueError: For a file that is not regular, of more than `files.MOST_BYTES`, or with an empty line. An empty

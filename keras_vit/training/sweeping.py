@@ -94,9 +94,13 @@ def sweep(
 
 
 def fails_alone(error):
-    """Returns whether an error may be of one run's options: a NaN, too little memory, options that do not fit."""
+    """Returns whether an error may be of one run's options: a NaN, too little memory, options that do not fit.
+
+    A file that is missing is an option's if this package says so; the system's own errors have a number.
+    """
     kinds = (ValueError, RuntimeError, MemoryError)
-    return isinstance(error, kinds) or type(error).__module__.startswith("tensorflow")
+    missing = isinstance(error, FileNotFoundError) and error.errno is None
+    return missing or isinstance(error, kinds) or type(error).__module__.startswith("tensorflow")
 
 
 def ranked(rows, best):

@@ -25,6 +25,13 @@ def test_names_of_classes_hold_any_character_of_a_line(tmp_path):
         assert read_labels(tmp_path / "labels.txt") == names
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\0b", "\ud800", "a\udc00"])
+def test_names_that_no_file_can_have_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="A class name must be one line of UTF-8"):
+        write_labels(tmp_path / "labels.txt", ["é", name])
+    assert not (tmp_path / "labels.txt").exists()
+
+
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
     (tmp_path / "labels.txt").write_text("cat\ndog\n", "utf-8-sig")
     assert read_labels(tmp_path / "labels.txt") == ("cat", "dog")

@@ -44,11 +44,17 @@ def test_a_wrong_option_is_refused_before_the_first_run(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_missing_file_ends_one_run_only(tmp_path, eagerly):
+    good, bad = keras_vit.sweep(small(), {"model.weights": ["/none.npz", None]}, workdir=tmp_path, verbose=0)
+    assert bad["error"] == "There is no file or folder '/none.npz'." and "error" not in good
+
+
 def test_rows_are_ranked():
     rows = [{"a": 1.0}, {"error": "x"}, {"a": float("nan")}, {"a": 3.0}, {"a": 2.0}]
     assert [row.get("a") for row in sweeping.ranked(rows, ("a", "max"))][:3] == [3.0, 2.0, 1.0]
     assert [row.get("a") for row in sweeping.ranked(rows, ("a", "min"))][:3] == [1.0, 2.0, 3.0]
     assert sweeping.fails_alone(ValueError()) and not sweeping.fails_alone(OSError())
+    assert not sweeping.fails_alone(FileNotFoundError(2, "No such file or directory", "state"))  # of a directory
 
 
 def test_the_commands(tmp_path, eagerly, capsys, monkeypatch):

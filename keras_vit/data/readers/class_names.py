@@ -1,14 +1,43 @@
 """Names of classes in the cells of a table, and their order."""
 
+import re
+import unicodedata
 
-def name_of(value, column):
-    """Returns the name of a class that a cell says."""
+QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOTALL)  # Python's, of texts
+NOTHING = ("nan", "NaN", "NAN", "None", "null", "NULL")  # what programs write for a value that is missing
+
+
+def name_of(value, column, known=()):
+    """Returns the name of a class that a cell says, in Unicode's form NFC, in which `é` is one character.
+
+    Args:
+        value: What the cell has.
+        column: Name of the column.
+        known: Names that are classes though they look like a missing value.
+
+    Raises:
+        ValueError: If it is no name of a class.
+    """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
-    name = str(value).strip()
-    if len(name.splitlines()) != 1:
-        raise ValueError(f"{column!r} must be the name of a class, one line. Received: {name!r:.60}")
+    name = unicodedata.normalize("NFC", str(value)).strip()
+    if len(name.splitlines()) != 1 or "\0" in name or not is_utf8(name):
+        raise ValueError(f"{column!r} must be the name of a class, one line of UTF-8. Received: {name!r:.60}")
+    if LISTED.fullmatch(name):
+        raise ValueError(f"{column!r} must be the name of one class, no list. Received: {name!r:.60}")
+    if name in NOTHING and name not in known:
+        raise ValueError(f"{column!r} must be the name of a class, not of a missing value. Received: {name!r}")
     return name
+
+
+def is_utf8(name):
+    """Returns whether a text can be written as UTF-8; half of a surrogate pair, `"\\ud800"`, cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_order(names):

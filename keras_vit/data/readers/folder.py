@@ -109,6 +109,12 @@ def _table_of(folder, root, columns, targets):
             f"`data.columns` is for labels or numbers that {file.name} has. Received: {columns!r}, and its columns "
             f"{', '.join(map(repr, header[: table_file.SHOWN]))}"
         )
+    if asked and len(_folders_in(folder)) < 2:
+        raise ValueError(
+            f"{str(file)!r} must begin with the names of its columns, among them 'file_name' and 'label', or "
+            f"data.columns={{'images': 'COLUMN', 'labels': 'COLUMN'}} must name them. Received: "
+            f"{', '.join(map(repr, header[: table_file.SHOWN]))}, and {str(folder)!r} has no class folders either"
+        )
     return None
 
 

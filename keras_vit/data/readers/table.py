@@ -18,7 +18,7 @@ import numpy as np
 
 from keras_vit.data.readers import table_file
 from keras_vit.data.readers.class_names import in_order, name_of
-from keras_vit.data.readers.table_labels import SEPARATOR, composite, several_labels
+from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
 from keras_vit.utils import checks
 from keras_vit.utils.folders import IMAGE_ENDINGS, files_in
 from keras_vit.utils.progress import line
@@ -31,7 +31,7 @@ USUAL = {
     "multilabels": ("labels", "tags", "classes", "categories", "label"),
 }
 
-
+SEPARATORS = f"{SEPARATOR},|"  # between labels where one is wanted
 UNUSUAL = re.compile(r"^/|^\w:|//|\\|(^|/)\.")  # what a plain path below a folder does not have
 LARGEST = float(np.finfo("float32").max)
 
@@ -209,10 +209,10 @@ class Labels:
         return tuple(in_order(self.codes))
 
     def made(self):
-        if found := composite(self.codes, SEPARATOR):
+        if found := composite(self.codes, SEPARATORS) or recurring(self.codes, SEPARATORS, alone=True):
             raise ValueError(
                 f"{self.columns[0]!r} must have one label for each image. Several, as in {found[0]!r}, are for "
-                "Classify(multilabel=True). Received: both alone and together " + " and ".join(map(repr, found[1]))
+                f"Classify(multilabel=True). Received: {found[0]!r} along with {' and '.join(map(repr, found[1]))}"
             )
         places = {name: place for place, name in enumerate(self.names())}
         return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
@@ -230,7 +230,7 @@ class Numbers:
 
     def _number(self, column, cell):
         try:
-            number = math.nan if isinstance(cell, bool) else float(cell)
+            number = math.nan if isinstance(cell, bool) or "_" in str(cell) else float(cell)
         except (TypeError, ValueError):
             number = math.nan
         if not abs(number) <= LARGEST:

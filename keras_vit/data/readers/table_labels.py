@@ -1,11 +1,15 @@
 """Several labels for each row of a table: names in one cell, or a column of 0 and 1 for each class."""
 
 import array
+import ast
 import collections
+import contextlib
+import json
+import unicodedata
 
 import numpy as np
 
-from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.class_names import LISTED, in_order, name_of
 
 SEPARATOR, OTHERS = ";", ",|/ "  # between names in a cell of text; what else a cell may have meant as one
 FLAGS = {
@@ -42,22 +46,38 @@ class Names:
         self.columns = columns
         self.separator = separator
         self.classes = classes and tuple(classes)
-        self.known = frozenset(classes or ())
+        self.known = {unicodedata.normalize("NFC", str(name)): name for name in classes or ()}
         self.codes = {}
+        self.separated = False  # whether any cell had several names
         self.rows = array.array("i")
         self.counts = array.array("i")
 
     def parse(self, cells):
         (cell,), (column,) = cells, self.columns
         cell = [] if cell is None else cell
-        parts = cell.split(self.separator or SEPARATOR) if isinstance(cell, str) else cell
+        parts = self._parts(cell, column) if isinstance(cell, str) else cell
         if not isinstance(parts, (list, tuple)):
             parts = [parts]  # one name that is a number
-        names = [name_of(part, column) for part in parts if not isinstance(part, str) or part.strip()]
+        names = [name_of(part, column, self.known) for part in parts if not isinstance(part, str) or part.strip()]
         for name in names:
             if self.known and name not in self.known:
                 raise ValueError(f"{column!r} must have names of `classes` only. Received: {name!r:.60}")
-        return dict.fromkeys(names)
+        self.separated |= len(names) > 1
+        return dict.fromkeys(self.known.get(name, name) for name in names)
+
+    def _parts(self, cell, column):
+        """Returns the names of a text: what a separator parts, or a list as Python and JSON write it."""
+        parts = cell.split(self.separator or SEPARATOR)
+        if not (cell.startswith("[") and cell.endswith("]")) or self.known.keys() >= {*map(str.strip, parts)}:
+            return parts
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(cell)
+        with contextlib.suppress(ValueError, SyntaxError):
+            if LISTED.fullmatch(cell):
+                return ast.literal_eval(cell)
+        raise ValueError(
+            f"{column!r} must have names, or a list of texts in quotes with commas between. Received: {cell!r:.60}"
+        )
 
     def add(self, names, inside=True):
         codes = [self.codes.setdefault(name, len(self.codes)) for name in names]
@@ -77,7 +97,7 @@ class Names:
         return found
 
     def _check_separator(self):
-        """Raises ValueError if names look like several: all parts of one are names of other rows."""
+        """Raises ValueError if names look like several: parts of one are in other rows too."""
         if self.separator or self.classes:
             return
         if self.codes and {*self.codes} <= {"0", "1"}:
@@ -85,11 +105,11 @@ class Names:
                 f"{self.columns[0]!r} must have names. Columns of 0 and 1, one a class, are a list: "
                 f"data.columns={{'multilabels': [{self.columns[0]!r}, ...]}}. Received: 0 and 1 only"
             )
-        if found := composite(self.codes, OTHERS):
-            name, parts, separator = found
+        if found := composite(self.codes, OTHERS) or (None if self.separated else recurring(self.codes, OTHERS)):
+            name, others, separator = found
             said = {"multilabels": {"names": self.columns[0], "separator": separator}}
             raise ValueError(
-                f"{self.columns[0]!r} has {' and '.join(map(repr, parts))}, so {name!r} looks like several "
+                f"{self.columns[0]!r} has {' and '.join(map(repr, others))}, so {name!r} looks like several "
                 f"names. Say what separates them, such as data.columns={said}, or {SEPARATOR!r} if nothing does"
             )
 
@@ -102,6 +122,40 @@ def composite(names, separators):
             if len(parts) > 1 and all(part in names for part in parts):
                 return name, parts, separator
     return None
+
+
+def recurring(names, separators, alone=False):
+    """Returns the first of some names that share a part, a list of another one, and what separates them, or `None`.
+
+    Spaces are in plain names too, `"traffic light"` and `"traffic sign"`: there every name must share a part, and the
+    parts be fewer than the names, or those of one be in another. If each image has one label, `alone`, every name with
+    a separator must share a part, and one part be at two places: `"Pepper, hot"` and `"Pepper, mild"` are two names.
+    """
+    for separator in separators:
+        parts = {name: [*filter(None, map(str.strip, name.split(separator)))] for name in names}
+        several = {name: of for name, of in parts.items() if len(of) > 1}
+        parts = several if alone else parts
+        having = collections.defaultdict(list)
+        for name, of in parts.items():
+            for part in {*of}:
+                having[part].append(name)
+        sharing = {name for found in having.values() if len(found) > 1 for name in found}
+        fits = not sharing.isdisjoint(several)
+        if alone or separator == " ":
+            fits = fits and sharing.issuperset(parts)
+        if alone:
+            fits = fits and len({place for of in several.values() for place in enumerate(of)}) > len(having)
+        elif separator == " ":
+            fits = fits and (len(having) < len(parts) or any(_inside(parts, having, of) for of in several.values()))
+        if fits:
+            name = next(name for name in several if name in sharing)
+            return name, [next(other for part in several[name] for other in having[part] if other != name)], separator
+    return None
+
+
+def _inside(parts, having, of):
+    """Returns whether another name has all of some parts and more."""
+    return any({*of} < {*parts[name]} for name in having[min(of, key=lambda part: len(having[part]))])
 
 
 class Flags:

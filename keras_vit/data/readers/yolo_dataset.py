@@ -4,6 +4,7 @@ import collections
 import os
 import pathlib
 import reprlib  # shows a few items: aliases may make any number of a short file
+import unicodedata
 from typing import NamedTuple
 
 import yaml
@@ -79,8 +80,7 @@ def read(file):
     if file.suffix.lower() not in ENDINGS:
         folder = file.parent if (file.parent / "images").is_dir() else file.parent.parent
         splits = {path.name: [f"images/{path.name}"] for path in (folder / "images").iterdir() if path.is_dir()}
-        lines = [line.strip() for line in files.read(file).decode("utf-8-sig", "surrogateescape").splitlines()]
-        return Dataset(file, folder, _named(file, [line for line in lines if line]), {"all": ["images"], **splits})
+        return Dataset(file, folder, _named(file, _lines(file)), {"all": ["images"], **splits})
     found = _parsed(file)
     names = _named(file, found.get("names"))
     count = found.get("nc", str(len(names)))
@@ -172,6 +172,22 @@ def _fits(file):
     return "names" in found and bool(SPLITS & set(found))
 
 
+def _lines(file):
+    """Returns the lines of a file of classes, whose numbers are those of the classes."""
+    try:
+        lines = [line.strip() for line in files.read(file).decode("utf-8-sig").rstrip().splitlines()]
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{str(file)!r} must be UTF-8: save it as that. Received: the byte {error.object[error.start :][:1]!r}"
+        ) from None
+    if "" in lines:
+        raise ValueError(
+            f"{str(file)!r} must have a class in each line, for a line's number is that of its class. "
+            f"Received: nothing in line {lines.index('') + 1} of {len(lines)}"
+        )
+    return lines
+
+
 def _named(file, names):
     """Returns the names of classes, from a list or a mapping."""
     if isinstance(names, dict):
@@ -187,7 +203,7 @@ def _named(file, names):
         raise ValueError(
             f"{str(file)!r} must have names, a list or a mapping from 0 on. Received: names={reprlib.repr(names)}"
         )
-    twice = _twice(names)
+    twice = _twice(unicodedata.normalize("NFC", name) for name in names)
     if twice is not None:
         raise ValueError(f"{str(file)!r} must have different names. Received: {twice!r} twice")
     return tuple(names)

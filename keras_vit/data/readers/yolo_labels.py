@@ -104,6 +104,8 @@ def masks(paths, images, names, skip=False):
 
 
 def _row(words, count):
+    if any("_" in word for word in words):
+        raise ValueError("numbers must have no underscores")
     numbers = tuple(map(float, words))
     kind, places = numbers[0], numbers[1:]
     if len(places) == BOX + 1:

@@ -100,6 +100,18 @@ def test_several_labels_are_not_taken_for_one(folder):
         read(folder, "labels")
     write(folder, ["train/a.png,cat; dog", "train/b.png,dog", "val/c.png,owl"], "file_name,label")
     assert read(folder, "labels").class_names == ("cat; dog", "dog", "owl")
+    for separator in ";,|":
+        pairs = [separator.join(pair) for pair in (("cat", "dog"), ("dog", "fox"))]
+        write(folder, [f'train/a.png,"{pairs[0]}"', f'train/b.png,"{pairs[1]}"', "val/c.png,owl"], "file_name,label")
+        with pytest.raises(ValueError, match="must have one label for each image. Several, as in 'cat.dog', are for"):
+            read(folder, "labels")
+    write(folder, ['train/a.png,"Pepper, hot"', 'train/b.png,"Pepper, mild"', "val/c.png,owl"], "file_name,label")
+    assert read(folder, "labels").class_names == ("Pepper, hot", "Pepper, mild", "owl")
+
+
+def test_an_accent_of_a_label_is_written_in_one_way(folder):
+    write(folder, ["train/a.png,caf\u00e9", "train/b.png,cafe\u0301", "val/c.png,b"], "file_name,label")
+    assert read(folder, "labels").class_names == ("b", "caf\u00e9")
 
 
 def test_numbers_of_json_lines(folder):
@@ -116,7 +128,10 @@ BAD = [
     ("train/b.png,9,,,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is empty"),
     ("train/b.png,9,,nan,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'nan'"),
     ("train/b.png,9,,1e39,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: '1e39'"),
+    ("train/b.png,9,,1_000,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: '1_000'"),
     ("train/b.png,9,,old,,,,,", dict(targets="numbers", numbers="age"), "line 3: 'age' is no number: 'old'"),
+    ("train/b.png,NaN,,,,,,,", dict(targets="labels"), "line 3: 'label' must be the name of a class, not of a missing"),
+    ("train/b.png,['a'],,,,,,,", dict(targets="labels"), "line 3: 'label' must be the name of one class, no list."),
     ("train/a.png,9,,,,,,,", dict(targets="labels"), "line 3: 'train/a.png' is in line 2 too"),
     ("train/x.png,9,,,,,,,", dict(targets="labels"), "line 3: there is no file 'train/x.png'"),
     ("../b.png,9,,,,,,,", dict(targets="labels"), "line 3: '../b.png' is not below the table's folder"),
@@ -176,6 +191,9 @@ def test_a_folder_takes_what_its_table_has(folder):
     ):
         with pytest.raises(ValueError, match=message):
             load(folder, **columns)
+    write(folder / "one", ["b.png,y"], "a.png,x")  # its first line is a row
+    with pytest.raises(ValueError, match="metadata.csv' must begin with the names of .* Received: 'a.png', 'x', and"):
+        sources.load(Data(source=f"folder:{folder / 'one'}"), "all")
     (folder / "metadata.csv").unlink()
     for targets, columns in ((("numbers",), {}), (("labels",), {"groups": "patient"})):
         with pytest.raises(ValueError, match="must have a table, metadata.csv or .*, with (numbers|groups) for each"):

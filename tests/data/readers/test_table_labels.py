@@ -51,6 +51,24 @@ def test_lists_of_json(read):
     assert found == [[0, 0, 1, 1], [0] * 4, [0] * 4, [0] * 4, [0, 1, 0, 1], [1, 0, 0, 0], [1, 0, 0, 1]]
 
 
+def test_lists_written_as_text(read):
+    """As pandas writes a column of lists, and JSON."""
+    cells = ("['cat', 'hot dog']", '["it\'s", "cat"]', "[]", "[3, 4]", "['a;b',]", "cat", "")
+    rows = ["file_name\ttags", *(f"{i}.png\t{cell}" for i, cell in enumerate(cells))]
+    names, found = read([row.replace('"', '""').replace("\t", '\t"') + '"' for row in rows])
+    assert names == ("3", "4", "a;b", "cat", "hot dog", "it's")
+    assert [[name for name, has in zip(names, row) if has] for row in found] == [
+        ["cat", "hot dog"],
+        ["cat", "it's"],
+        [],
+        ["3", "4"],
+        ["a;b"],
+        ["cat"],
+        [],
+    ]
+    assert read(texts("[a]", "b"), classes=("[a]", "b"))[1] == [[1, 0], [0, 1]]
+
+
 def test_lists_of_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -73,16 +91,32 @@ def test_a_column_for_each_class(read):
 def test_names_can_be_fixed(read):
     names, found = read(texts("b", "a;b"), classes=("b", "c", "a"))
     assert names == ("b", "c", "a") and found == [[1, 0, 0], [1, 0, 1]]
+    assert read(texts("a", "null"), classes=("a", "null"))[1] == [[1, 0], [0, 1]]
     with pytest.raises(ValueError, match="line 3: 'tags' must have names of `classes` only. Received: 'wolf'"):
         read(texts("b", "a;wolf"), classes=("a", "b"))
+
+
+def test_an_accent_is_written_in_one_way(read):
+    assert read(texts("caf\u00e9", "cafe\u0301")) == (("caf\u00e9",), [[1], [1]])
+    assert read(texts("caf\u00e9", "b"), classes=("cafe\u0301", "b")) == (("cafe\u0301", "b"), [[1, 0], [0, 1]])
 
 
 BAD = [
     (texts("cat,dog", "dog", "cat"), None, "'cat,dog' looks like several names. Say .*'separator': ','}}, or ';' if"),
     (texts("scab rust", "rust", "scab"), None, "'tags' has 'scab' and 'rust', so 'scab rust' looks like .*: ' '}"),
+    (texts("cat,dog", "dog,fox"), None, "'tags' has 'dog,fox', so 'cat,dog' looks like several names.*: ','}}, or ';'"),
+    (texts("a|b", "b|c", "c"), None, "'tags' has 'b|c', so 'a|b' looks .*: '|'}}"),
+    (texts("clear primary", "haze primary", "clear primary water"), None, "so 'clear primary' looks .*: ' '}}"),
     (texts("0", "1", column="cat"), "cat", "'cat' must have names. Columns of 0 and 1, .* a list: .*['cat', ...]"),
     (["file_name,cat", "0.png,2"], ["cat"], "'cat' must be 0 or 1, yes or no, .* where unknown. Received: '2'"),
     (["file_name,cat", "0.png,1"], ["cat", "cat"], "must have a column each. Received: two of 'cat'"),
+    (texts("['cat' 'dog']"), None, "a list of texts in quotes with commas between. Received: .*'cat' 'dog'"),
+    (texts("[cat, dog]"), None, "a list of texts in quotes with commas between. Received: '.cat, dog.'"),
+    (texts("a", "nan"), None, "line 3: 'tags' must be the name of a class, not of a missing value. Received: 'nan'"),
+    (texts("a", "a;None"), None, "line 3: 'tags' must be .* not of a missing value. Received: 'None'"),
+    ([{"tags": ["a\ud800"]}], None, r"'tags' must be the name of a class, one line of UTF-8. Received: 'a.ud800'"),
+    ([{"tags": ["a\0"]}], None, "'tags' must be the name of a class, one line of UTF-8. Received: "),
+    (texts("[null]"), None, "'tags' must be the name of a class. Received: None"),
     ([{"tags": [True]}], None, "'tags' must be the name of a class. Received: True"),
     ([{"tags": {"a": 1}}], None, "'tags' must be the name of a class. Received: {'a': 1}"),
     (texts("a"), {"names": "tags", "separator": ""}, "separator of names must be a text. Received: separator=''"),
@@ -96,6 +130,21 @@ BAD = [
 def test_what_cannot_be_labels_is_one_sentence(read, rows, given, message):
     with pytest.raises(ValueError, match=message):
         read(rows, given)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("traffic light", "traffic sign", "stop sign"),
+        ("traffic light", "light", "car"),
+        ("Pepper, hot; maize", "Pepper, mild"),
+        ("cat,dog", "fox"),
+    ],
+)
+def test_names_of_several_words_stay(read, cells):
+    names, _ = read(texts(*cells))
+    assert set(names) == {name for cell in cells for name in cell.split("; ")}
+    assert read(texts("a,b", "b,c"), {"separator": ";"})[0] == ("a,b", "b,c")
 
 
 def test_time_and_memory_grow_with_the_labels():

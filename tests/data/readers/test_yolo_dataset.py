@@ -165,6 +165,24 @@ def test_a_list_of_classes_without_a_yaml_file(folder, place):
     assert load(folder, "all[:67%]").class_names == ("cat", "dog")
 
 
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"cat\n\ndog\n", "must have a class in each line, .* Received: nothing in line 2 of 3"),
+        (b"\ncat\ndog", "Received: nothing in line 1 of 3"),
+        (b"caf\xe9\ndog\n", r"classes.txt' must be UTF-8: save it as that. Received: the byte b'\\xe9'"),
+        (b"caf\xc3\xa9\ncafe\xcc\x81\n", "must have different names. Received: 'caf\u00e9' twice"),
+        (b"\n \n", "must have names"),
+    ],
+)
+def test_wrong_lists_of_classes_are_named(folder, data, said):
+    (folder / "classes.txt").write_bytes(data)
+    with pytest.raises(ValueError, match=said):
+        load(folder, "all")
+    (folder / "classes.txt").write_bytes(b"caf\xc3\xa9\r\ndog\r\n\r\n\n")
+    assert load(folder, "all").class_names == ("caf\u00e9", "dog")
+
+
 def test_labels_are_next_to_images_too(tmp_path):
     """Each image is looked for in both places: in `labels`, and next to it even in a folder called `images`."""
     files = {"images/images/a.jpg": "", "images/labels/a.txt": BOX, "images/other/images/b.jpg": ""}

@@ -54,6 +54,7 @@ def test_rows(text, boxes, tmp_path):
         ("0.5 0.5 0.5 0.1 0.1", "class must be"),
         ("nan 0.5 0.5 0.1 0.1", "class must be"),
         ("cat 0.5 0.5 0.1 0.1", "could not convert string to float: 'cat'"),
+        ("0 .1_5 0.5 0.1 0.1", "numbers must have no underscores"),
         ("0,0.5,0.5,0.1,0.1", "could not convert"),
         ("0 0.5 0.5 1.02 0.1", "must be shares of the image, from 0 to 1"),
         ("0 320 240 64 48", "must be shares"),
