@@ -5,6 +5,10 @@ import numpy as np
 from keras_vit.data.readers.class_names import in_order
 from keras_vit.data.readers.table_labels import Flags, Names, several_labels
 
+LABELS = (
+    "Each image must have an index, a one-hot vector or a name as its label, and batches of gray images a channel "
+    "axis, (batch, height, width, 1)"
+)
 SEVERAL = "Several labels must be 0 or 1 for each class, or names; those that are indices need the type ClassLabel"
 
 
@@ -129,7 +133,9 @@ def indices(labels, names):
         for number, label in enumerate(labels):
             _check_known([label], places, number)
         return np.array([places[label] for label in labels])
-    array = together(labels, "Labels must be an index, a one-hot vector or a name in each example")
+    array = together(labels, LABELS)
+    if array.ndim > 2:
+        raise ValueError(f"{LABELS}. Received: labels of the shape {array.shape[1:]} in each example")
     array = _of_vectors(array, names) if array.ndim == 2 else array
     whole = array.dtype.kind == "b" or (array.dtype.kind == "f" and not (array % 1).any())
     return array.astype("int64") if whole else array

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 KINDS = "a tf.data.Dataset, a Hugging Face Dataset, a keras.utils.PyDataset, or a list of dictionaries"
 AT_ONCE = 256  # examples that tf.data hands over
+MOST_CHANNELS = 4  # of an image `(height, width, channels)` that is not taken for a batch of gray ones
 
 
 def is_dataset(value):
@@ -102,30 +103,34 @@ def examples(dataset, image, columns=None):
             "dataset itself, and put the Augment into the recipe, `augment=`. "
             "Received: a dataset of `keras_vit.augment`"
         )
+    count = _count
     if isinstance(dataset, tf.data.Dataset):
-        found = _of_tensorflow(dataset, image)
+        found, count = _of_tensorflow(dataset, image), _count_of_batch
     elif isinstance(dataset, keras.utils.PyDataset):
         if dataset.num_batches is None:
             raise _endless("a PyDataset whose `num_batches` is None")
-        found = map(dataset.__getitem__, range(dataset.num_batches))
+        found, count = map(dataset.__getitem__, range(dataset.num_batches)), _count_of_batch
     elif is_hugging_face(dataset):
         found = iter(_undecoded(dataset, columns))
     else:
         found = map(dataset.__getitem__, range(len(dataset)))
     for element in found:
-        yield from _apart(element, image)
+        yield from _apart(element, count(element, image))
 
 
 def _of_tensorflow(dataset, image):
+    """Yields examples or batches as NumPy has them."""
     if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise _endless("a tf.data.Dataset that repeats")
     specs = tf.nest.flatten(dataset.element_spec)
     batched = _batched(_image(dataset.element_spec, image))
     if batched and any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):
         dataset = dataset.unbatch()
-    elif all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
-        dataset = dataset if batched else dataset.batch(AT_ONCE)  # which is quicker than one by one
-    return dataset.as_numpy_iterator()
+    elif not batched and all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
+        for batch in dataset.batch(AT_ONCE).as_numpy_iterator():  # which is quicker than one by one
+            yield from _apart(batch, len(tf.nest.flatten(batch)[0]))
+        return
+    yield from dataset.as_numpy_iterator()
 
 
 def _batched(spec):
@@ -155,9 +160,9 @@ def _undecoded(dataset, columns):
     return dataset
 
 
-def _apart(element, image):
-    """Yields the examples of a batch; one example as it is."""
-    if (count := _count(_image(element, image))) is None:
+def _apart(element, count):
+    """Yields the examples of a batch of so many; one example, of `None`, as it is."""
+    if count is None:
         yield element
     else:
         yield from (_row(element, i) for i in range(count))
@@ -170,8 +175,18 @@ def _image(element, name):
     return next(iter(element), None) if isinstance(element, (tuple, list)) else element
 
 
-def _count(images):
+def _count_of_batch(element, image):
+    """Returns what `_count` does, of what may be a batch of gray images, `(batch, height, width)`, and numbers."""
+    count, images = _count(element, image), np.shape(_image(element, image))
+    if len(images) == 3 and images[-1] > MOST_CHANNELS:
+        shapes = [np.shape(part) for part in tf.nest.flatten(element)]
+        count = images[0] if shapes.count(images[:1]) == len(shapes) - 1 > 0 else None
+    return count
+
+
+def _count(element, image):
     """Returns how many images are in a batch of pixels or of files, `None` for a single one."""
+    images = _image(element, image)
     array = isinstance(images, np.ndarray) or hasattr(images, "shape")
     rank, kind = (len(images.shape), str(images.dtype)) if array else (0, "")
     files = kind.startswith(("object", "<U", "|S")) or kind.endswith("string'>")

@@ -104,7 +104,8 @@ def _png(pixels):
     checks.pixels(pixels[None])
     if pixels.shape[-1] not in (1, 3) or (pixels.dtype.kind == "f" and (pixels % 1).any()):
         raise ValueError(
-            "Images of different sizes must be whole numbers, in one or three channels. "
+            "Images of different sizes must be whole numbers, in one or three channels, and batches of gray ones have "
+            "a channel axis, (batch, height, width, 1). "
             f"Received: shape={pixels.shape}, dtype={pixels.dtype}"
         )
     file, pixels = io.BytesIO(), pixels.astype("uint8")

@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+import tensorflow as tf
+
 from keras_vit.config import Classify, Regress
 from tests.data.readers.test_datasets import LABELS, PIXELS, ClassLabel, HuggingFace, Image, hub, read, rows
 
@@ -103,6 +105,14 @@ def test_ragged_numbers_are_refused():
         read(listed(x=[1.0, 1.0], y=[2.0, [2.0, 3.0]]), task)
     with pytest.raises(ValueError, match=r"Received: \[1, 2, 3\] in example 1, and \[1, 2\] in example 0"):
         read(listed(numbers=[[1, 2], [1, 2, 3]]), task)
+
+
+def test_batches_of_gray_images_need_their_channel_axis_where_they_may_be_images():
+    gray = tf.data.Dataset.from_tensor_slices((PIXELS[..., 0], np.eye(10)[LABELS]))
+    assert sorted(read(gray).labels) == sorted(LABELS)
+    for batch, said in ((4, r"labels of the shape \(4, 10\)"), (6, r"shape=\(6, 8, 8\)")):
+        with pytest.raises(ValueError, match=rf"channel axis, \(batch, height, width, 1\). Received: {said}"):
+            read(gray.batch(batch))
 
 
 def test_a_vector_that_is_not_one_hot_is_shown():

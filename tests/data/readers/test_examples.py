@@ -61,6 +61,22 @@ def test_every_kind_gives_its_examples_one_by_one():
     assert examples.header(named) == ("image", "label") == examples.header(rows) and examples.header(tuples) is None
 
 
+def test_gray_images_without_a_channel_axis():
+    """As MNIST is in Keras."""
+    pixels, vectors = np.arange(6 * 8 * 9, dtype="uint8").reshape(6, 8, 9), np.eye(6, dtype="int64")
+    slices = tf.data.Dataset.from_tensor_slices
+    plain, named = slices((pixels, LABELS)), slices({"image": pixels, "label": LABELS})
+    for dataset in (plain, named, plain.batch(4), named.batch(3, drop_remainder=True), slices((pixels, vectors))):
+        found = list(examples.examples(dataset, "image" if examples.header(dataset) else None))
+        pairs = [tuple(row.values()) if isinstance(row, dict) else row for row in found]
+        assert [int(np.argmax(label)) if np.ndim(label) else int(label) for _, label in pairs] == LABELS.tolist()
+        np.testing.assert_array_equal([image for image, _ in pairs], pixels)
+    for image, label in ((PIXELS[0], LABELS[:2]), (pixels, 1), (pixels, LABELS[:5])):  # not clearly a batch
+        for dataset in (slices((image[None], np.array(label)[None])), [{"image": image, "label": label}]):
+            (found,) = examples.examples(dataset, "image" if isinstance(dataset, list) else None)
+            assert np.array_equal(found["image"] if isinstance(found, dict) else found[0], image)
+
+
 def test_what_is_no_dataset():
     for value in (
         PIXELS,
