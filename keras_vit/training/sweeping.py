@@ -13,6 +13,7 @@ from keras_vit.training.fit import fit, read_recipe
 from keras_vit.utils import checks, tables
 
 SWEEP = "sweep.csv"
+SOURCES = ("data.source", "data.train", "data.validation", "data.limit")  # which `train` and `validation` replace
 
 
 def sweep(
@@ -52,7 +53,7 @@ def sweep(
 
     Raises:
         ValueError, TypeError: Before the first run, for options or values that the recipe does not have; for nothing
-            that varies. After all, if none was finished.
+            that varies; for data that `train` replaces. After all, if none was finished.
         OSError: When a run cannot be written.
     """
     recipe = read_recipe(recipe)
@@ -62,6 +63,9 @@ def sweep(
         )
     if draw is not None:
         checks.positive(draw=draw)
+    unread = [name for name in options if name in SOURCES and train is not None]
+    if unread:
+        raise ValueError(f"With `train`, no run reads {', '.join(SOURCES)}. Received: options for {unread[0]!r}")
     options = {name: choices.choices(name, value) for name, value in options.items()}
     runs = choices.combinations(options, draw)
     recipes = [config.check_recipe(config.override(recipe, changes)) for changes in runs]

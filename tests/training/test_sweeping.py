@@ -1,5 +1,6 @@
 import csv
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
@@ -41,6 +42,10 @@ def test_a_wrong_option_is_refused_before_the_first_run(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             keras_vit.sweep(small(), options, draw, tmp_path / "runs")
+    arrays = (np.zeros((4, 8, 8, 1)), np.arange(4) % 2)
+    options = {"data.train": ["all", "all[:50%]"], "seed": [0, 1]}
+    with pytest.raises(ValueError, match="With `train`, no run reads data.source, .* Received: .* 'data.train'"):
+        keras_vit.sweep(small(), options, workdir=tmp_path / "runs", train=arrays, validation=arrays)
     assert not (tmp_path / "runs").exists()
 
 
