@@ -38,7 +38,7 @@ def several(value, maker):
     if isinstance(maker, Flags):
         return maker.parse(cells)
     named = cells is None or isinstance(cells, str) or (isinstance(cells, list) and _texts(cells))
-    return tuple(maker.parse([cells])) if named else value
+    return tuple(maker.parse([cells])) if named else list(value) if isinstance(value, tuple) else value
 
 
 def _plain(cell):
@@ -111,9 +111,9 @@ def together(values, wanted):
 
 
 def _shape(value):
-    """Returns the shape of a value, `None` for a ragged one and for names."""
+    """Returns the shape of a value, `None` for a ragged one."""
     try:
-        return None if isinstance(value, tuple) else np.shape(value)
+        return np.shape(value)
     except ValueError:
         return None
 

@@ -33,10 +33,10 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     Args:
         dataset: What `examples.is_dataset` is true for: of dictionaries, or of tuples `(image, *targets)`. An image is
             an array, `(height, width[, channels])`, 0..255, a Pillow image, an encoded file or its path. A label may be
-            an index, a one-hot vector or a class name; several labels 0 or 1 for each class, or a list of names, or
-            of indices where its type says so; a mask an array or a PNG; boxes `(count, 5)`, as in `boxes`, or what
-            `box_arrays.of_example` takes, in the format of `data.columns`, such as `{"bounding_boxes": {"column":
-            "objects", "format": "xywh"}}`.
+            an index, a one-hot vector or a class name; several labels 0 or 1 for each class, or names, in a list or a
+            text, or a list of indices where its type says so; a mask an array or a PNG; boxes `(count, 5)`, as
+            in `boxes`, or what `box_arrays.of_example` takes, in the format of `data.columns`, such as
+            `{"bounding_boxes": {"column": "objects", "format": "xywh"}}`.
         task: The recipe's task, whose `targets` are read.
         data: The recipe's `Data`; `columns` and `bad_images` are read.
         shape: `(height, width, channels)` that the model takes; the channels are read.

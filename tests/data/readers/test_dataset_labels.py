@@ -89,11 +89,13 @@ def test_a_column_for_each_class_is_read_as_in_a_table():
         labels_of(listed(cat=["yes", "no"], dog=["no", "maybe"]), columns)
 
 
-@pytest.mark.parametrize("values", [[[0], [1], [0, 1], []], [[], [0], [0, 1]]])
+@pytest.mark.parametrize("values", [[[0], [1], [0, 1], []], [[], [0], [0, 1]], [[0], [0], None]])
 def test_indices_without_their_type_are_refused(values):
     files = hub().columns["picture"]
     dataset = HuggingFace({"image": Image(), "labels": Sequence(int)}, {"image": files, "labels": values * 7})
-    with pytest.raises(ValueError, match=r"need the type ClassLabel. Received: \[.*in example \d, and \[0\] in"):
+    with pytest.raises(
+        ValueError, match=r"need the type ClassLabel. Received: \[.*\] in example [12], and \[.*\] in example 0"
+    ):
         labels_of(dataset, task=Classify(multilabel=True, classes=("a", "b")))
 
 
@@ -105,6 +107,9 @@ def test_ragged_numbers_are_refused():
         read(listed(x=[1.0, 1.0], y=[2.0, [2.0, 3.0]]), task)
     with pytest.raises(ValueError, match=r"Received: \[1, 2, 3\] in example 1, and \[1, 2\] in example 0"):
         read(listed(numbers=[[1, 2], [1, 2, 3]]), task)
+    assert read(listed(numbers=[(1, 2), [3, 4]]), task).targets["numbers"].shape == (2, 2)
+    task = Classify(multilabel=True, classes=("a", "b"))
+    assert labels_of(listed(labels=[(1, 0), [0, 1]]), task=task) == (("a", "b"), [[1, 0], [0, 1]])
 
 
 def test_batches_of_gray_images_need_their_channel_axis_where_they_may_be_images():
