@@ -209,7 +209,8 @@ class Labels:
         return tuple(in_order(self.codes))
 
     def made(self):
-        if found := composite(self.codes, SEPARATORS) or recurring(self.codes, SEPARATORS, alone=True):
+        found = composite(self.codes, SEPARATOR) or composite(self.codes, SEPARATORS, every=True)
+        if found := found or recurring(self.codes, SEPARATORS, alone=True):
             raise ValueError(
                 f"{self.columns[0]!r} must have one label for each image. Several, as in {found[0]!r}, are for "
                 f"Classify(multilabel=True). Received: {found[0]!r} along with {' and '.join(map(repr, found[1]))}"

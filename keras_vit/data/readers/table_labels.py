@@ -114,13 +114,16 @@ class Names:
             )
 
 
-def composite(names, separators):
-    """Returns the first of some names whose parts are all names too, its parts and what separates them, or `None`."""
+def composite(names, separators, every=False):
+    """Returns the first of some names whose parts are all names too, its parts and what separates them, or `None`.
+
+    With `every`, all names with this separator must be such: of ImageNet-21k's `"grasshopper, hopper"` few others are.
+    """
     for separator in separators:
-        for name in names:
-            parts = [part.strip() for part in name.split(separator)]
-            if len(parts) > 1 and all(part in names for part in parts):
-                return name, parts, separator
+        several = {name: [*map(str.strip, name.split(separator))] for name in names if separator in name}
+        found = [name for name, parts in several.items() if all(part in names for part in parts)]
+        if found and not (every and len(found) < len(several)):
+            return found[0], several[found[0]], separator
     return None
 
 

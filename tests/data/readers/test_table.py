@@ -105,6 +105,9 @@ def test_several_labels_are_not_taken_for_one(folder):
         write(folder, [f'train/a.png,"{pairs[0]}"', f'train/b.png,"{pairs[1]}"', "val/c.png,owl"], "file_name,label")
         with pytest.raises(ValueError, match="must have one label for each image. Several, as in 'cat.dog', are for"):
             read(folder, "labels")
+    write(folder, ['train/a.png,"cat,dog"', "train/b.png,dog", "val/c.png,cat"], "file_name,label")
+    with pytest.raises(ValueError, match="Several, as in 'cat,dog', are for"):
+        read(folder, "labels")
     write(folder, ['train/a.png,"Pepper, hot"', 'train/b.png,"Pepper, mild"', "val/c.png,owl"], "file_name,label")
     assert read(folder, "labels").class_names == ("Pepper, hot", "Pepper, mild", "owl")
 
