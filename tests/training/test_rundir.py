@@ -61,7 +61,7 @@ def test_a_finished_run_that_is_to_be_longer_is_a_source_of_weights(run):
         rundir.claim(run, longer, DATA, ("a", "b"))
     (run / rundir.BEST).rename(run / rundir.MODEL)
     command = f"python -m keras_vit fit RECIPE.py optim.epochs=60 model.weights={run} --workdir {run}-longer"
-    with pytest.raises(ValueError, match=f"60 here. To train longer, .*: {command}$"):
+    with pytest.raises(ValueError, match=f"60 here. To train longer, .*: {command}, where RECIPE"):
         rundir.claim(run, longer, DATA, ("a", "b"))
     for changes in ({"optim.epochs": 40}, {"optim.epochs": 60, "seed": 1}):
         with pytest.raises(ValueError, match="here$"):

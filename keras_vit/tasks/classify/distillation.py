@@ -4,7 +4,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.outputs import returns_probabilities
 from keras_vit.utils import checks
@@ -156,6 +155,8 @@ def load_teacher(task, model, given=None):
     elif task.teacher.endswith(".keras"):
         teacher = keras.models.load_model(regular(task.teacher))
     else:
+        from keras_vit.checkpoints.pretrained import from_pretrained
+
         teacher = from_pretrained(task.teacher, image_size=tuple(model.input_shape[1:3]))
     check_models(model, teacher)
     return teacher
