@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 
-from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.utils.warned import MOST, warn
+from keras_vit.data.readers.box_arrays import padded
+from keras_vit.utils.warned import quoted, warn
 
 SEED = 0  # a fold does not depend on the recipe's seed
 SPLITTERS = {  # by whether there are labels to stratify by, and groups to keep together
@@ -93,9 +93,8 @@ def _check_several(several, class_names, parts):
     everywhere = np.all([several[train].any(axis=0) for train, _ in parts], axis=0)
     lost = [class_names[i] for i in np.flatnonzero(several.any(axis=0) & ~everywhere)]
     if lost:
-        more = f" and {len(lost) - MOST} more" if len(lost) > MOST else ""
         warn(
-            f"All images with {', '.join(map(repr, lost[:MOST]))}{more} are in one of {len(parts)} folds: "
+            f"All images with {quoted(lost)} are in one of {len(parts)} folds: "
             "its model cannot learn what it is validated on."
         )
 
@@ -125,9 +124,7 @@ def joined(first, second):
 
 def _rows(name, first, second):
     if name == "bounding_boxes":  # as many rows as the image with the most
-        most = max(first.shape[1], second.shape[1])
-        pad = lambda boxes: np.full((len(boxes), most - boxes.shape[1], 5), EMPTY, "float32")  # noqa: E731
-        first, second = (np.concatenate([boxes, pad(boxes)], axis=1) for boxes in (first, second))
+        return padded([*first, *second])
     if first.shape[1:] != second.shape[1:] or first.ndim != second.ndim:
         raise ValueError(
             f"For folds, training and validation {name} must have one shape. Received: {first.shape} and {second.shape}"

@@ -49,3 +49,20 @@ def counted(batches, total, what="images", after=1.0, stream=None):
         for batch in batches:
             yield batch
             shown.update(len(batch["images"] if isinstance(batch, dict) else batch))
+
+
+def passing(items, text, after=1.0, stream=None, every=1):
+    """Yields items, however many there are, and shows on one line how many were; removes it at the end.
+
+    Args:
+        items: Iterable.
+        text: As in `line`.
+        after: Seconds before it is shown.
+        stream: As in `line`.
+        every: Items between two updates: of quick ones, each would take longer than the item.
+    """
+    with line(None, text, after, stream, leave=False) as shown:
+        for number, item in enumerate(items, 1):
+            yield item
+            if number % every == 0:
+                shown.update(every)

@@ -27,3 +27,9 @@ def named(faults, count=None):
     """Returns the first faults, one a line, and how many more there are of `count`, by default of all given."""
     more = (count or len(faults)) - MOST
     return "\n  ".join([*faults[:MOST], *[f"and {more} more"] * (more > 0)])
+
+
+def quoted(names):
+    """Returns names in quotes, the first of a list, and how many more there are."""
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(map(repr, names[:MOST])) + more

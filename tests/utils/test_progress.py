@@ -37,6 +37,14 @@ def test_batches_are_counted(clock, terminal):
     assert terminal or "\r" not in stream.getvalue()
 
 
+def test_items_without_a_known_number_are_counted(clock):
+    stream, found = Stream(True), []
+    for item in progress.passing(iter(range(5)), "rows: {n:,}", 1.0, stream, every=2):
+        found.append(item)
+        clock[0] += 3
+    assert found == [0, 1, 2, 3, 4] and stream.lines == ["rows: 2", "rows: 4"]
+
+
 def test_what_is_quick_is_not_told(monkeypatch):
     stream = Stream(True)
     monkeypatch.setattr("sys.stdout", stream)

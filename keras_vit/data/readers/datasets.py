@@ -9,18 +9,16 @@ import sys
 import numpy as np
 
 from keras_vit.data import memory
-from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.box_arrays import Rows
 from keras_vit.utils.images import image_size
-from keras_vit.utils.progress import line
+from keras_vit.utils.progress import passing
 
 USUAL = {  # names of columns where `Data.columns` does not say which it is; the first that the dataset has
+    **table.USUAL,
     "images": ("image", "images", "img"),
-    "labels": ("label", "labels", "class", "category"),
-    "multilabels": ("labels", "tags", "classes", "categories", "label"),
     "numbers": ("numbers", "number"),
     "segmentation_masks": ("segmentation_mask", "segmentation_masks", "mask", "masks", "annotation"),
     "bounding_boxes": ("bounding_boxes", "boxes", "objects"),
@@ -107,7 +105,7 @@ def _held(dataset, columns, targets, channels, several):
     held, digests, size = {name: [] for name in columns or ("images", *targets)}, [], 0
     wanted = dict.fromkeys(name for found in columns.values() for name in found) if columns else None
     found = examples.examples(dataset, columns and columns["images"][0], wanted)
-    for number, example in enumerate(_shown(found)):
+    for number, example in enumerate(passing(found, "reading examples: {n:,}", 3.0, sys.stderr)):
         digest = hashlib.blake2b(digest_size=16)
         for name, value in _values(example, columns, targets, number).items():
             try:
@@ -127,14 +125,6 @@ def _held(dataset, columns, targets, channels, several):
     if not digests:
         raise ValueError(f"A dataset must have one example or more. Received: an empty {type(dataset).__name__}")
     return held, digests
-
-
-def _shown(found):
-    """Yields examples, and shows on standard error how many were read, if it takes more than a few seconds."""
-    with line(None, "reading examples: {n:,}", 3.0, sys.stderr, leave=False) as shown:
-        for example in found:
-            yield example
-            shown.update()
 
 
 def _values(example, columns, targets, number):
@@ -205,10 +195,7 @@ def _boxes(name, values, images, names):
     wrong = next((i for i, boxes in enumerate(values) if boxes.ndim != 2 or boxes.shape[1] != 5), None)
     if wrong is not None:
         raise ValueError(f"Boxes must have the shape (count, 5). Received: shape={values[wrong].shape}")
-    padded = np.full((len(values), max(1, *map(len, values), 1), 5), EMPTY, "float32")
-    for row, boxes in zip(padded, values):
-        row[: len(boxes)] = boxes
-    return OF_ARRAY[name](padded, images, names)
+    return OF_ARRAY[name](box_arrays.padded(values), images, names)
 
 
 def _labels(_, values, images, names):

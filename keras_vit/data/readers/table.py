@@ -21,7 +21,7 @@ from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
 from keras_vit.utils import checks
 from keras_vit.utils.folders import IMAGE_ENDINGS, files_in
-from keras_vit.utils.progress import line
+from keras_vit.utils.progress import passing
 from keras_vit.utils.warned import MOST, left_out, named
 
 # Names of columns where `Data.columns` does not say which it is; the first that the table has.
@@ -98,7 +98,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     files, lines, kept = Files(file.parent), {}, []
     bad, wrong, named_below = [], 0, 0
     below = "".join(f"{part}/" for part in base.relative_to(file.parent).parts)
-    for number, cells in shown(table_file.read(file, names)):
+    for number, cells in passing(table_file.read(file, names), "rows of the table: {n:,}", 2.0, every=10_000):
         try:
             path = files.path_of(cells[0])
             if path in lines:
@@ -134,15 +134,6 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     groups = makers["groups"].made() if "groups" in makers else None
     class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
     return Table([files.start + path for path in kept], made, class_names, groups, named_below)
-
-
-def shown(rows, every=10_000):
-    """Yields rows, and shows how many there were, if it takes seconds."""
-    with line(None, "rows of the table: {n:,}", after=2.0, leave=False) as progress:
-        for number, row in enumerate(rows, 1):
-            yield row
-            if number % every == 0:
-                progress.update(every)
 
 
 class Files:

@@ -12,9 +12,7 @@ from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.classify.several_loss import SeveralLoss, positive_weights
 from keras_vit.tasks.classify.several_tally import HALF, SCORES, SeveralTally
 from keras_vit.tasks.measured import Measured
-from keras_vit.utils.warned import warn
-
-NAMED = 10  # classes in a warning
+from keras_vit.utils.warned import quoted, warn
 
 
 def several_of(kind):
@@ -163,7 +161,7 @@ class Several(Classify):
 def absent_from(source, names):
     """Returns the classes that no image of a source has, as words; `""` if there is none."""
     absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
-    return ", ".join(map(repr, absent[:NAMED])) + (f" and {len(absent) - NAMED} more" if absent[NAMED:] else "")
+    return quoted(absent)
 
 
 def check_thresholds(values, count=None):
