@@ -59,6 +59,8 @@ class ExportNorm(keras.layers.LayerNormalization):
 class ExportAttention(MultiHeadSelfAttention):
     """Self-attention by softmax, whose kernel holds the scale of the scores; not with norms of queries and keys."""
 
+    takes_blocks = False
+
     def uses_attend(self, training):
         return False
 

@@ -133,3 +133,13 @@ class MuonHooks:
         if self.is_convolution(variable):
             return False
         return not self.is_in_block(variable) or super()._should_use_adamw(variable)
+
+
+def under_xla():
+    """Returns whether XLA compiles what is computed now."""
+    if keras.backend.backend() != "tensorflow":
+        return keras.backend.backend() == "jax"
+    import tensorflow as tf
+    from tensorflow.python.ops import control_flow_util
+
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())

@@ -3,7 +3,9 @@
 import keras
 from keras import ops
 
+from keras_vit.layers.attention import terms
 from keras_vit.layers.attention.attend import MASKED, attend, fused_attention, joined_mask
+from keras_vit.layers.attention.blockwise import blockwise_attention, suits
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import OPTIONS, RotaryPositions
 from keras_vit.layers.attention.with_scores import WithScores
@@ -21,8 +23,10 @@ class MultiHeadSelfAttention(WithScores, Layer):
     """Multi-head self-attention.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
-    is in float32 under any precision policy. The layer computes attention in one of three forms:
+    is in float32 under any precision policy. The layer computes attention in one of four forms:
 
+    - in blocks of queries, on CPUs from 512 tokens on, unless scores are returned or offset: memory then grows with the
+      tokens, not with their square;
     - from the scores, if they are returned, offset or dropped;
     - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
       or where heads are narrower than 32;
@@ -70,6 +74,8 @@ class MultiHeadSelfAttention(WithScores, Layer):
     >>> MultiHeadSelfAttention(num_heads=3)(keras.ops.zeros((2, 50, 192))).shape
     (2, 50, 192)
     """
+
+    takes_blocks = True  # whether many tokens are computed in blocks
 
     def __init__(
         self,
@@ -169,10 +175,15 @@ class MultiHeadSelfAttention(WithScores, Layer):
             query, key = self.q_norm(query), self.k_norm(key)
         if self.rotary is not None:
             query, key = self.rotate(query), self.rotate(key)
-        if self.relative is not None:
-            bias = self.distances.bias() if bias is None else self.distances.bias() + bias
         mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
-        if return_attention_scores or scores_offset is not None or (training and self.attention_dropout > 0):
+        seen, drops = return_attention_scores or scores_offset is not None, training and self.attention_dropout > 0
+        in_blocks = not seen and self.takes_blocks and suits(query, bias)
+        if self.relative is not None and not in_blocks:
+            bias = self.distances.bias() if bias is None else self.distances.bias() + bias
+        if in_blocks:
+            dropout = (self.attention_dropout, self.attention_drop.seed_generator) if drops else None
+            x = blockwise_attention(query * self.scale, key, value, self._terms(bias, mask), dropout)
+        elif seen or drops:
             scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
             dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
             x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
@@ -186,6 +197,11 @@ class MultiHeadSelfAttention(WithScores, Layer):
         x = self.drop(tokenwise(self.proj, x), training=training)
         more = ([scores] if return_attention_scores else []) + ([key] if return_keys else [])
         return (x, *more) if more else x
+
+    def _terms(self, bias, mask):
+        relative = [] if self.relative is None else [terms.Relative(self.distances.table, self.distances.index)]
+        biases = [] if bias is None else [terms.Bias(bias)]
+        return relative + biases + ([] if mask is None else [terms.Mask(mask)])
 
     def uses_attend(self, training):
         """Returns whether `attend` computes attention without mask and bias; not in float16, whose range is small."""
