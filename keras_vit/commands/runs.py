@@ -50,7 +50,8 @@ def apply(
 
     model = trained.load_run(run)
     files, bad = predictions.image_files(images), 0
-    for file, answer, error in predictions.predictions(model, files, top, to, json=json, csv=csv):
+    found = predictions.predictions(model, files, top, to, json=json, csv=csv)
+    for file, answer, error in predictions.followed(found, len(files)):
         if error and len(files) == 1:
             raise error
         bad += bool(error)

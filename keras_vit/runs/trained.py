@@ -6,6 +6,7 @@ import os
 import pathlib
 
 import keras
+import numpy as np
 
 from keras_vit import config
 from keras_vit.config import cookbook
@@ -54,15 +55,16 @@ class Trained:
         """`(height, width, channels)` of the images that the model takes."""
         return self.model.input_shape[1:]
 
-    def viewer(self, finish=None):
+    def viewer(self, finish=None, eager=True):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
 
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
+            eager: As in `predictor`.
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or predictor(self.model, eager=True)
+        own = own or predictor(self.model, eager)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
 
     @property
@@ -180,13 +182,18 @@ def predictor(model, eager=False):
 
 
 def read(trained, files):
-    """Returns the pixels of image files, resized as in evaluation."""
-    if trained.alone:
-        return preprocess(trained.model, files)
-    need_tensorflow("Reading image files")
-    from keras_vit.data import pipeline
+    """Returns the pixels of image files, resized as in evaluation, float32 `(files, height, width, channels)`."""
+    return np.stack([*map(reader(trained), files)])
 
-    return pipeline.read_files(files, trained.size, trained.recipe.data)
+
+def reader(trained):
+    """Returns the function from an image file to its pixels in `read`, which several threads may call."""
+    if trained.alone:
+        return lambda file: preprocess(trained.model, file)[0]
+    need_tensorflow("Reading image files")
+    from keras_vit.data.readers import image_files
+
+    return image_files.reader(trained.size, trained.recipe.data)
 
 
 def _check_images(model, path):
