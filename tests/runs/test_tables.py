@@ -40,5 +40,6 @@ def test_an_error_leaves_no_file(tmp_path):
             add(ROWS)
             raise KeyboardInterrupt
 
-    pytest.raises(KeyboardInterrupt, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
     assert not any(tmp_path.iterdir())

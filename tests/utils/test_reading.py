@@ -47,7 +47,8 @@ def test_an_interruption_waits_for_no_more_than_is_being_read(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(reading, "_gathered", interrupted)
-    pytest.raises(KeyboardInterrupt, next, found)
+    with pytest.raises(KeyboardInterrupt):
+        next(found)
     assert len(begun) < 500
 
 
