@@ -32,11 +32,24 @@ def packed(outputs, size):
     return kinds.of_outputs(outputs).packed(outputs, size)
 
 
-def saved_model(path):
-    """Loads a SavedModel; returns the function from images to outputs, and its operators."""
+def saved_model(path, image=None):
+    """Loads a SavedModel; returns the function from images to outputs, and its operators.
+
+    Args:
+        path: The SavedModel.
+        image: An image to run the signature for encoded files on, if there is one: RuntimeError unless its outputs are
+            finite.
+    """
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(path))
+    if image is not None and "serve_bytes" in loaded.signatures:
+        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
+        outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
+        if not all(np.isfinite(output.numpy()).all() for output in outputs):
+            raise RuntimeError(
+                f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
+            )
     serve = loaded.signatures["serving_default"]
     functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
 
@@ -45,20 +58,6 @@ def saved_model(path):
         return packed({name: output.numpy() for name, output in outputs.items()}, images.shape[1:3])
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
-
-
-def try_bytes(path, image):
-    """Runs the signature for encoded files, if there is one, on one image; RuntimeError unless outputs are finite."""
-    import tensorflow as tf
-
-    loaded = tf.saved_model.load(str(path))
-    if "serve_bytes" in loaded.signatures:
-        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
-        outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
-        if not all(np.isfinite(output.numpy()).all() for output in outputs):
-            raise RuntimeError(
-                f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
-            )
 
 
 def onnx(path):
