@@ -3,6 +3,7 @@
 import sys
 from typing import Annotated, Literal
 
+from keras_vit.commands import lean
 from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Run, Text, about
 
 DRAWN = 32  # images, at most: all are in one figure
@@ -44,6 +45,7 @@ def apply(
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """
+    lean.import_keras()
     from keras_vit.runs import predictions, trained
     from keras_vit.tasks.base import words
     from keras_vit.utils.folders import shown
