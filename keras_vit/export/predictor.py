@@ -86,10 +86,10 @@ def predictor(
 ) -> Predictor:
     """Returns a predictor of a model on the fastest engine that is installed.
 
-    That is OpenVINO on processors of Intel and AMD, with the extra `openvino` and the TensorFlow backend; else Keras,
-    and a warning says why. To build a predictor takes a few seconds. It is compared with the model on two random
-    images before it is returned. It has the weights of this moment: after more training, build another. It writes no
-    file.
+    That is OpenVINO, for processors of Intel and AMD, where the extra `openvino` is installed, Keras's backend is
+    TensorFlow, and OpenVINO can compute the model; else Keras, and a warning says why. To build a predictor takes a few
+    seconds. It is compared with the model on two random images before it is returned. It has the weights of this
+    moment: after more training, build another. It writes no file.
 
     Args:
         model: A Keras model from images of a known size, for any task, under any precision policy.
@@ -105,7 +105,8 @@ def predictor(
         ValueError: For an unknown engine or type, `threads` with `engine="keras"`, a model of other inputs, or
             bfloat16 on a processor that does not have it.
         ImportError: For `engine="openvino"` where OpenVINO is not installed.
-        RuntimeError: For `engine="openvino"` where it cannot compute the model, or where outputs differ.
+        RuntimeError: For `engine="openvino"` where it cannot compute the model, or where outputs differ; on Keras's
+            own OpenVINO backend, which chooses the precision itself.
 
     Example:
 
@@ -119,6 +120,11 @@ def predictor(
     if threads is not None and engine == "keras":
         raise ValueError(f"`threads` is for OpenVINO: TensorFlow's are global. Received: threads={threads}")
     _check_images(model)
+    if keras.backend.backend() == "openvino":
+        raise RuntimeError(
+            "Keras's OpenVINO backend chooses the precision itself: call `model.predict`, or load the model with "
+            "KERAS_BACKEND=tensorflow. Received: backend 'openvino'"
+        )
     if engine == "keras":
         return _tested(_of_keras(model, dtype), model, engine, dtype)
     try:
@@ -145,17 +151,19 @@ def _check_images(model):
 def _of_openvino(model, dtype, threads):
     """Returns the function from pixels to outputs by OpenVINO; ImportError or RuntimeError if there is none."""
     extras.need("The engine OpenVINO", "openvino", "openvino")
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "a model is converted for OpenVINO by TensorFlow: save it as .keras, and load it with "
-            f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
-        )
     if dtype == "bfloat16" and not runtimes.openvino_has("BF16"):
         raise ValueError(f"This processor has no instructions for bfloat16. Received: dtype={dtype!r}")
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            "A model is converted for OpenVINO by TensorFlow: save it as .keras, and load it with "
+            f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
+        )
     copy = export_copy(model)
-    numbered = lambda pixels: {f"output_{i}": x for i, x in enumerate(keras.tree.flatten(copy(pixels)))}  # noqa: E731
+    flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
     try:
-        converted = openvino.converted(numbered, model.inputs[0].shape[1:])
+        converted = openvino.converted(
+            lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, model.inputs[0].shape[1:]
+        )
         compiled = runtimes.Compiled(converted, DTYPES[dtype][0], threads)
     except Exception as error:  # OpenVINO's own classes are not public
         raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {str(error).strip().splitlines()[-1]}") from error
