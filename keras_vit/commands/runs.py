@@ -96,6 +96,7 @@ def write_exports(
     *,
     quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write too.")] = (),
     onnx: Flag = False,
+    openvino: Flag = False,
     to: Folder = None,
     overwrite: Flag = False,
 ) -> None:
@@ -103,14 +104,17 @@ def write_exports(
 
     Args:
         onnx: Write ONNX too.
+        openvino: Write OpenVINO's IR too.
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
     from keras_vit.runs import results, trained
 
     model = trained.load_run(run)
-    say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *['ONNX'] * onnx])}")
-    for report in results.export(model, to, quantize=quantize, onnx=onnx, overwrite=overwrite):
+    others = {"onnx": onnx, "openvino": openvino}
+    named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, wanted in others.items() if wanted]
+    say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
+    for report in results.export(model, to, quantize=quantize, overwrite=overwrite, **others):
         print(report)
 
 

@@ -1,5 +1,6 @@
 """Runs exported files in their own runtimes: outputs, operators, time and memory."""
 
+import collections
 import os
 import pathlib
 import statistics
@@ -76,6 +77,65 @@ def onnx(path):
         return packed(dict(zip(names, outputs)), images.shape[1:3])
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
+
+
+def openvino(path, precision="f32"):
+    """Loads OpenVINO's IR; returns the function from images to outputs, and its operators.
+
+    Args:
+        path: The `.xml`.
+        precision: `"f32"` or `"bf16"`.
+    """
+    import openvino
+
+    try:
+        model = openvino.Core().read_model(path)
+        operators = Counter(node.get_type_name() for node in model.get_ops())
+        compiled = Compiled(model, precision)
+    except Exception as error:  # OpenVINO's own classes are not public
+        raise RuntimeError(f"OpenVINO cannot run the exported file: {str(error).strip().splitlines()[-1]}") from None
+    fixed = model.input(0).partial_shape[0]
+
+    def run(images):
+        size, batch = images.shape[1:3], fixed.get_length() if fixed.is_static else max(len(images), 1)
+        padded = np.concatenate([images, np.zeros((-len(images) % batch, *images.shape[1:]))])
+        parts = [packed(compiled(padded[i : i + batch]), size) for i in range(0, len(padded), batch)]
+        return np.concatenate(parts)[: len(images)]
+
+    return run, dict(operators.most_common())
+
+
+class Compiled:
+    """A model of OpenVINO, compiled for the processor; a function from images to a dictionary of outputs by name.
+
+    It may be called from several threads at once: each call takes a request of its own.
+    """
+
+    def __init__(self, model, precision="f32", threads=None):
+        import openvino
+
+        settings = {"INFERENCE_PRECISION_HINT": precision, **({"INFERENCE_NUM_THREADS": threads} if threads else {})}
+        self.compiled = openvino.Core().compile_model(model, "CPU", settings)
+        self.names = [output.any_name for output in self.compiled.outputs]
+        self.idle = collections.deque()  # requests, of which one computes a single call at a time
+
+    def __call__(self, images):
+        try:
+            request = self.idle.pop()
+        except IndexError:
+            request = self.compiled.create_infer_request()
+        try:
+            outputs = request.infer([np.ascontiguousarray(images, "float32")])
+        finally:
+            self.idle.append(request)
+        return dict(zip(self.names, outputs.values()))
+
+
+def openvino_has(capability):
+    """Returns whether OpenVINO finds a capability in this processor, such as `"BF16"`."""
+    import openvino
+
+    return capability in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def tflite(path, threads=None):

@@ -59,10 +59,11 @@ def regular(path):
 
 
 @contextlib.contextmanager
-def replacing(path):
+def replacing(path, beside=()):
     """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
 
-    All else in the temporary folder is removed.
+    All else in the temporary folder is removed, except files with the endings `beside`, which take the place of
+    `path.with_suffix(ending)` together with it: see `replace_files`.
 
     Raises:
         OSError: If writing fails. `path` is then unchanged, and what was written is removed.
@@ -75,7 +76,10 @@ def replacing(path):
     try:
         folder.mkdir()
         yield temporary
-        if temporary.is_dir() or path.is_dir():
+        if beside:  # the others first: nothing reads them without `path`
+            names = [temporary.with_suffix(ending).name for ending in beside]
+            replace_files(folder, [*names, path.name], path.parent)
+        elif temporary.is_dir() or path.is_dir():
             replace_folder(temporary, path)
         else:
             commit(temporary, path)

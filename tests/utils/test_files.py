@@ -233,3 +233,16 @@ def test_nothing_but_a_regular_file_is_opened(name, reader, tmp_path):
         (ValueError, FileNotFoundError), match="must be a regular file|There is no file|Every training state"
     ):
         read[reader](path)
+
+
+def test_files_beside_a_path_move_with_it(tmp_path):
+    path, other = tmp_path / "m.xml", tmp_path / "m.bin"
+    for text in ("old", "new"):
+        with files.replacing(path, beside=(".bin",)) as temporary:
+            temporary.write_text(text)
+            temporary.with_suffix(".bin").write_text(text)
+            (temporary.parent / "scrap").write_text("")
+        assert path.read_text() == other.read_text() == text and len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(OSError, match="m.xml' could not be written"), files.replacing(path, (".bin",)) as temporary:
+        temporary.write_text("one of two")
+    assert path.read_text() == other.read_text() == "new" and len(list(tmp_path.iterdir())) == 2
