@@ -32,6 +32,11 @@ def predict(
 ) -> list[list[tuple[str, float]]]:
     """Applies a trained model to image files, in batches.
 
+    From 512 images on the model runs as a graph, whose numbers differ by rounding. Where that takes more than a minute,
+    OpenVINO computes the rest, if it is installed and proves faster on the same outputs; a line on standard error says
+    so. The table of answers is written row by row, and memory does not grow with the images but for the list that is
+    returned.
+
     Args:
         target: As in `keras_vit.load_run`.
         images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
@@ -88,7 +93,8 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
     traced = len(files) >= TRACED and not task.whole
-    run = trained.viewer(finish=task.image if kind.pixels and task.whole else None, eager=not traced)
+    finish = task.image if kind.pixels and task.whole else None
+    run = trained.viewer(finish, eager=not traced, count=len(files))
     read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
     with tables.written(paths, kind.columns) as add:

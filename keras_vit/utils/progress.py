@@ -23,6 +23,11 @@ def line(total, text, after=0.0, stream=None, **settings):
     return tqdm(total=total, bar_format=text + end, delay=after, file=shown, disable=False, **how, **settings)
 
 
+def say(text):
+    """Prints a line to standard error, above the line of progress if there is one."""
+    tqdm.write(text, file=sys.stderr)
+
+
 class Log:
     """A stream of whole lines: without what moves a terminal's cursor."""
 
