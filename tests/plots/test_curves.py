@@ -20,14 +20,15 @@ def test_curves_of_the_ten_hardest_classes(tmp_path):
     figure.savefig(tmp_path / "curves.png")
 
 
-def test_a_dot_is_at_each_threshold():
+def test_a_dot_is_at_each_threshold(tmp_path):
     truth, shares = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
-    figure = draw_curves(["a", "b"], lambda _: (truth, shares), [0.75, 0.95])
+    figure = draw_curves(["a", "$x_$"], lambda _: (truth, shares), [0.75, 0.95])
     left, right = figure.axes
     assert len(left.lines) == 4 and len(right.lines) == 3  # chance, and nothing is above the second threshold
     (recall,), (precision,) = right.lines[1].get_data()
     (false,), (true,) = left.lines[2].get_data()
     assert (recall, precision, false, true) == (0.5, 0.5, 0.5, 0.5)
+    figure.savefig(tmp_path / "curves.png")  # no name is read as a formula
 
 
 def test_without_both_kinds_of_images_there_is_none():
