@@ -2,7 +2,6 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +17,11 @@ from tests import picturefiles  # noqa: E402
 DATA = picturefiles.EXACT["gray.png"]
 
 
+def inspect(path):
+    """Returns the `Inspected` of one file."""
+    return inspection.inspect_all([path])[0]
+
+
 @pytest.fixture
 def source(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(4)]
@@ -30,26 +34,26 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     path, decoded, decode = tmp_path / "a.png", [], decoding.decode
     monkeypatch.setattr(decoding, "decode", lambda *args: decoded.append(1) or decode(*args))
     path.write_bytes(DATA)
-    first = inspection.inspect(path)
+    first = inspect(path)
     assert first.fault is None and first.size == (picturefiles.WIDTH, picturefiles.HEIGHT)
-    assert first == inspection.inspect(str(path)) and len(decoded) == 1
+    assert first == inspect(str(path)) and len(decoded) == 1
     os.utime(path, (1, 1))
-    assert inspection.inspect(path) == first and len(decoded) == 2  # the same bytes
+    assert inspect(path) == first and len(decoded) == 2  # the same bytes
     path.write_bytes(picturefiles.EXACT["color.png"])
-    assert inspection.inspect(path).fault is None and inspection.inspect(path) != first
+    assert inspect(path).fault is None and inspect(path) != first
     path.write_bytes(DATA[:-30])
-    assert inspection.inspect(path).fault
+    assert inspect(path).fault
 
 
 def test_faults_do_not_repeat_the_name(tmp_path):
     (tmp_path / "empty.png").touch()
-    assert inspection.inspect(tmp_path / "empty.png").fault == "empty file"
-    assert inspection.inspect(tmp_path / "none.png").fault == "No such file or directory"
+    assert inspect(tmp_path / "empty.png").fault == "empty file"
+    assert inspect(tmp_path / "none.png").fault == "No such file or directory"
     for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name).fault) and name not in reason
+        assert message.split(":")[0] in (reason := inspect(tmp_path / name).fault) and name not in reason
     for path in picturefiles.irregular(tmp_path):
-        assert inspection.inspect(path).fault == "is not a regular file"
+        assert inspect(path).fault == "is not a regular file"
 
 
 def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
@@ -98,27 +102,3 @@ def test_other_errors_are_left_alone(source):
     assert raised.value is error
     with pytest.raises(KeyError), inspection.named(source):
         raise KeyError
-
-
-def test_long_checks_show_how_far_they_are(clock, capsys):
-    def check(item):
-        clock[0] += 11.0  # seconds
-        return item
-
-    assert inspection.each(check, range(8)) == list(range(8))
-    assert "checking images: " in capsys.readouterr().err
-    inspection.each(str, range(8))
-    assert not capsys.readouterr().err
-
-
-def test_an_error_ends_a_check_before_the_rest_is_done():
-    begun = []
-
-    def check(item):
-        begun.append(item)
-        time.sleep(0.01)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        inspection.each(check, range(200))
-    assert len(begun) < 200

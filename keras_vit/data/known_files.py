@@ -1,0 +1,191 @@
+"""What inspections found, in memory and in a cache directory, so that only new and changed files are inspected.
+
+A file is unchanged if its path, its size, and its times of modification and of change are. No program can set the time
+of change, so it tells of a file that `cp -p` replaced. As in git's index, a file that changed less than `SETTLED`
+before it was inspected is not written to the cache: it may change again without another time.
+
+The cache is one file for each folder of images, with hashes of paths. Files that cannot be read are not in it.
+"""
+
+import contextlib
+import hashlib
+import os
+import stat
+import threading
+import time
+
+import numpy as np
+
+from keras_vit.data.parallel import in_parts
+from keras_vit.utils import files
+
+KEY = (("path", "u8"), ("bytes", "u8"), ("modified", "i8"), ("changed", "i8"))  # hash, bytes, nanoseconds twice
+KEPT = (("asked", "u2"), ("settled", "?"))  # the day it was last asked for, since 1970; whether it may be written
+NAMES = [name for name, _ in KEY]
+SETTLED = 2 * 10**9  # nanoseconds; the times of FAT have steps of two seconds
+AT_ONCE = 64  # files that a thread inspects together
+QUICK = 2e-5  # seconds in which a disk says when a file changed
+SAVED = 60.0  # seconds of work that a kill may lose
+NOTED, FORGOTTEN = 30, 100  # days after which it is written that a file was asked for; without that it is forgotten
+DAY = 24 * 60 * 60
+
+
+class KnownFiles:
+    """The results of inspecting files of one kind.
+
+    Args:
+        kind: What they are, and the versions of what decodes them.
+        fields: Fields of a result, as of a NumPy `dtype`.
+        inspect: Function of a list of paths. Returns for each a tuple of the fields; or anything else, which is kept in
+            memory alone.
+    """
+
+    def __init__(self, kind, fields, inspect):
+        self.dtype = np.dtype([*KEY, *KEPT, *fields])
+        self.kind = f"{kind} {self.dtype.descr}"
+        self.inspect = inspect
+        self.held = {}  # records by folder, sorted by their paths
+        self.others = {}  # results that are no records, by path and status
+        self.quick = True  # whether the disk is: then asking it from several threads takes longer
+        self.turn = threading.Lock()
+
+    def look_up(self, paths, what):
+        """Returns the result for each file; inspects those that are new or changed.
+
+        Args:
+            paths: List of texts.
+            what: What the line of progress begins with.
+
+        Returns:
+            A record for each file, `(files,)`; and a dictionary by position of results that are no records. Of files
+            that are missing or empty these are texts that say so.
+        """
+        if not paths:
+            return np.zeros(0, self.dtype), {}
+        folder, others, done, saved = _common(paths), {}, 0, time.monotonic()
+        records, held = np.zeros(len(paths), self.dtype), self._held(folder)
+        order = np.ascontiguousarray(held["path"])
+
+        def of_part(positions):
+            some, found = self._of_part(held, order, [paths[i] for i in positions], len(folder))
+            others.update((positions[row], other) for row, other in found.items())
+            return some
+
+        try:
+            for some in in_parts(of_part, range(len(paths)), AT_ONCE, what):
+                records[done : done + len(some)] = some
+                done += len(some)
+                if time.monotonic() - saved > SAVED:
+                    self._keep(folder, records)
+                    saved = time.monotonic()
+        finally:
+            self._keep(folder, records)
+        return records, others
+
+    def _of_part(self, held, order, paths, cut):
+        """Does the work of `look_up` for a few files.
+
+        Args:
+            held: Records that are known.
+            order: Their paths.
+            paths: The files.
+            cut: Length of the path of their folder.
+        """
+        with self.turn if self.quick else contextlib.nullcontext():
+            now, others, began = time.time_ns(), {}, time.perf_counter()
+            keys = [_key(path, cut) for path in paths]
+            self.quick = time.perf_counter() - began < QUICK * len(paths)
+        for row, key in enumerate(keys):
+            if isinstance(key, str):
+                others[row], keys[row] = key, (0, 0, 0, 0)
+        records = np.zeros(len(paths), self.dtype)
+        records[NAMES] = np.array(keys, [*KEY])
+        new = np.ones(len(paths), bool)
+        if len(held):
+            then = held[np.searchsorted(order, records["path"]).clip(max=len(held) - 1)]
+            new = ~np.logical_and.reduce([then[name] == records[name] for name in NAMES])
+            records[~new] = then[~new]
+        new = [row for row in np.flatnonzero(new).tolist() if row not in others]
+        others |= {row: self.others[key] for row in new if (key := (paths[row], *keys[row])) in self.others}
+        new = [row for row in new if row not in others]
+        for row, result in zip(new, self.inspect([paths[row] for row in new]) if new else ()):
+            if isinstance(result, tuple) and not hasattr(result, "_fields"):
+                settled = max(keys[row][2:]) < now - SETTLED
+                records[row] = (*keys[row], 0, settled, *result)
+            else:
+                others[row] = self.others[paths[row], *keys[row]] = result
+        records["path"][list(others)] = 0
+        return records, others
+
+    def _held(self, folder):
+        if folder not in self.held:
+            self.held[folder] = self._read(self._file(folder))
+        return self.held[folder]
+
+    def _keep(self, folder, records):
+        """Keeps records in memory, and those that may be written in the cache, if any is new or was not noted long."""
+        today, real = _today(), records["path"] != 0  # not those of the other results
+        if not (real & (records["asked"] < today - NOTED)).any():
+            return
+        records["asked"] = today
+        records = records[real]
+        self.held[folder] = _merged(self.held[folder], records)
+        file, written = self._file(folder), records[records["settled"]]
+        if file is None or not len(written):
+            return
+        with contextlib.suppress(OSError):  # a full disk, or one that is read only: there is no cache
+            file.parent.mkdir(parents=True, exist_ok=True)
+            older = self._read(file)  # another process may have written it meanwhile
+            with files.replacing(file) as temporary:
+                np.savez(temporary, records=_merged(older[older["asked"] > today - FORGOTTEN], written))
+            files.sweep(file.parent, "files-", FORGOTTEN * DAY)
+
+    def _file(self, folder):
+        """Returns the path of the cache for a folder, or `None` if there shall be none."""
+        place = files.cache()
+        name = hashlib.blake2b(
+            f"{self.kind} {os.path.abspath(folder)}".encode(errors="surrogateescape"), digest_size=16
+        )
+        return place and place / f"files-{name.hexdigest()}.npz"
+
+    def _read(self, file):
+        """Returns the records in a cache; none if there is no such file, or it is damaged."""
+        try:
+            with (
+                open(files.regular(file), "rb") as stream,
+                np.load(stream) as found,
+            ):  # never unpickles, and checks sums
+                records = found["records"]
+            if records.dtype == self.dtype and (records["path"][:-1] <= records["path"][1:]).all():
+                return records
+        except Exception:  # zipfile and NumPy raise many kinds for damaged files
+            pass
+        return np.zeros(0, self.dtype)
+
+
+def _today():
+    return int(time.time() // DAY)
+
+
+def _common(paths):
+    """Returns the folder that files have in common, the part of their paths up to its end."""
+    first, last = min(paths), max(paths)  # what these two have in common, all have
+    return os.path.commonprefix([first, last]).rpartition(os.sep)[0]  # noqa: RUF071
+
+
+def _key(path, cut):
+    """Returns what tells one version of a file from others, in the order of `KEY`; or why it cannot be read."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        return getattr(error, "strerror", None) or str(error)
+    if stat.S_ISREG(status.st_mode) and not status.st_size:
+        return "empty file"
+    digest = hashlib.blake2b(os.fsencode(path[cut:]), digest_size=8).digest()
+    return int.from_bytes(digest, "little") or 1, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _merged(older, newer):
+    """Returns the records of both, sorted by path; where a path is in both, the newer one."""
+    both = np.concatenate([newer, older])
+    return both[np.unique(both["path"], return_index=True)[1]]
