@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import threading
 import time
 
 import numpy as np
@@ -21,10 +20,15 @@ from keras_vit.utils import files
 
 KEY = (("path", "u8"), ("bytes", "u8"), ("modified", "i8"), ("changed", "i8"))  # hash, bytes, nanoseconds twice
 KEPT = (("asked", "u2"), ("settled", "?"))  # the day it was last asked for, since 1970; whether it may be written
-NAMES = [name for name, _ in KEY]
+NONE = (0, 0, 0, 0)
 SETTLED = 2 * 10**9  # nanoseconds; the times of FAT have steps of two seconds
 AT_ONCE = 64  # files that a thread inspects together
-QUICK = 2e-5  # seconds in which a disk says when a file changed
+COMPARED = 1024  # files that are compared together
+QUICK, SOME, THREADS = (
+    2e-5,
+    64,
+    32,
+)  # seconds in which a quick disk says when a file changed; files to try; else threads
 SAVED = 60.0  # seconds of work that a kill may lose
 NOTED, FORGOTTEN = 30, 100  # days after which it is written that a file was asked for; without that it is forgotten
 DAY = 24 * 60 * 60
@@ -46,8 +50,6 @@ class KnownFiles:
         self.inspect = inspect
         self.held = {}  # records by folder, sorted by their paths
         self.others = {}  # results that are no records, by path and status
-        self.quick = True  # whether the disk is: then asking it from several threads takes longer
-        self.turn = threading.Lock()
 
     def look_up(self, paths, what):
         """Returns the result for each file; inspects those that are new or changed.
@@ -62,59 +64,43 @@ class KnownFiles:
         """
         if not paths:
             return np.zeros(0, self.dtype), {}
-        folder, others, done, saved = _common(paths), {}, 0, time.monotonic()
-        records, held = np.zeros(len(paths), self.dtype), self._held(folder)
-        order = np.ascontiguousarray(held["path"])
-
-        def of_part(positions):
-            some, found = self._of_part(held, order, [paths[i] for i in positions], len(folder))
-            others.update((positions[row], other) for row, other in found.items())
-            return some
-
+        folder, now, today, done, saved = _common(paths), time.time_ns(), _today(), 0, time.monotonic()
+        records, others = self._known(paths, folder)
+        new = [row for row in np.flatnonzero(records["asked"] == 0).tolist() if row not in others]
         try:
-            for some in in_parts(of_part, range(len(paths)), AT_ONCE, what):
-                records[done : done + len(some)] = some
-                done += len(some)
+            for results in in_parts(lambda rows: self.inspect([paths[row] for row in rows]), new, AT_ONCE, what):
+                for row, result in zip(new[done:], results):
+                    key = [records[name][row].item() for name, _ in KEY]
+                    if type(result) is tuple:
+                        records[row] = (*key, today, max(key[2:]) < now - SETTLED, *result)
+                    else:
+                        others[row] = self.others[paths[row], *key] = result
+                done += len(results)
                 if time.monotonic() - saved > SAVED:
-                    self._keep(folder, records)
+                    self._keep(folder, records, done)
                     saved = time.monotonic()
         finally:
-            self._keep(folder, records)
+            self._keep(folder, records, done)
         return records, others
 
-    def _of_part(self, held, order, paths, cut):
-        """Does the work of `look_up` for a few files.
+    def _known(self, paths, folder):
+        """Returns what `look_up` does as far as it is known: the keys of other records are there, and no day."""
+        held, records, others, done = self._held(folder), np.zeros(len(paths), self.dtype), {}, 0
+        order = np.ascontiguousarray(held["path"])
 
-        Args:
-            held: Records that are known.
-            order: Their paths.
-            paths: The files.
-            cut: Length of the path of their folder.
-        """
-        with self.turn if self.quick else contextlib.nullcontext():
-            now, others, began = time.time_ns(), {}, time.perf_counter()
-            keys = [_key(path, cut) for path in paths]
-            self.quick = time.perf_counter() - began < QUICK * len(paths)
-        for row, key in enumerate(keys):
-            if isinstance(key, str):
-                others[row], keys[row] = key, (0, 0, 0, 0)
-        records = np.zeros(len(paths), self.dtype)
-        records[NAMES] = np.array(keys, [*KEY])
-        new = np.ones(len(paths), bool)
-        if len(held):
-            then = held[np.searchsorted(order, records["path"]).clip(max=len(held) - 1)]
-            new = ~np.logical_and.reduce([then[name] == records[name] for name in NAMES])
-            records[~new] = then[~new]
-        new = [row for row in np.flatnonzero(new).tolist() if row not in others]
-        others |= {row: self.others[key] for row in new if (key := (paths[row], *keys[row])) in self.others}
-        new = [row for row in new if row not in others]
-        for row, result in zip(new, self.inspect([paths[row] for row in new]) if new else ()):
-            if isinstance(result, tuple) and not hasattr(result, "_fields"):
-                settled = max(keys[row][2:]) < now - SETTLED
-                records[row] = (*keys[row], 0, settled, *result)
-            else:
-                others[row] = self.others[paths[row], *keys[row]] = result
-        records["path"][list(others)] = 0
+        def compare(rows):
+            keys = [_key(paths[row], len(folder)) for row in rows]
+            part = records[rows.start : rows.stop]
+            part[[name for name, _ in KEY]] = np.array([NONE if isinstance(k, str) else k for k in keys], [*KEY])
+            if len(held):
+                then = held[np.searchsorted(order, part["path"]).clip(max=len(held) - 1)]
+                same = np.logical_and.reduce([then[name] == part[name] for name, _ in KEY])
+                part[same] = then[same]
+            return [k if isinstance(k, str) else self.others.get((paths[row], *k)) for row, k in zip(rows, keys)]
+
+        for found in in_parts(compare, range(len(paths)), COMPARED, "looking for new files", _threads(paths)):
+            others.update((done + i, other) for i, other in enumerate(found) if other is not None)
+            done += len(found)
         return records, others
 
     def _held(self, folder):
@@ -122,13 +108,12 @@ class KnownFiles:
             self.held[folder] = self._read(self._file(folder))
         return self.held[folder]
 
-    def _keep(self, folder, records):
-        """Keeps records in memory, and those that may be written in the cache, if any is new or was not noted long."""
-        today, real = _today(), records["path"] != 0  # not those of the other results
-        if not (real & (records["asked"] < today - NOTED)).any():
+    def _keep(self, folder, records, new):
+        """Keeps records in memory and in the cache, if some are new or it was not noted for long that they are used."""
+        if not new and not ((records["asked"] > 0) & (records["asked"] < _today() - NOTED)).any():
             return
-        records["asked"] = today
-        records = records[real]
+        records = records[records["asked"] > 0]
+        records["asked"] = _today()
         self.held[folder] = _merged(self.held[folder], records)
         file, written = self._file(folder), records[records["settled"]]
         if file is None or not len(written):
@@ -137,7 +122,7 @@ class KnownFiles:
             file.parent.mkdir(parents=True, exist_ok=True)
             older = self._read(file)  # another process may have written it meanwhile
             with files.replacing(file) as temporary:
-                np.savez(temporary, records=_merged(older[older["asked"] > today - FORGOTTEN], written))
+                np.savez(temporary, records=_merged(older[older["asked"] > _today() - FORGOTTEN], written))
             files.sweep(file.parent, "files-", FORGOTTEN * DAY)
 
     def _file(self, folder):
@@ -171,6 +156,14 @@ def _common(paths):
     """Returns the folder that files have in common, the part of their paths up to its end."""
     first, last = min(paths), max(paths)  # what these two have in common, all have
     return os.path.commonprefix([first, last]).rpartition(os.sep)[0]  # noqa: RUF071
+
+
+def _threads(paths):
+    """Returns how many threads ask when files changed: one for a quick disk: they would wait for Python."""
+    began = time.perf_counter()
+    for path in paths[:SOME]:
+        _key(path, 0)
+    return 1 if time.perf_counter() - began < QUICK * SOME else THREADS
 
 
 def _key(path, cut):

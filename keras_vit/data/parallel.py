@@ -19,9 +19,17 @@ def each(function, items, what="checking images"):
     return list(itertools.chain.from_iterable(parts))
 
 
-def in_parts(function, items, count, what):
-    """Yields what a function returns for each `count` of many items, in order: a list or an array, as long."""
-    starts, pool = range(0, len(items), count), ThreadPoolExecutor(os.cpu_count())
+def in_parts(function, items, count, what, threads=None):
+    """Yields what a function returns for each `count` of many items, in order: a list, as long.
+
+    Args:
+        function: Function of a part of the items.
+        items: A sequence.
+        count: Number of items in a part.
+        what: What the line of progress begins with.
+        threads: How many there are; as many as processors if `None`.
+    """
+    starts, pool = range(0, len(items), count), ThreadPoolExecutor(threads or os.cpu_count())
     parts = (starts[first : first + AT_ONCE] for first in range(0, len(starts), AT_ONCE))
 
     def of_part(start):

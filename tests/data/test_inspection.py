@@ -12,7 +12,7 @@ from keras_vit.config import Data  # noqa: E402
 from keras_vit.data import inspection, sources  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
 from keras_vit.data.readers import decoding  # noqa: E402
-from tests import picturefiles  # noqa: E402
+from tests import exiffiles, picturefiles  # noqa: E402
 
 DATA = picturefiles.EXACT["gray.png"]
 
@@ -102,3 +102,18 @@ def test_other_errors_are_left_alone(source):
     assert raised.value is error
     with pytest.raises(KeyError), inspection.named(source):
         raise KeyError
+
+
+def test_files_are_judged_together_as_alone(tmp_path):
+    """Each file whole, without its end, and with a wrong bit."""
+    data = [*picturefiles.EXACT.values(), *picturefiles.JPEGS.values(), *(d for d, _ in picturefiles.REFUSED.values())]
+    data += [d for d, _ in (*exiffiles.every().values(), *exiffiles.ODD.values())]
+    paths = [str(tmp_path / f"{i}.png") for i in range(4 * len(data))]
+    for i, path in enumerate(paths):
+        whole, bit = data[i // 4], i * 37 % len(data[i // 4])
+        flipped = whole[:bit] + bytes([whole[bit] ^ 16]) + whole[bit + 1 :]
+        pathlib.Path(path).write_bytes((whole, whole[:-3], whole[: len(whole) // 2], flipped)[i % 4])
+    together, alone = inspection._inspect(paths), [inspection._inspect([path])[0] for path in paths]
+    for path, one, other in zip(paths, together, alone):
+        assert [np.asarray(part).tolist() for part in one] == [np.asarray(part).tolist() for part in other], path
+    assert 100 < sum(isinstance(one, str) for one in together) < len(paths) - 100
