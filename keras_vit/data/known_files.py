@@ -172,9 +172,9 @@ def _key(path, cut):
         status = os.stat(path)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         return getattr(error, "strerror", None) or str(error)
-    if stat.S_ISREG(status.st_mode) and not status.st_size:
+    if not status.st_size and stat.S_ISREG(status.st_mode):
         return "empty file"
-    digest = hashlib.blake2b(os.fsencode(path[cut:]), digest_size=8).digest()
+    digest = hashlib.blake2b(path[cut:].encode(errors="surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
