@@ -24,11 +24,9 @@ NONE = (0, 0, 0, 0)
 SETTLED = 2 * 10**9  # nanoseconds; the times of FAT have steps of two seconds
 AT_ONCE = 64  # files that a thread inspects together
 COMPARED = 1024  # files that are compared together
-QUICK, SOME, THREADS = (
-    2e-5,
-    64,
-    32,
-)  # seconds in which a quick disk says when a file changed; files to try; else threads
+QUICK = 2e-5  # seconds in which a quick disk says when a file changed
+THREADS = 32  # that ask a slow one
+PREFIX = "keras_vit-files-"
 SAVED = 60.0  # seconds of work that a kill may lose
 NOTED, FORGOTTEN = 30, 100  # days after which it is written that a file was asked for; without that it is forgotten
 DAY = 24 * 60 * 60
@@ -48,7 +46,8 @@ class KnownFiles:
         self.dtype = np.dtype([*KEY, *KEPT, *fields])
         self.kind = f"{kind} {self.dtype.descr}"
         self.inspect = inspect
-        self.held = {}  # records by folder, sorted by their paths
+        self.held = np.zeros(0, self.dtype)  # records, sorted by their paths
+        self.loaded = set()  # folders whose cache was read
         self.others = {}  # results that are no records, by path and status
 
     def look_up(self, paths, what):
@@ -69,7 +68,7 @@ class KnownFiles:
         new = [row for row in np.flatnonzero(records["asked"] == 0).tolist() if row not in others]
         try:
             for results in in_parts(lambda rows: self.inspect([paths[row] for row in rows]), new, AT_ONCE, what):
-                for row, result in zip(new[done:], results):
+                for row, result in zip(new[done : done + len(results)], results):
                     key = [records[name][row].item() for name, _ in KEY]
                     if type(result) is tuple:
                         records[row] = (*key, today, max(key[2:]) < now - SETTLED, *result)
@@ -85,11 +84,12 @@ class KnownFiles:
 
     def _known(self, paths, folder):
         """Returns what `look_up` does as far as it is known: the keys of other records are there, and no day."""
-        held, records, others, done = self._held(folder), np.zeros(len(paths), self.dtype), {}, 0
-        order = np.ascontiguousarray(held["path"])
+        self._load(folder)
+        held, order, top = self.held, np.ascontiguousarray(self.held["path"]), os.path.abspath(folder)
+        records, others, done = np.zeros(len(paths), self.dtype), {}, 0
 
         def compare(rows):
-            keys = [_key(paths[row], len(folder)) for row in rows]
+            keys = [_key(paths[row], top + paths[row][len(folder) :]) for row in rows]
             part = records[rows.start : rows.stop]
             part[[name for name, _ in KEY]] = np.array([NONE if isinstance(k, str) else k for k in keys], [*KEY])
             if len(held):
@@ -103,10 +103,10 @@ class KnownFiles:
             done += len(found)
         return records, others
 
-    def _held(self, folder):
-        if folder not in self.held:
-            self.held[folder] = self._read(self._file(folder))
-        return self.held[folder]
+    def _load(self, folder):
+        if folder not in self.loaded:
+            self.loaded.add(folder)
+            self.held = _merged(self._read(self._file(folder)), self.held)
 
     def _keep(self, folder, records, new):
         """Keeps records in memory and in the cache, if some are new or it was not noted for long that they are used."""
@@ -114,7 +114,7 @@ class KnownFiles:
             return
         records = records[records["asked"] > 0]
         records["asked"] = _today()
-        self.held[folder] = _merged(self.held[folder], records)
+        self.held = _merged(self.held, records)
         file, written = self._file(folder), records[records["settled"]]
         if file is None or not len(written):
             return
@@ -123,24 +123,18 @@ class KnownFiles:
             older = self._read(file)  # another process may have written it meanwhile
             with files.replacing(file) as temporary:
                 np.savez(temporary, records=_merged(older[older["asked"] > _today() - FORGOTTEN], written))
-            files.sweep(file.parent, "files-", FORGOTTEN * DAY)
+            files.sweep(file.parent, PREFIX, FORGOTTEN * DAY)
 
     def _file(self, folder):
         """Returns the path of the cache for a folder, or `None` if there shall be none."""
-        place = files.cache()
-        name = hashlib.blake2b(
-            f"{self.kind} {os.path.abspath(folder)}".encode(errors="surrogateescape"), digest_size=16
-        )
-        return place and place / f"files-{name.hexdigest()}.npz"
+        place, about = files.cache(), f"{self.kind} {os.path.abspath(folder)}"
+        return place and place / f"{PREFIX}{_hash(about, 16).hex()}.npz"
 
     def _read(self, file):
         """Returns the records in a cache; none if there is no such file, or it is damaged."""
         try:
-            with (
-                open(files.regular(file), "rb") as stream,
-                np.load(stream) as found,
-            ):  # never unpickles, and checks sums
-                records = found["records"]
+            with open(files.regular(file), "rb") as stream, np.load(stream) as found:
+                records = found["records"]  # its sum is checked, and nothing unpickled
             if records.dtype == self.dtype and (records["path"][:-1] <= records["path"][1:]).all():
                 return records
         except Exception:  # zipfile and NumPy raise many kinds for damaged files
@@ -159,23 +153,31 @@ def _common(paths):
 
 
 def _threads(paths):
-    """Returns how many threads ask when files changed: one for a quick disk: they would wait for Python."""
-    began = time.perf_counter()
-    for path in paths[:SOME]:
-        _key(path, 0)
-    return 1 if time.perf_counter() - began < QUICK * SOME else THREADS
+    """Returns how many threads ask when files changed: one for a quick disk, since they would wait for Python."""
+    began, some = time.perf_counter(), paths[:AT_ONCE]
+    for path in some:
+        _key(path, path)
+    return 1 if time.perf_counter() - began < QUICK * len(some) else THREADS
 
 
-def _key(path, cut):
-    """Returns what tells one version of a file from others, in the order of `KEY`; or why it cannot be read."""
+def _key(path, name):
+    """Returns what tells one version of a file from others, in the order of `KEY`; or why it cannot be read.
+
+    Args:
+        path: The file.
+        name: Its full path, which is hashed.
+    """
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         return getattr(error, "strerror", None) or str(error)
     if not status.st_size and stat.S_ISREG(status.st_mode):
         return "empty file"
-    digest = hashlib.blake2b(path[cut:].encode(errors="surrogateescape"), digest_size=8).digest()
-    return int.from_bytes(digest, "little") or 1, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return int.from_bytes(_hash(name, 8)), status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _hash(text, size):
+    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=size).digest()
 
 
 def _merged(older, newer):
