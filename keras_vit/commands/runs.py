@@ -15,7 +15,6 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
-    say(f"Reading {run}")
     from keras_vit import config
     from keras_vit.runs import results, trained
     from keras_vit.utils.metrics import written
@@ -136,7 +135,6 @@ def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
         to: File to write, which ends in .html; report.html in the run's directory by default.
         most: Images of the test split to measure on.
     """
-    say(f"Reading {run}")
     from keras_vit import reporting
     from keras_vit.runs import trained
 
