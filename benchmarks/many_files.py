@@ -68,7 +68,7 @@ def measured(words, cache):
     child.stderr.close()
     if status:
         sys.exit("\n".join(line for _, line in said))
-    silence = np.diff([0.0, *(at for at, _ in said), time.perf_counter() - begun]).max()
+    silence = max(np.diff([0.0, *(at for at, _ in said), time.perf_counter() - begun]).tolist())
     return {
         "seconds": round(time.perf_counter() - begun, 1),
         "processor_seconds": round(used.ru_utime + used.ru_stime, 1),

@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import inspection, sources  # noqa: E402
+from keras_vit.data import inspection, known_files, sources  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
 from keras_vit.data.readers import decoding  # noqa: E402
 from tests import exiffiles, picturefiles  # noqa: E402
@@ -117,3 +117,29 @@ def test_files_are_judged_together_as_alone(tmp_path):
     for path, one, other in zip(paths, together, alone):
         assert [np.asarray(part).tolist() for part in one] == [np.asarray(part).tolist() for part in other], path
     assert 100 < sum(isinstance(one, str) for one in together) < len(paths) - 100
+
+
+def test_a_second_process_decodes_new_files_only(tmp_path, monkeypatch):
+    """What else the data say is read at each start, such as a new class."""
+    monkeypatch.setenv("KERAS_VIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(known_files, "SETTLED", -(10**12))
+    for name, data in picturefiles.EXACT.items():
+        path = tmp_path / "data" / ("ab"[len(name) % 2]) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def load():
+        inspection._known.cache_clear()
+        return sources.load(Data(source=f"folder:{tmp_path / 'data'}"), "all")
+
+    first = load()
+    monkeypatch.setattr(inspection, "_inspect", None)
+    second = load()
+    np.testing.assert_array_equal(first.digests, second.digests)
+    assert first.fingerprint() == second.fingerprint() and first.sizes() == second.sizes()
+    monkeypatch.undo()
+    monkeypatch.setenv("KERAS_VIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data" / "c").mkdir()
+    (tmp_path / "data" / "c" / "new.png").write_bytes(DATA)
+    assert load().class_names == ("a", "b", "c") and len(load()) == len(first) + 1
+    assert not [*(tmp_path / "data").rglob("*keras_vit*")]

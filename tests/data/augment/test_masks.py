@@ -7,6 +7,7 @@ from PIL import Image
 
 tf = pytest.importorskip("tensorflow")
 
+from keras_vit.data import known_files  # noqa: E402
 from keras_vit.data.augment import masks  # noqa: E402
 from keras_vit.utils.images import mask_pixels  # noqa: E402
 from tests import picturefiles  # noqa: E402
@@ -87,6 +88,21 @@ def test_faults_are_found_and_a_file_is_decoded_once(tmp_path, monkeypatch):
     path.write_bytes(png())
     assert inspect(path).digest == first.digest
     assert [mask.size for mask in masks.inspect_all([path, path])] == [(9, 6)] * 2
+
+
+def test_a_second_process_decodes_new_masks_and_those_that_are_written_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_VIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(known_files, "SETTLED", -(10**12))
+    paths = [tmp_path / f"{i}.png" for i in range(len(KINDS))]
+    for path, (data, _) in zip(paths, KINDS.values()):
+        path.write_bytes(data)
+    first = masks.inspect_all(paths)
+    masks._known.cache_clear()
+    monkeypatch.setattr(masks, "decode", None)
+    second = masks.inspect_all(paths)
+    for one, other in zip(first, second):
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one._replace(counts=None) == other._replace(counts=None) and one.fault is None
 
 
 def test_values_are_named_by_a_file_that_has_them(tmp_path):
