@@ -49,9 +49,8 @@ class Checked(collections.abc.Sequence):
         if place in self.faults:
             return Inspected(self.faults[place])
         digest, size, orientation, highest = (self.records[name][place] for name, *_ in FIELDS)
-        return Inspected(
-            None, digest.tobytes(), tuple(size.tolist()), int(orientation), None if highest < 0 else int(highest)
-        )
+        deep = None if highest < 0 else int(highest)
+        return Inspected(None, digest.tobytes(), tuple(size.tolist()), int(orientation), deep)
 
 
 def inspect_all(paths):
@@ -80,10 +79,11 @@ def _inspect(paths):
         else:
             results[place] = _inspected(data)
     for (place, data), size in zip(together.items(), _sizes([*together.values()])):
-        number = images.orientation(data)
-        results[place] = (
-            _inspected(data) if size is None else (digest_of(data), size[:: 2 * (number > 4) - 1], number, -1)
-        )
+        if size is None:
+            results[place] = _inspected(data)
+        else:
+            number = images.orientation(data)
+            results[place] = digest_of(data), size if number > 4 else size[::-1], number, -1
     return results
 
 
