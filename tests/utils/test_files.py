@@ -246,3 +246,21 @@ def test_files_beside_a_path_move_with_it(tmp_path):
     with pytest.raises(OSError, match="m.xml' could not be written"), files.replacing(path, (".bin",)) as temporary:
         temporary.write_text("one of two")
     assert path.read_text() == other.read_text() == "new" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_cache_is_where_the_system_has_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("KERAS_VIT_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    usual = tmp_path / ".cache" / "keras_vit"
+    assert files.cache() == usual
+    for name, value, place in (
+        ("XDG_CACHE_HOME", "relative", usual),  # as the specification says
+        ("XDG_CACHE_HOME", str(tmp_path / "x"), tmp_path / "x" / "keras_vit"),
+        ("KERAS_VIT_CACHE", "", tmp_path / "x" / "keras_vit"),
+        ("KERAS_VIT_CACHE", "~/mine", tmp_path / "mine"),
+        ("KERAS_VIT_CACHE", "off", None),
+    ):
+        monkeypatch.setenv(name, value)
+        assert files.cache() == place
