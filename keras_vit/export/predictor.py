@@ -94,8 +94,8 @@ def predictor(
     Args:
         model: A Keras model from images of a known size, for any task, under any precision policy.
         engine: `"openvino"`, which is an error where it cannot be used; `"keras"`; the best of both if `None`.
-        dtype: What it computes in: `"float32"`; or `"bfloat16"`, two to four times as fast on processors with AMX,
-            whose outputs differ in the third digit.
+        dtype: What it computes in: `"float32"`; or `"bfloat16"`, 1.5 (Ti/16) to 3 times (B/16) as fast on processors
+            with AMX, whose outputs differ in the third digit.
         threads: Threads for one call of OpenVINO; all cores if `None`.
 
     Returns:

@@ -26,6 +26,8 @@ def test_outputs_are_those_of_predict_for_any_number_of_images(name):
     atol = (2e-2 if name == "bfloat16" else 1e-5) * max(np.ptp(expected), 1)  # it computes in float32
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=atol)
     np.testing.assert_allclose(fast(images[:1].astype("float64")), expected[:1], rtol=0, atol=atol)
+    turned = np.ascontiguousarray(images[:, ::-1])[:, ::-1]  # not contiguous
+    np.testing.assert_array_equal(fast(turned), fast(images))
     assert fast(images[:0]).shape == fast.predict(images[:0]).shape == (0, *expected.shape[1:])
 
 
