@@ -15,7 +15,8 @@ NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",
-    "pycocotools", "skimage", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch", "umap", "uvicorn",
+    "nncf", "openvino", "pycocotools", "skimage", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch",
+    "umap", "uvicorn",
 }  # fmt: skip
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
@@ -26,10 +27,11 @@ PUBLIC = """
     RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D
     StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
     add_lora attention_maps attention_relevance attention_rollout augment calibrate check_data class_names
-    compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_saved_model
-    export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn list_checkpoints list_recipes
-    list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens nearest pca_image
-    plot_attention plot_history predict preprocess probe report save_checkpoint sweep vit
+    compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_openvino
+    export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn
+    list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens
+    nearest pca_image plot_attention plot_history predict predictor preprocess probe report save_checkpoint sweep
+    vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

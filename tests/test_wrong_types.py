@@ -89,6 +89,9 @@ TAKES = {
     ),
     "evaluate": lambda: dict(target="nowhere", split=None, arrays=None, changes=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
+    "export_openvino": lambda: dict(
+        model=model(), path="a.xml", quantize=None, batch=None, images=PIXELS, classes=LABELS, labels=list("abc")
+    ),
     "export_saved_model": lambda: dict(
         model=model(), path="folder", images=PIXELS, classes=LABELS, labels=list("abc"), xla=False
     ),
@@ -119,6 +122,7 @@ TAKES = {
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
     "predict": lambda: dict(target="mnist", images=[], top=3, to=None, json=None, csv=None),
+    "predictor": lambda: dict(model=model(), engine="keras", dtype="float32", threads=None),
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),

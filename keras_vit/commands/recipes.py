@@ -7,6 +7,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
+from keras_vit.commands import lean
 from keras_vit.commands.types import Changes, Name, about
 
 To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
@@ -51,6 +52,7 @@ def stated(text):
 
 def print_recipe(recipe: Name, changes: Changes = ()) -> None:
     """Print a recipe with all its settings, and its model."""
+    lean.import_keras()
     import keras_vit
     from keras_vit import config
     from keras_vit.config import cookbook

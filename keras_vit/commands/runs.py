@@ -3,6 +3,7 @@
 import sys
 from typing import Annotated, Literal
 
+from keras_vit.commands import lean
 from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Run, Text, about
 
 DRAWN = 32  # images, at most: all are in one figure
@@ -44,13 +45,15 @@ def apply(
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """
+    lean.import_keras()
     from keras_vit.runs import predictions, trained
     from keras_vit.tasks.base import words
     from keras_vit.utils.folders import shown
 
     model = trained.load_run(run)
     files, bad = predictions.image_files(images), 0
-    for file, answer, error in predictions.predictions(model, files, top, to, json=json, csv=csv):
+    found = predictions.predictions(model, files, top, to, json=json, csv=csv)
+    for file, answer, error in predictions.followed(found, len(files)):
         if error and len(files) == 1:
             raise error
         bad += bool(error)
@@ -93,6 +96,7 @@ def write_exports(
     *,
     quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write too.")] = (),
     onnx: Flag = False,
+    openvino: Flag = False,
     to: Folder = None,
     overwrite: Flag = False,
 ) -> None:
@@ -100,14 +104,17 @@ def write_exports(
 
     Args:
         onnx: Write ONNX too.
+        openvino: Write OpenVINO's IR too.
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
     from keras_vit.runs import results, trained
 
     model = trained.load_run(run)
-    say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *['ONNX'] * onnx])}")
-    for report in results.export(model, to, quantize=quantize, onnx=onnx, overwrite=overwrite):
+    others = {"onnx": onnx, "openvino": openvino}
+    named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, wanted in others.items() if wanted]
+    say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
+    for report in results.export(model, to, quantize=quantize, overwrite=overwrite, **others):
         print(report)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
-from keras_vit.commands.runs import draw, measure, write_exports
+from keras_vit.commands.runs import draw, measure, say, write_exports
 from keras_vit.commands.types import RECIPE, Changes, Count, Flag, Folder, Name, about
 
 Digits = Annotated[Positional[str], about(f"{RECIPE} The default is digits.", "[RECIPE]")]
@@ -32,6 +32,7 @@ def train(
         save_steps: Steps between saved training states within an epoch; every ten minutes by default.
         folds: Train this many times, once for each fold of the training and validation data together.
     """
+    say(f"Reading {recipe} and its data")  # the next line takes seconds
     import numpy as np
 
     import keras_vit

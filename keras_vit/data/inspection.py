@@ -1,22 +1,23 @@
 """Whether image files can be read, and hashes of their bytes. A file is inspected once, and again if it changes."""
 
+import collections.abc
 import contextlib
 import functools
 import hashlib
-import os
-import stat
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import math
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
+from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.readers import decoding
 from keras_vit.utils import images
-from keras_vit.utils.progress import counted
 
 DIGEST = 16
-AT_ONCE = 4096  # files that wait for a thread: each takes memory
+FIELDS = (("digest", "u1", (DIGEST,)), ("size", "u4", (2,)), ("orientation", "u1"), ("highest", "i2"))
+SMALL = 2**18  # pixels, and bytes, of images that are decoded together
+FEW = 16  # images, beyond which that is quicker than one by one
 
 
 class Inspected(NamedTuple):
@@ -29,57 +30,111 @@ class Inspected(NamedTuple):
     highest: int | None = None  # of the upper eight bits, if it has sixteen
 
 
-def inspect(path):
-    """Decodes an image file, unless that was done before and its size and modification time are the same."""
-    path = str(path)
-    fault, version = status_of(path)
-    return Inspected(fault) if fault else _inspect_version(path, *version)
+class Checked(collections.abc.Sequence):
+    """The `Inspected` of each of many files, in little memory.
 
+    Attributes:
+        records: Array `(files,)` with the fields `FIELDS`; `highest` is -1 for images of eight bits.
+        faults: Why files cannot be read, by their positions.
+    """
 
-def status_of(path):
-    """Returns why a file cannot be read, or `None`; and its size and modification time."""
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        return error.strerror, None
-    if stat.S_ISREG(status.st_mode) and not status.st_size:
-        return "empty file", None
-    return None, (status.st_size, status.st_mtime_ns)
+    def __init__(self, records, faults):
+        self.records = records
+        self.faults = faults
+
+    def __len__(self):
+        return len(self.records)
+
+    def __getitem__(self, place):
+        if place in self.faults:
+            return Inspected(self.faults[place])
+        digest, size, orientation, highest = (self.records[name][place] for name, *_ in FIELDS)
+        deep = None if highest < 0 else int(highest)
+        return Inspected(None, digest.tobytes(), tuple(size.tolist()), int(orientation), deep)
 
 
 def inspect_all(paths):
-    """Returns the `Inspected` of each file, in order."""
-    return each(inspect, paths)
+    """Decodes image files, unless that was done before and they are the same; returns their `Checked`, in order."""
+    return Checked(*_known().look_up(list(map(str, paths)), "checking images"))
 
 
-def each(function, items, what="checking images"):
-    """Returns what a function returns for each of many files, in order; several are read at once.
+@functools.cache
+def _known():
+    import PIL
 
-    What takes more than a few seconds shows on standard error how far it is.
-    """
-    items, pool = list(items), ThreadPoolExecutor(os.cpu_count())
-    parts = (items[first : first + AT_ONCE] for first in range(0, len(items), AT_ONCE))
+    return KnownFiles(f"images {tf.__version__} {PIL.__version__}", FIELDS, _inspect)
+
+
+def _inspect(paths):
+    """Returns for each of a few files a tuple of `FIELDS`, or why it cannot be read."""
+    results, together = [None] * len(paths), {}
+    for place, path in enumerate(paths):
+        try:
+            data = images.encoded(path)
+        except (ValueError, OSError) as error:
+            results[place] = str(error).removeprefix(f"{path!r} ").removesuffix(".")
+            continue
+        if len(paths) > FEW and _is_small(data):
+            together[place] = data
+        else:
+            results[place] = _inspected(data)
+    for (place, data), size in zip(together.items(), _sizes([*together.values()])):
+        if size is None:
+            results[place] = _inspected(data)
+        else:
+            number = images.orientation(data)
+            results[place] = digest_of(data), size if number > 4 else size[::-1], number, -1
+    return results
+
+
+def _inspected(data):
+    """Returns the fields of the bytes of a file, or why it cannot be decoded."""
     try:
-        results = ([result] for part in parts for result in pool.map(function, part))
-        return [result for (result,) in counted(results, len(items), what, after=3.0, stream=sys.stderr)]
-    finally:
-        pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the rest
-
-
-@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
-def _inspect_version(path, _size, _modified):
-    try:
-        data = images.encoded(path)
         orientation = images.orientation(data)
         with images.in_turn(data):
             pixels = decoding.decode(tf.constant(data), 3, orientation)
-            (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else None
+            (height, width, _), highest = pixels.shape, int(tf.reduce_max(pixels)) if images.is_deep(data) else -1
             del pixels
     except (ValueError, OSError) as error:
-        return Inspected(str(error).removeprefix(f"{path!r} ").removesuffix("."))
+        return str(error).removesuffix(".")
     except Exception as error:  # any error of the decoder is a fault of this file
-        return Inspected(decoding.error_reason(error))
-    return Inspected(None, hashlib.blake2b(data, digest_size=DIGEST).digest(), (width, height), orientation, highest)
+        return decoding.error_reason(error)
+    return digest_of(data), (width, height), orientation, highest
+
+
+def digest_of(data):
+    """Returns a hash of bytes, uint8 `(DIGEST,)`."""
+    return np.frombuffer(hashlib.blake2b(data, digest_size=DIGEST).digest(), "uint8")
+
+
+def _is_small(data):
+    """Returns whether TensorFlow decodes a file in little memory, and it has eight bits."""
+    if len(data) > SMALL or images.is_deep(data):
+        return False
+    if data[:4] == b"\x89PNG":
+        return int.from_bytes(data[16:20], "big") * int.from_bytes(data[20:24], "big") <= SMALL
+    return data[:3] == b"\xff\xd8\xff" and math.prod(images.image_size(data)) <= SMALL
+
+
+def _sizes(items):
+    """Returns the stored `(height, width)` of each JPEG or PNG, `None` of one that cannot be decoded.
+
+    The decoders are those of `decoding.decode`, in one graph: calling them from Python takes longer than a small image.
+    """
+    try:
+        with tf.device("CPU"):
+            return _sizes_in_graph(tf.constant(items, "string", (len(items),))).numpy()
+    except tf.errors.OpError:
+        half = len(items) // 2
+        return [*_sizes(items[:half]), *_sizes(items[half:])] if half else [None]
+
+
+@tf.function(input_signature=[tf.TensorSpec((None,), "string")], autograph=False)
+def _sizes_in_graph(items):
+    def size(item):
+        return tf.shape(decoding.decode_in_graph(item, 3, tf.constant(1)))[:2]
+
+    return tf.map_fn(size, items, parallel_iterations=1, fn_output_signature="int32")
 
 
 def contents(**sources):

@@ -140,7 +140,8 @@ def aligned(source, names):
     lacking = set(source.class_names) - set(known) or len(set(known)) < len(known)
     if source.class_names == known or lacking or not {*targets} & {*MOVED}:
         return source
-    places = np.array([known.index(name) for name in source.class_names])
+    place = {name: i for i, name in enumerate(known)}
+    places = np.array([place[name] for name in source.class_names])
     moved = {name: MOVED[name](value, places, len(known)) for name, value in targets.items() if name in MOVED}
     return dataclasses.replace(source, targets={**targets, **moved}, class_names=known)
 

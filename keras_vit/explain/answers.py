@@ -32,14 +32,18 @@ def per_class(labels, probabilities) -> dict[str, np.ndarray]:
     Raises:
         ValueError: If the arrays do not match.
     """
+    labels, probabilities = _pair(labels, probabilities)
+    return measured(labels, probabilities.argmax(-1), probabilities.shape[1])
+
+
+def measured(labels, predictions, classes):
+    """Computes `per_class` from predicted class indices, `(batch,)`, and the number of classes."""
     from sklearn.metrics import precision_recall_fscore_support
 
-    labels, probabilities = _pair(labels, probabilities)
-    classes = np.arange(probabilities.shape[1])
     precision, recall, *_ = precision_recall_fscore_support(
-        labels, probabilities.argmax(-1), labels=classes, zero_division=np.nan
+        labels, predictions, labels=np.arange(classes), zero_division=np.nan
     )
-    return {"precision": precision, "recall": recall, "support": np.bincount(labels, minlength=len(classes))}
+    return {"precision": precision, "recall": recall, "support": np.bincount(labels, minlength=classes)}
 
 
 def confusion(labels, answers, classes):
@@ -98,12 +102,16 @@ def calibration(labels, probabilities, bins: int = 15) -> Calibration:
 
 def binned(labels, probabilities, bins=15):
     """Computes `calibration`, also of probabilities that do not sum to one: those of one sigmoid for each class."""
-    sure, right = probabilities.max(-1), probabilities.argmax(-1) == labels
+    return reliability(probabilities.max(-1), probabilities.argmax(-1) == labels, bins)
+
+
+def reliability(sure, right, bins=15):
+    """Computes `calibration` from the probability of each predicted class, and whether it is right, `(batch,)`."""
     places = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)  # (0, 1/bins], (1/bins, 2/bins] ...
     count = np.bincount(places, minlength=bins)
     with np.errstate(invalid="ignore"):
         confidence, accuracy = (np.bincount(places, weights=w, minlength=bins) / count for w in (sure, right))
-    error = np.nansum(count * np.abs(accuracy - confidence)) / len(labels)
+    error = np.nansum(count * np.abs(accuracy - confidence)) / len(right)
     return Calibration(confidence, accuracy, count, float(error))
 
 

@@ -92,7 +92,8 @@ def _relevance(vit, images, classes, model):
     paths.append([(blocks[-1].output, vit.outputs[0]), *around])
     count = model.outputs[0].shape[-1]
     # Selects the logit of the class; a single logit raises the second class, and lowers the first.
-    upstream = np.eye(count, dtype="float32")[classes] if count > 1 else 2 * np.float32(classes)[:, None] - 1
+    chosen = np.float32(classes)[:, None]
+    upstream = np.float32(chosen == np.arange(count)) if count > 1 else 2 * chosen - 1
     weighted = []
     for block, state, path in reversed(list(zip(blocks, states, paths))):  # all at once would fill the memory
         x, *sources = keras.tree.flatten(state)

@@ -3,11 +3,11 @@
 import dataclasses
 import json
 import math
-import pathlib
 
 import keras
 import numpy as np
 
+from keras_vit.export import prepare
 from keras_vit.export.forms import float32
 from keras_vit.export.runtimes import median_ms
 from keras_vit.models.kinds import kind_of
@@ -40,9 +40,12 @@ class Report:
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
     outside_time: float | None = None  # their share of the time on one thread, measured alone
     memory_mb: float | None = None  # growth of a process that loads the file and runs it once
-    half_images: int | None = None  # number of images computed in float16
-    half_max_abs_diff: float | None = None  # of float16 from the Keras model in float32, in logits
+    half: str | None = None  # "float16", as a phone's GPU computes, or "bfloat16", as OpenVINO does by default
+    half_images: int | None = None  # number of images computed in it
+    half_max_abs_diff: float | None = None  # of it from the Keras model in float32, in logits
     half_agreement: float | None = None  # like `agreement`
+    half_accuracy: float | None = None  # like `accuracy`
+    half_ms: float | None = None  # like `ms`
     gpu: str | None = None  # how much LiteRT's GPU accelerator computes: "all", "part" or "not run"
     gpu_note: str | None = None  # the name of the GPU, or why the file was not run on one
     gpu_images: int | None = None
@@ -74,9 +77,12 @@ class Report:
                 f"({self.outside_time:.0%} of the time){memory}"
             )
         if self.half_images:
+            who = {"float16": "a phone's GPU computes", "bfloat16": "OpenVINO computes by default here"}[self.half]
+            scored = "" if self.half_accuracy is None else f"; {self.score} {written(self.score, self.half_accuracy)}"
+            timed = "" if self.half_ms is None else f"; {self.half_ms:.2f} ms"
             lines.append(
-                f"  in float16, as a phone's GPU computes, on {self.half_images} images: largest difference "
-                f"{self.half_max_abs_diff:.1e}; same {self.same} {self.half_agreement:.2%}"
+                f"  in {self.half}, as {who}, on {self.half_images} images: largest difference "
+                f"{self.half_max_abs_diff:.1e}; same {self.same} {self.half_agreement:.2%}{scored}{timed}"
             )
         if self.gpu == "not run":
             lines.append(f"  GPU: not run, {self.gpu_note}")
@@ -92,9 +98,14 @@ def sample(model, images):
     """Returns the caller's images, or eight images of random pixels, as float32."""
     if images is not None:
         return checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model)).astype("float32")
-    drawn = np.random.default_rng(0).integers(0, 256, (8, *model.input_shape[1:])).astype("float32")
+    return drawn(model)
+
+
+def drawn(model, count=8):
+    """Returns images of random pixels, as float32, in the range that a model takes."""
+    pixels = np.random.default_rng(0).integers(0, 256, (count, *model.inputs[0].shape[1:])).astype("float32")
     low, high = checks.range_of(model)
-    return low + drawn * np.float32((high - low) / 255)
+    return low + pixels * np.float32((high - low) / 255)
 
 
 def scorer(model, images, classes, score):
@@ -172,7 +183,7 @@ def compare_with_model(
     return Report(
         path=str(path),
         quantize=quantize,
-        bytes=sum(file.stat().st_size for file in [path, *pathlib.Path(path).rglob("*")] if file.is_file()),
+        bytes=sum(file.stat().st_size for file in [*prepare.parts(path), *path.rglob("*")] if file.is_file()),
         operators=operators,
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),

@@ -122,7 +122,7 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
     Raises:
         ValueError: If the model is not in float32 and cannot be cloned.
     """
-    copy = _copy(model, dtype)
+    copy = copied(model, dtype)
     if copy is model:
         return model
     layers = sublayers(copy)
@@ -144,7 +144,7 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
 
 def float32(model):
     """Returns the model, or its copy in float32: graphs of mixed precision do not convert."""
-    return _copy(model) if _other_policies(model) else model
+    return copied(model) if _other_policies(model) else model
 
 
 def _other_policies(model):
@@ -152,7 +152,7 @@ def _other_policies(model):
     return {layer.dtype_policy.name for layer in sublayers(model, include_self=False)} - {"float32"}
 
 
-def _copy(model, dtype="float32"):
+def copied(model, dtype="float32"):
     """Returns a copy under a precision policy, or the model itself if it cannot be cloned."""
 
     def rebuild(layer):

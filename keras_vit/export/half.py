@@ -43,6 +43,7 @@ def compare_with_float32(model, images):
             "GPU compute in float32."
         )
     return {
+        "half": "float16",
         "half_images": len(images),
         "half_max_abs_diff": difference,
         "half_agreement": kind.agreement(outputs, expected),

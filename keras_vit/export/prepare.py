@@ -17,7 +17,10 @@ from keras_vit.utils import checks, extras, files
 CONVERTERS = {  # of formats: the extra, and the modules to import
     "int8": ("quantize", ["ai_edge_quantizer"]),
     "onnx": ("onnx", ["tf2onnx", "onnx", "onnxruntime"]),
+    "openvino": ("openvino", ["openvino"]),
+    "openvino int8": ("openvino", ["openvino", "nncf"]),
 }
+BESIDE = {".xml": (".bin",)}  # of a format of several files: the endings of the others
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
@@ -103,9 +106,10 @@ def facts(model, labels):
     }
 
 
-def need(quantize=(), onnx=False):
+def need(quantize=(), onnx=False, openvino=False):
     """Raises ImportError, with all extras to install, unless the converters of these formats are installed."""
-    formats = [name for name in [*quantize, *["onnx"] * onnx] if name in CONVERTERS]
+    wanted = [*quantize, *["onnx"] * onnx, *["openvino"] * openvino]
+    formats = [name for name in wanted if name in CONVERTERS]
     missing = {name: [m for m in CONVERTERS[name][1] if importlib.util.find_spec(m) is None] for name in formats}
     wanted = [name for name in formats if missing[name]]
     if wanted:
@@ -113,9 +117,16 @@ def need(quantize=(), onnx=False):
         raise ImportError(f"{each}. {extras.install(*(CONVERTERS[name][0] for name in wanted))} Nothing was written.")
 
 
+def parts(path):
+    """Returns the paths of an exported file and of what its format has next to it."""
+    return [path, *(path.with_suffix(ending) for ending in BESIDE.get(path.suffix, ()))]
+
+
 @contextlib.contextmanager
 def destination(path, overwrite):
     """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
+
+    What its format has in files next to it, `BESIDE`, moves with it.
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false, or it is a folder but no SavedModel.
@@ -129,7 +140,7 @@ def destination(path, overwrite):
     new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with files.replacing(path) as temporary:
+        with files.replacing(path, BESIDE.get(path.suffix, ())) as temporary:
             yield temporary
     except Exception as error:  # of the writer's library
         for folder in new:

@@ -24,6 +24,7 @@ import numpy as np
 
 from keras_vit.export.prepare import need
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
@@ -40,15 +41,20 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
         raise ValueError(f"target='integer' needs quantize='int8' or 'int16x8'. Received: quantize={quantize!r}")
     if quantize not in CALIBRATED:
         return None
+    need([quantize] if target == "cpu" else ())
+    return typical_images(quantize, calibration, shape, value_range)
+
+
+def typical_images(quantize, calibration, shape, value_range):
+    """Returns the images of `calibration` as float32; raises ValueError if they are missing or do not fit."""
     if calibration is None:
         raise ValueError(
             f"quantize={quantize!r} needs `calibration`: typical images, for example a hundred of the training set. "
             "Received: calibration=None"
         )
-    need([quantize] if target == "cpu" else ())
     images = checks.pixels(_images(calibration), shape, "calibration", value_range).astype("float32")
     if len(images) < FEW:
-        warnings.warn(f"Calibration on fewer than {FEW} images is rough. Received: {len(images)}", stacklevel=3)
+        warn(f"Calibration on fewer than {FEW} images is rough. Received: {len(images)}")
     return images
 
 

@@ -1,5 +1,6 @@
 """Runs exported files in their own runtimes: outputs, operators, time and memory."""
 
+import collections
 import os
 import pathlib
 import statistics
@@ -32,11 +33,24 @@ def packed(outputs, size):
     return kinds.of_outputs(outputs).packed(outputs, size)
 
 
-def saved_model(path):
-    """Loads a SavedModel; returns the function from images to outputs, and its operators."""
+def saved_model(path, image=None):
+    """Loads a SavedModel; returns the function from images to outputs, and its operators.
+
+    Args:
+        path: The SavedModel.
+        image: An image to run the signature for encoded files on, if there is one: RuntimeError unless its outputs are
+            finite.
+    """
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(path))
+    if image is not None and "serve_bytes" in loaded.signatures:
+        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
+        outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
+        if not all(np.isfinite(output.numpy()).all() for output in outputs):
+            raise RuntimeError(
+                f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
+            )
     serve = loaded.signatures["serving_default"]
     functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
 
@@ -45,20 +59,6 @@ def saved_model(path):
         return packed({name: output.numpy() for name, output in outputs.items()}, images.shape[1:3])
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
-
-
-def try_bytes(path, image):
-    """Runs the signature for encoded files, if there is one, on one image; RuntimeError unless outputs are finite."""
-    import tensorflow as tf
-
-    loaded = tf.saved_model.load(str(path))
-    if "serve_bytes" in loaded.signatures:
-        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
-        outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
-        if not all(np.isfinite(output.numpy()).all() for output in outputs):
-            raise RuntimeError(
-                f"The outputs of {str(path)!r} for an encoded file must be finite. The SavedModel was deleted."
-            )
 
 
 def onnx(path):
@@ -77,6 +77,65 @@ def onnx(path):
         return packed(dict(zip(names, outputs)), images.shape[1:3])
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
+
+
+def openvino(path, precision="f32"):
+    """Loads OpenVINO's IR; returns the function from images to outputs, and its operators.
+
+    Args:
+        path: The `.xml`.
+        precision: `"f32"` or `"bf16"`.
+    """
+    import openvino
+
+    try:
+        model = openvino.Core().read_model(path)
+        operators = Counter(node.get_type_name() for node in model.get_ops())
+        compiled = Compiled(model, precision)
+    except Exception as error:  # OpenVINO's own classes are not public
+        raise RuntimeError(f"OpenVINO cannot run the exported file: {str(error).strip().splitlines()[-1]}") from None
+    fixed = model.input(0).partial_shape[0]
+
+    def run(images):
+        size, batch = images.shape[1:3], fixed.get_length() if fixed.is_static else max(len(images), 1)
+        padded = np.concatenate([images, np.zeros((-len(images) % batch, *images.shape[1:]))])
+        parts = [packed(compiled(padded[i : i + batch]), size) for i in range(0, len(padded), batch)]
+        return np.concatenate(parts)[: len(images)]
+
+    return run, dict(operators.most_common())
+
+
+class Compiled:
+    """A model of OpenVINO, compiled for the processor; a function from images to a dictionary of outputs by name.
+
+    It may be called from several threads at once: each call takes a request of its own.
+    """
+
+    def __init__(self, model, precision="f32", threads=None):
+        import openvino
+
+        settings = {"INFERENCE_PRECISION_HINT": precision, **({"INFERENCE_NUM_THREADS": threads} if threads else {})}
+        self.compiled = openvino.Core().compile_model(model, "CPU", settings)
+        self.names = [output.any_name for output in self.compiled.outputs]
+        self.idle = collections.deque()  # requests, of which one computes a single call at a time
+
+    def __call__(self, images):
+        try:
+            request = self.idle.pop()
+        except IndexError:
+            request = self.compiled.create_infer_request()
+        try:
+            outputs = request.infer([np.ascontiguousarray(images, "float32")])
+        finally:
+            self.idle.append(request)
+        return dict(zip(self.names, outputs.values()))
+
+
+def openvino_has(capability):
+    """Returns whether OpenVINO finds a capability in this processor, such as `"BF16"`."""
+    import openvino
+
+    return capability in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def tflite(path, threads=None):

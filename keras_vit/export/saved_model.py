@@ -1,5 +1,6 @@
 """Exports to TensorFlow's SavedModel, for servers."""
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -71,14 +72,11 @@ def export_saved_model(
     def write_all(path):
         write(float32(model), path, None, probabilities=probabilities, encoded=True, xla=xla)
 
-    def load(path):
-        runtimes.try_bytes(path, export.images[0])
-        return runtimes.saved_model(path)
-
     def warmed_up(path, run, report):
         warm_up_file.write(path, _signatures(model), model.input_shape[1:], warm_up)
         return {}
 
+    load = functools.partial(runtimes.saved_model, image=export.images[0])
     return sequence.written(export, write_all, load, warmed_up)
 
 
@@ -129,12 +127,13 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
 
         return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
 
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    images = tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images")
-    archive.add_endpoint("serve", serve, input_signature=[images])
+    taken = {"serve": (serve, tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images"))}
     if encoded and "serve_bytes" in _signatures(model):
-        archive.add_endpoint(
-            "serve_bytes", serve_bytes, input_signature=[tf.TensorSpec((None,), tf.string, name="encoded")]
-        )
-    archive.write_out(str(path), verbose=False)
+        taken["serve_bytes"] = serve_bytes, tf.TensorSpec((None,), tf.string, name="encoded")
+    module, signatures = tf.Module(), {}  # Keras's ExportArchive writes each weight twice
+    for name, (function, spec) in taken.items():
+        function = tf.function(function, input_signature=[spec], autograph=False)
+        setattr(module, name, function)
+        signatures[name] = function.get_concrete_function()
+    module.weights = [*signatures["serve"].variables]
+    tf.saved_model.save(module, str(path), {**signatures, "serving_default": signatures["serve"]})

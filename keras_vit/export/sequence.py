@@ -1,4 +1,4 @@
-"""What the exports to SavedModel, TFLite and ONNX have in common: check everything, write, run, compare, describe."""
+"""What the exports have in common: check everything, write, run, compare, describe."""
 
 import dataclasses
 import pathlib
@@ -52,9 +52,8 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     prepare.check_model(model, limit)
     prepare.check_labels(model, labels)
     prepare.check_probabilities(model, probabilities)
-    files.check_free(path, overwrite)
-    if ending:
-        files.check_free(f"{path}.json", overwrite)
+    for each in [*prepare.parts(path), *[f"{path}.json"] * bool(ending)]:
+        files.check_free(each, overwrite)
     score = check.scorer(model, images, classes, score)
     images = check.sample(model, images)
     return Export(model, path, images, score, probabilities, {**prepare.facts(model, labels), **facts}, overwrite)

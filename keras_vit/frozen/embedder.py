@@ -1,12 +1,9 @@
 """A model as a function from images to vectors, and how to tell two of them apart."""
 
 import hashlib
-import itertools
 import json
 import os
 import pathlib
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import keras
@@ -17,14 +14,13 @@ from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
-from keras_vit.utils import checks
+from keras_vit.utils import checks, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
 from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.warned import left_out
 
 BAD = ("raise", "skip")  # what can be done about images that cannot be read
-AHEAD = 2  # batches that are read while the model runs
 SILENT = {"name", "metadata", "trainable", "dtype", "dropout", "attention_dropout", "rate"}  # do not change vectors
 
 
@@ -130,24 +126,12 @@ class Embedder:
         Raises:
             ValueError: For an image whose features are not finite.
         """
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            waiting, source = deque(), iter(listed(images))
-            while True:
-                while len(waiting) < AHEAD and (batch := list(itertools.islice(source, self.batch_size))):
-                    waiting.append((batch, [pool.submit(self.read, image) for image in batch]))
-                if not waiting:
-                    return
-                yield self._batch(*waiting.popleft(), strict)
+        for found in reading.batches(self.read, listed(images), self.batch_size):
+            if strict and found.errors:
+                raise next(iter(found.errors.values()))
+            yield self._batch(found.images, found.pixels, {i: str(error) for i, error in found.errors.items()})
 
-    def _batch(self, images, reads, strict):
-        pixels, faults = {}, {}
-        for i, read in enumerate(reads):
-            try:
-                pixels[i] = read.result()
-            except (ValueError, OSError) as error:
-                if strict:
-                    raise
-                faults[i] = str(error)
+    def _batch(self, images, pixels, faults):
         if not pixels:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
         full = np.concatenate([*pixels.values()])

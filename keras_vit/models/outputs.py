@@ -1,6 +1,7 @@
 """Class names in a file, one per line, and what a model's outputs are."""
 
 import codecs
+import collections
 import pathlib
 import re
 
@@ -151,6 +152,6 @@ def labels_beside(path):
 
 def distinct(names):
     """Returns the names of classes, with their numbers where two are the same, as ImageNet's `"crane (134)"`."""
-    while len(set(names)) < len(names):
-        names = tuple(f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names))
+    while len(count := collections.Counter(names)) < len(names):
+        names = tuple(f"{name} ({i})" if count[name] > 1 else name for i, name in enumerate(names))
     return names

@@ -152,13 +152,13 @@ def classes(class_names, **labels):
     if all(array.ndim == 1 and len(array) and isinstance(array[0], str) for array in arrays.values()):
         known = sorted({str(one) for array in arrays.values() for one in array})
         known = known if class_names is None else [str(name) for name in class_names]
-        unknown = [str(one) for array in arrays.values() for one in array if str(one) not in known]
-        if unknown or len(set(known)) < len(known):
+        place = {name: i for i, name in enumerate(known)}
+        unknown = [str(one) for array in arrays.values() for one in array if str(one) not in place]
+        if unknown or len(place) < len(known):
             raise ValueError(
                 f"Labels that are texts must be among `class_names`, which all differ. Received: "
                 f"{unknown[0] if unknown else known!r}"
             )
-        place = {name: i for i, name in enumerate(known)}
         return names(known, len(known)), *(np.array([place[str(one)] for one in array]) for array in arrays.values())
     most = max(int(array.max(initial=0)) if array.dtype.kind in "ui" else 0 for array in arrays.values())
     count = most + 1 if class_names is None else len(class_names)

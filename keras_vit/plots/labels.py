@@ -29,7 +29,7 @@ def plot_precisions(
     """
     precisions, positives, known = np.asarray(precisions), np.asarray(positives), np.asarray(known)
     order = np.argsort(precisions, kind="stable")[:BARS]
-    places, texts = np.arange(len(order)), [canvas.short(name) for name in names]
+    places, texts = np.arange(len(order)), [canvas.words(canvas.short(name)) for name in names]
     figure = canvas.figure(6, 1 + 0.25 * len(order))
     axis = figure.subplots()
     axis.barh(places, precisions[order], color=canvas.COLORS[5])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_vit.explain import Calibration
-from keras_vit.explain.answers import confusion
+from keras_vit.explain.answers import confused, confusion
 from keras_vit.plots import canvas
 from keras_vit.utils import checks
 from keras_vit.utils.metrics import SENSITIVITY, partial_auc
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WRITTEN = 20  # up to this number of classes each cell shows its number
+CELLS, PAIRS = 1000, 40  # classes in a matrix, at most; of more, the confusions in a figure
 TICKS = 50  # names on an axis, at most
 INK = "#111111"  # black on a light cell: the report turns pure black into the page's text color
 
@@ -24,7 +25,7 @@ def plot_confusion(
     predictions: Sequence[int] | Sequence[str],
     class_names: Sequence[str] | None = None,
 ) -> "Figure":
-    """Draws a confusion matrix.
+    """Draws a confusion matrix; of more than a thousand classes, the most frequent confusions.
 
     Args:
         labels: Class indices, or names of classes, `(batch,)`.
@@ -32,15 +33,30 @@ def plot_confusion(
         class_names: A text for each class, or `None`.
 
     Returns:
-        A `matplotlib.figure.Figure`. Colors are shares of the true class's images, numbers are images.
+        A `matplotlib.figure.Figure`. Colors are shares of the true class's images, numbers are images. Of more than a
+        thousand classes, a bar for each of the 40 most frequent pairs of a true and a predicted class.
 
     Raises:
         ValueError: If the numbers of labels and predictions, or of classes and names, differ, or labels are no classes.
     """
     texts, labels, predictions = canvas.classes(class_names, labels=labels, predictions=predictions)
     checks.class_indices(labels, len(texts), len(predictions))  # as many
+    if len(texts) > CELLS:
+        return _draw_pairs(confused(labels, predictions, PAIRS), texts, np.bincount(labels))
     matrix, shares = confusion(labels, predictions, len(texts))
     return draw_shares(shares, matrix, texts)
+
+
+def _draw_pairs(pairs, texts, images):
+    """Draws a bar for each pair of a label and a prediction, by the texts and the images of all classes."""
+    figure, places = canvas.figure(6, 1 + 0.25 * max(len(pairs), 1)), range(len(pairs))
+    axis = figure.subplots()
+    axis.barh(places, [count for _, count in pairs], color=canvas.COLORS[5])
+    axis.set_yticks(places, [f"{texts[a]} ({images[a]}) → {texts[b]}" for (a, b), _ in pairs], fontsize=8)
+    axis.set(xlabel="images predicted so (in brackets: images of the true class)")
+    axis.invert_yaxis()
+    axis.set_title(f"{len(pairs)} most frequent confusions of {len(texts):,} classes", fontsize=9)
+    return figure
 
 
 def draw_shares(shares, numbers, texts):

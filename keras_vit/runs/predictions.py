@@ -4,20 +4,21 @@ import collections
 import math
 import os
 import pathlib
+import sys
 from collections.abc import Sequence
-from csv import DictWriter
-from json import dumps
 
 import numpy as np
 
 from keras_vit.models.kinds import KINDS
-from keras_vit.runs.trained import load_run, read
-from keras_vit.utils import checks
+from keras_vit.runs import tables
+from keras_vit.runs.trained import load_run, reader
+from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder
 from keras_vit.utils.images import read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
+TRACED = 512  # images from which on a graph of the model, which takes half a second or more to trace, is quicker
 
 
 def predict(
@@ -30,6 +31,11 @@ def predict(
     csv: os.PathLike | str | None = None,
 ) -> list[list[tuple[str, float]]]:
     """Applies a trained model to image files, in batches.
+
+    From 512 images on the model runs as a graph, whose numbers differ by rounding. Where that takes more than a minute,
+    OpenVINO computes the rest, if it is installed and proves faster on the same outputs; a line on standard error says
+    so. The table of answers is written row by row, and memory does not grow with the images but for the list that is
+    returned.
 
     Args:
         target: As in `keras_vit.load_run`.
@@ -57,7 +63,7 @@ def predict(
     """
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     files, found = image_files([checks.path("images", image) for image in images]), []
-    for _, answer, error in predictions(target, files, top, to, json=json, csv=csv):
+    for _, answer, error in followed(predictions(target, files, top, to, json=json, csv=csv), len(files)):
         if error:
             raise error
         found.append(answer)
@@ -81,53 +87,50 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
     checks.positive(top=top)
     trained = load_run(target)
     task, kind = trained.task, KINDS[trained.task.gives]
-    files = [pathlib.Path(file) for file in files]
-    tables = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
-    for name, path in tables.items():
+    files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
+    paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
+    for name, path in paths.items():
         _check_table(name, path, files, kind)
-    places = _places(task, kind, files, checks.path("to", to)) if to is not None else {}
-    rows = []
-    run = trained.viewer(finish=task.image if kind.pixels and task.whole else None)
+    place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
+    traced = len(files) >= TRACED and not task.whole
+    finish = task.image if kind.pixels and task.whole else None
+    run = trained.viewer(finish, eager=not traced, count=len(files))
+    read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
-    for first in range(0, len(files), count):
-        images, errors, outputs = {}, {}, {}  # the last batch's outputs are let go first
-        for path in files[first : first + count]:
-            try:
-                images[path] = read_pixels(path, trained.size[2]) if task.whole else read(trained, [path])[0]
-            except (ValueError, OSError) as error:
-                errors[path] = error
-        if images:
-            outputs = dict(zip(images, run(_batch([*images.values()]))))
-            images.clear()
-        for path in files[first : first + count]:
-            if path in errors:
-                yield path, None, errors[path]
-                continue
-            if places:
-                with replacing(places[path]) as temporary:
-                    kind.save(task, outputs[path], path, temporary)
-            answer = task.listed(outputs[path], top)
-            rows += kind.entries(task, outputs[path], path, answer) if tables else []
-            yield path, answer, None
-    for name, path in tables.items():
-        with replacing(path) as temporary:
-            WRITE[name](temporary, rows, kind.columns)
+    with tables.written(paths, kind.columns) as add:
+        for batch in reading.batches(read, files, count, ahead=1 if task.whole else reading.AHEAD):
+            pixels = [*batch.pixels.values()]
+            outputs = dict(zip(batch.pixels, run(_batch(pixels, count if traced else 1)) if pixels else ()))
+            pixels.clear()
+            batch.pixels.clear()
+            for i, path in enumerate(batch.images):
+                if i in batch.errors:
+                    yield path, None, batch.errors[i]
+                    continue
+                if place:
+                    with replacing(place(path)) as temporary:
+                        kind.save(task, outputs[i], path, temporary)
+                answer = task.listed(outputs[i], top)
+                if paths:
+                    add(kind.entries(task, outputs[i], path, answer))
+                yield path, answer, None
+            outputs.clear()  # before the next batch is read
 
 
-def _write_json(path, rows, _):
-    path.write_text(dumps(rows, indent=1) + "\n", encoding="utf-8")
+def followed(found, total):
+    """Yields predictions, and shows on standard error how many were made, unless the same stream has the answers."""
+    if sys.stdout is sys.stderr or _is_one(sys.stdout, sys.stderr):
+        return found
+    each = ([one] for one in found)
+    return (one for (one,) in progress.counted(each, total, "predicting", after=3.0, stream=sys.stderr))
 
 
-def _write_csv(path, rows, columns):
-    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        table = DictWriter(file, columns)
-        table.writeheader()
-        for row in rows:
-            box = dict(zip(("x", "y", "width", "height"), row.get("bbox", ())))
-            table.writerow({name: value for name, value in {**row, **box}.items() if name != "bbox"})
-
-
-WRITE = {"json": _write_json, "csv": _write_csv}
+def _is_one(*streams):
+    """Returns whether two streams end in one file, pipe or terminal."""
+    try:
+        return os.path.sameopenfile(*(stream.fileno() for stream in streams))
+    except (OSError, ValueError, AttributeError):  # streams of a notebook have no file
+        return False
 
 
 def _check_table(name, path, files, kind):
@@ -148,8 +151,8 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _places(task, kind, files, folder):
-    """Returns where to write what is made of each file, in a folder that is made if necessary.
+def _place(task, kind, files, folder):
+    """Returns the function from a file to where to write what is made of it, in a folder that is made if necessary.
 
     Arguments are as in `predict`.
     """
@@ -159,19 +162,22 @@ def _places(task, kind, files, folder):
             "`to` is for tasks that make files, such as Segment, Detect and Restore. "
             f"Received: to={str(folder)!r} with {name}"
         )
-    places = {path: folder / f"{path.stem}{kind.ending}" for path in files}
-    _check_different([file.name for file in places.values()], "for files in one folder")
+    place = lambda path: folder / f"{path.stem}{kind.ending}"  # noqa: E731
+    _check_different([place(path).name for path in files], "for files in one folder")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [file for file in places.values() if file.exists()]
+    existing = next((place(path) for path in files if place(path).exists()), None)
     if existing:
-        raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
+        raise FileExistsError(f"{str(existing)!r} exists. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    return places
+    return place
 
 
-def _batch(images):
-    return images[0][None] if len(images) == 1 else np.stack(images)  # a single one may be large: not copied
+def _batch(images, least):
+    """Returns images as one array; fewer than `least` with the last one repeated: a graph is traced for each number."""
+    if len(images) == 1 and least == 1:
+        return images[0][None]  # it may be large: not copied
+    return np.stack([*images, *images[-1:] * (least - len(images))])
 
 
 def image_files(paths):

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit import config
 from keras_vit.explain.relevance import has_classes
-from keras_vit.export import export_onnx, export_saved_model, export_tflite, runtimes
+from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.models.outputs import fitting, num_classes
@@ -61,6 +61,7 @@ def evaluate(
     artifacts = dict.fromkeys(trained.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
     artifacts |= dict.fromkeys(sorted(trained.home.glob("model*.tflite")), runtimes.tflite)
     artifacts |= dict.fromkeys(trained.home.glob("model.onnx"), runtimes.onnx)
+    artifacts |= dict.fromkeys(trained.home.glob("model.xml"), runtimes.openvino)
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
         run = predictor(trained.model) if load is None else load(name)[0]
@@ -94,8 +95,8 @@ def _changed(trained, changes):
     return changed
 
 
-def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
-    """Exports a trained model as SavedModel and TFLite, and on request in smaller formats and as ONNX.
+def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, overwrite=False):
+    """Exports a trained model as SavedModel and TFLite, and on request in smaller formats, as ONNX and for OpenVINO.
 
     Formats that need calibration use 256 images of the recipe's training split. They are compared with the model on
     1,000 images of its test split, or fewer large ones, by the task's first score too.
@@ -107,6 +108,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
         quantize: Formats of `export_tflite`, each also written as `model-FORMAT.tflite`. An existing SavedModel and
             `model.tflite` are then kept.
         onnx: Whether to write `model.onnx` too. An existing SavedModel and `model.tflite` are then kept too.
+        openvino: Whether to write `model.xml` and `model.bin` for OpenVINO too; the same holds.
         overwrite: Whether to replace existing files.
 
     Returns:
@@ -119,10 +121,12 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
     trained = load_run(target)
-    planned = _planned(pathlib.Path(folder or trained.home), quantize, onnx, overwrite)
+    others = {"model.onnx": export_onnx} if onnx else {}
+    others |= {"model.xml": export_openvino} if openvino else {}
+    planned = _planned(pathlib.Path(folder or trained.home), quantize, others, overwrite)
     for path in planned:
         check_free(path, overwrite)
-    need(quantize, onnx)
+    need(quantize, onnx, openvino)
     given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
     calibration = {}
     if set(quantize) & set(CALIBRATED):
@@ -136,13 +140,13 @@ def export(target, folder=None, *, quantize=(), onnx=False, overwrite=False):
     return reports
 
 
-def _planned(folder, quantize, onnx, overwrite):
+def _planned(folder, quantize, others, overwrite):
     """Returns what to write, in order: a dictionary from paths to functions and their own arguments."""
     plain = {folder / rundir.SAVED_MODEL: (export_saved_model, {}), folder / rundir.TFLITE: (export_tflite, {})}
-    if (quantize or onnx) and not overwrite:
+    if (quantize or others) and not overwrite:
         plain = {path: what for path, what in plain.items() if not path.exists()}
     smaller = {folder / f"model-{name}.tflite": (export_tflite, {"quantize": name}) for name in quantize}
-    return plain | smaller | ({folder / "model.onnx": (export_onnx, {})} if onnx else {})
+    return plain | smaller | {folder / name: (write, {}) for name, write in others.items()}
 
 
 def _scored(trained):

@@ -6,15 +6,17 @@ import os
 import pathlib
 
 import keras
+import numpy as np
 
 from keras_vit import config
 from keras_vit.config import cookbook
+from keras_vit.export.fastest import Fastest
 from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import checks
+from keras_vit.utils import checks, progress
 from keras_vit.utils.feeding import run
 from keras_vit.utils.tiles import tiled
 
@@ -54,15 +56,17 @@ class Trained:
         """`(height, width, channels)` of the images that the model takes."""
         return self.model.input_shape[1:]
 
-    def viewer(self, finish=None):
+    def viewer(self, finish=None, eager=True, count=None):
         """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
 
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
+            eager: As in `predictor`.
+            count: As in `predictor`.
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or predictor(self.model, eager=True)
+        own = own or predictor(self.model, eager, count)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
 
     @property
@@ -163,30 +167,34 @@ def _alone(path):
     return Trained(model, None, names, str(path), path.with_suffix(""))
 
 
-def predictor(model, eager=False):
+def predictor(model, eager=False, count=None):
     """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
 
     Args:
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
+        count: Number of images of all calls, to let OpenVINO compute where it is worth it; `None` for Keras alone.
     """
     end = end_of(model)
-
-    def predict(images):
-        outputs = model(images, training=False) if eager else run(model, images)
-        return unbounded(end, keras.ops.convert_to_numpy(outputs))
-
-    return predict
+    compute = functools.partial(model, training=False) if eager else functools.partial(run, model)
+    if count and not eager:
+        compute = Fastest(model, compute, count, progress.say)
+    return lambda images: unbounded(end, keras.ops.convert_to_numpy(compute(images)))
 
 
 def read(trained, files):
-    """Returns the pixels of image files, resized as in evaluation."""
-    if trained.alone:
-        return preprocess(trained.model, files)
-    need_tensorflow("Reading image files")
-    from keras_vit.data import pipeline
+    """Returns the pixels of image files, resized as in evaluation, float32 `(files, height, width, channels)`."""
+    return np.stack([*map(reader(trained), files)])
 
-    return pipeline.read_files(files, trained.size, trained.recipe.data)
+
+def reader(trained):
+    """Returns the function from an image file to its pixels in `read`, which several threads may call."""
+    if trained.alone:
+        return lambda file: preprocess(trained.model, file)[0]
+    need_tensorflow("Reading image files")
+    from keras_vit.data.readers import image_files
+
+    return image_files.reader(trained.size, trained.recipe.data)
 
 
 def _check_images(model, path):

@@ -92,7 +92,7 @@ def start(recipe):
     backend, kind = keras.backend.backend(), recipe.distribute
     if backend not in ("tensorflow", "jax"):
         raise RuntimeError(
-            "Recipes are trained by TensorFlow or JAX: set KERAS_BACKEND to one of them, or call `model.fit` yourself. "
+            "Recipes are trained by TensorFlow or JAX: set KERAS_BACKEND to one of them, or call `model.fit` (torch). "
             f"Received: KERAS_BACKEND={backend}"
         )
     if recipe.model_parallel > 1 and kind != "model":

@@ -23,6 +23,23 @@ def folder(name):
     return next(path for path in (_PACKAGE / name, _PACKAGE.parent / name) if path.is_dir())
 
 
+def cache():
+    """Returns the folder of what may be deleted at any time; `None` if `KERAS_VIT_CACHE` is `off`, or nothing is known.
+
+    `KERAS_VIT_CACHE` names it; without, it is the system's usual place: https://specifications.freedesktop.org/basedir
+    """
+    named = os.environ.get("KERAS_VIT_CACHE")
+    if named == "off":
+        return None
+    if named:
+        return pathlib.Path(os.path.abspath(os.path.expanduser(named)))
+    home = os.path.expanduser("~")
+    usual = {"darwin": f"{home}/Library/Caches", "win32": os.environ.get("LOCALAPPDATA")}
+    place = usual.get(sys.platform, os.environ.get("XDG_CACHE_HOME"))
+    place = pathlib.Path(place if place and os.path.isabs(place) else f"{home}/.cache", "keras_vit")
+    return place if place.is_absolute() else None  # without a home, "~" stays as it is
+
+
 def check_free(path, overwrite):
     """Raises FileExistsError if a path exists, unless `overwrite`."""
     from keras_vit.utils import checks  # the rest of this module needs the standard library alone
@@ -59,10 +76,11 @@ def regular(path):
 
 
 @contextlib.contextmanager
-def replacing(path):
+def replacing(path, beside=()):
     """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
 
-    All else in the temporary folder is removed.
+    All else in the temporary folder is removed, except files with the endings `beside`, which take the place of
+    `path.with_suffix(ending)` together with it: see `replace_files`.
 
     Raises:
         OSError: If writing fails. `path` is then unchanged, and what was written is removed.
@@ -75,7 +93,10 @@ def replacing(path):
     try:
         folder.mkdir()
         yield temporary
-        if temporary.is_dir() or path.is_dir():
+        if beside:  # the others first: nothing reads them without `path`
+            names = [temporary.with_suffix(ending).name for ending in beside]
+            replace_files(folder, [*names, path.name], path.parent)
+        elif temporary.is_dir() or path.is_dir():
             replace_folder(temporary, path)
         else:
             commit(temporary, path)

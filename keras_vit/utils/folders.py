@@ -2,50 +2,91 @@
 
 import os
 import pathlib
-import warnings
+import sys
+
+from keras_vit.utils.progress import passing
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
-MANY = 100_000  # files of a folder, beyond which the search for images is announced
 
 
 def in_folder(folder):
-    """Returns the paths of all images in a folder and its subfolders, sorted, as `files_in` finds them.
+    """Returns the paths of all images in a folder and its subfolders, as `files_in` finds them.
 
     Raises:
         ValueError: If there is none.
     """
-    images = [path for path in files_in(folder) if path.suffix.lower() in IMAGE_ENDINGS]
+    images = [pathlib.Path(path) for path in files_in(folder) if is_image(path)]
     if not images:
         raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
     return images
 
 
 def files_in(folder):
-    """Returns the paths of all files in a folder and its subfolders, sorted.
+    """Returns the paths of all files in a folder and its subfolders, texts, sorted by their parts.
 
     Links are followed; hidden files and folders are left out, such as another program's thumbnails.
 
     Raises:
         ValueError: If the folder is a whole disk.
     """
-    check_folder(folder)
-    return sorted(pathlib.Path(root, name) for root, name in walk(folder))
+    return files_in_each([folder])[0]
 
 
-def walk(folder):
-    """Yields the folder and the name of each file that `files_in` returns, in no order."""
-    seen, count = set(), 0
-    for root, folders, files in os.walk(folder, followlinks=True):
-        new = os.path.realpath(root) not in seen  # a link may lead back
-        seen.add(os.path.realpath(root))
-        folders[:] = sorted(name for name in folders if new and not name.startswith("."))
-        files = [name for name in files if new and not name.startswith(".")]
-        yield from ((root, name) for name in files)
-        if count <= MANY < count + len(files):
-            said = f"{str(folder)!r} has more than {MANY:,} files: the search for images continues."
-            warnings.warn(said, stacklevel=2)
-        count += len(files)
+def files_in_each(folders):
+    """Returns the `files_in` each folder; what takes more than two seconds shows on standard error how far it is."""
+    found = [[] for _ in folders]
+    for folder in folders:
+        check_folder(folder)
+    every = ((files, path) for files, folder in zip(found, folders) for path in _walk(str(folder)))
+    for files, path in passing(every, "finding files: {n:,}", 2.0, sys.stderr, every=1000):
+        files.append(path)
+    return found
+
+
+def _walk(folder):
+    """Yields the path of each file that `files_in` returns, in order."""
+    seen, places = set(), [(folder, os.path.realpath(folder))]
+    while places:
+        place, real = places.pop()
+        if real is None:
+            yield place
+        elif real not in seen:  # a link may lead back
+            seen.add(real)
+            places += [(_path(entry, place), _real(entry, real)) for entry in _entries(place)]
+
+
+def _entries(folder):
+    """Returns what is in a folder, from the last name to the first; nothing of one that cannot be read."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted((e for e in found if not e.name.startswith(".")), key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return []
+
+
+def _path(entry, folder):
+    return entry.name if folder == os.curdir else entry.path
+
+
+def _real(entry, above):
+    """Returns a folder's path without links, given that of the folder above it; `None` for a file."""
+    try:
+        if not entry.is_dir():
+            return None
+        return os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(above, entry.name)
+    except OSError:
+        return None
+
+
+def is_image(path):
+    """Returns whether the name of a file, a text, ends like that of an image."""
+    return path.lower().endswith(IMAGE_ENDINGS)
+
+
+def ending(path):
+    """Returns the ending of a file's name, such as `".jpg"`, in small letters."""
+    return os.path.splitext(path)[1].lower()
 
 
 def check_folder(folder):

@@ -4,7 +4,6 @@ import contextlib
 import io
 import math
 import os
-import pathlib
 import stat
 import threading
 import warnings
@@ -54,7 +53,8 @@ def encoded(path, most_pixels=MOST_PIXELS):
         elif status.st_size > MOST_BYTES:
             reason = f"is too large: it has more than {MOST_BYTES // 2**20} MiB"
         else:
-            data = pathlib.Path(name).read_bytes()
+            with open(name, "rb", buffering=0) as file:
+                data = file.read()
             reason = fault(data, most_pixels)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {name!r}.") from None

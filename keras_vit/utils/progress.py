@@ -8,6 +8,8 @@ from tqdm import tqdm
 def line(total, text, after=0.0, stream=None, **settings):
     """Returns a line of tqdm: updated in place on a terminal; elsewhere, at most one line in ten seconds.
 
+    Of what `after` waits for, the first line comes then, in a log too.
+
     Args:
         total: Number of all steps.
         text: What is shown, with tqdm's fields.
@@ -20,7 +22,15 @@ def line(total, text, after=0.0, stream=None, **settings):
     how = {"mininterval": 0.1 if live else 10.0, "dynamic_ncols": live, "miniters": 1, "smoothing": 0}
     end = "{bar:0}" if live else "\n"  # a bar, even an empty one, makes tqdm cut the text at the terminal's width
     shown = stream if live else Log(stream)
-    return tqdm(total=total, bar_format=text + end, delay=after, file=shown, disable=False, **how, **settings)
+    found = tqdm(total=total, bar_format=text + end, delay=after, file=shown, disable=False, **how, **settings)
+    if after:
+        found.last_print_t += after - how["mininterval"]
+    return found
+
+
+def say(text):
+    """Prints a line to standard error, above the line of progress if there is one."""
+    tqdm.write(text, file=sys.stderr)
 
 
 class Log:

@@ -44,7 +44,7 @@ def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
 )
 def test_what_is_no_recipe_is_named(words, message, capsys):
     run("fit", words, status=2)
-    assert capsys.readouterr().err == f"error: {message}\n"
+    assert capsys.readouterr().err == f"Reading {words} and its data ...\nerror: {message}\n"
 
 
 @pytest.mark.parametrize(

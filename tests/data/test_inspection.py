@@ -2,7 +2,6 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-import time
 
 import numpy as np
 import pytest
@@ -10,12 +9,17 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data  # noqa: E402
-from keras_vit.data import inspection, sources  # noqa: E402
+from keras_vit.data import inspection, known_files, sources  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
 from keras_vit.data.readers import decoding  # noqa: E402
-from tests import picturefiles  # noqa: E402
+from tests import exiffiles, picturefiles  # noqa: E402
 
 DATA = picturefiles.EXACT["gray.png"]
+
+
+def inspect(path):
+    """Returns the `Inspected` of one file."""
+    return inspection.inspect_all([path])[0]
 
 
 @pytest.fixture
@@ -30,26 +34,26 @@ def test_a_file_is_decoded_once_until_it_changes(tmp_path, monkeypatch):
     path, decoded, decode = tmp_path / "a.png", [], decoding.decode
     monkeypatch.setattr(decoding, "decode", lambda *args: decoded.append(1) or decode(*args))
     path.write_bytes(DATA)
-    first = inspection.inspect(path)
+    first = inspect(path)
     assert first.fault is None and first.size == (picturefiles.WIDTH, picturefiles.HEIGHT)
-    assert first == inspection.inspect(str(path)) and len(decoded) == 1
+    assert first == inspect(str(path)) and len(decoded) == 1
     os.utime(path, (1, 1))
-    assert inspection.inspect(path) == first and len(decoded) == 2  # the same bytes
+    assert inspect(path) == first and len(decoded) == 2  # the same bytes
     path.write_bytes(picturefiles.EXACT["color.png"])
-    assert inspection.inspect(path).fault is None and inspection.inspect(path) != first
+    assert inspect(path).fault is None and inspect(path) != first
     path.write_bytes(DATA[:-30])
-    assert inspection.inspect(path).fault
+    assert inspect(path).fault
 
 
 def test_faults_do_not_repeat_the_name(tmp_path):
     (tmp_path / "empty.png").touch()
-    assert inspection.inspect(tmp_path / "empty.png").fault == "empty file"
-    assert inspection.inspect(tmp_path / "none.png").fault == "No such file or directory"
+    assert inspect(tmp_path / "empty.png").fault == "empty file"
+    assert inspect(tmp_path / "none.png").fault == "No such file or directory"
     for name, (data, message) in picturefiles.REFUSED.items():
         (tmp_path / name).write_bytes(data)
-        assert message.split(":")[0] in (reason := inspection.inspect(tmp_path / name).fault) and name not in reason
+        assert message.split(":")[0] in (reason := inspect(tmp_path / name).fault) and name not in reason
     for path in picturefiles.irregular(tmp_path):
-        assert inspection.inspect(path).fault == "is not a regular file"
+        assert inspect(path).fault == "is not a regular file"
 
 
 def test_contents_are_those_of_files_and_of_nothing_else(source, tmp_path):
@@ -100,25 +104,42 @@ def test_other_errors_are_left_alone(source):
         raise KeyError
 
 
-def test_long_checks_show_how_far_they_are(clock, capsys):
-    def check(item):
-        clock[0] += 11.0  # seconds
-        return item
+def test_files_are_judged_together_as_alone(tmp_path):
+    """Each file whole, without its end, and with a wrong bit."""
+    data = [*picturefiles.EXACT.values(), *picturefiles.JPEGS.values(), *(d for d, _ in picturefiles.REFUSED.values())]
+    data += [d for d, _ in (*exiffiles.every().values(), *exiffiles.ODD.values())]
+    paths = [str(tmp_path / f"{i}.png") for i in range(4 * len(data))]
+    for i, path in enumerate(paths):
+        whole, bit = data[i // 4], i * 37 % len(data[i // 4])
+        flipped = whole[:bit] + bytes([whole[bit] ^ 16]) + whole[bit + 1 :]
+        pathlib.Path(path).write_bytes((whole, whole[:-3], whole[: len(whole) // 2], flipped)[i % 4])
+    together, alone = inspection._inspect(paths), [inspection._inspect([path])[0] for path in paths]
+    for path, one, other in zip(paths, together, alone):
+        assert [np.asarray(part).tolist() for part in one] == [np.asarray(part).tolist() for part in other], path
+    assert 100 < sum(isinstance(one, str) for one in together) < len(paths) - 100
 
-    assert inspection.each(check, range(8)) == list(range(8))
-    assert "checking images: " in capsys.readouterr().err
-    inspection.each(str, range(8))
-    assert not capsys.readouterr().err
 
+def test_a_second_process_decodes_new_files_only(tmp_path, monkeypatch):
+    """What else the data say is read at each start, such as a new class."""
+    monkeypatch.setenv("KERAS_VIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(known_files, "SETTLED", -(10**12))
+    for name, data in picturefiles.EXACT.items():
+        path = tmp_path / "data" / ("ab"[len(name) % 2]) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
-def test_an_error_ends_a_check_before_the_rest_is_done():
-    begun = []
+    def load():
+        inspection._known.cache_clear()
+        return sources.load(Data(source=f"folder:{tmp_path / 'data'}"), "all")
 
-    def check(item):
-        begun.append(item)
-        time.sleep(0.01)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        inspection.each(check, range(200))
-    assert len(begun) < 200
+    first = load()
+    monkeypatch.setattr(inspection, "_inspect", None)
+    second = load()
+    np.testing.assert_array_equal(first.digests, second.digests)
+    assert first.fingerprint() == second.fingerprint() and first.sizes() == second.sizes()
+    monkeypatch.undo()
+    monkeypatch.setenv("KERAS_VIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data" / "c").mkdir()
+    (tmp_path / "data" / "c" / "new.png").write_bytes(DATA)
+    assert load().class_names == ("a", "b", "c") and len(load()) == len(first) + 1
+    assert not [*(tmp_path / "data").rglob("*keras_vit*")]

@@ -1,3 +1,4 @@
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -78,6 +79,16 @@ def test_shapes_and_classes(kind):
     assert np.abs(found - attention_relevance(model, IMAGES, (logits.argmax(-1) + 1) % 5)).max() > 0
     assert nodes(model) == before
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(model(IMAGES)), logits)
+
+
+def test_many_classes_need_no_memory_for_all_pairs():
+    model = vit("mu/4", image_size=8, num_classes=21_843)
+    tracemalloc.start()
+    try:
+        attention_relevance(model, np.zeros((2, 8, 8, 3)), [0, 21_842])
+        assert tracemalloc.get_traced_memory()[1] < 21_843**2 / 4
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_image_does_not_change_anothers():

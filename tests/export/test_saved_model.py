@@ -43,6 +43,15 @@ def test_runs_without_keras_vit_and_agrees(tmp_path):
         np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
+def test_each_weight_is_written_once_and_no_other(tmp_path):
+    model = tiny(dropout=0.1)  # whose state of the generator is not needed
+    export_saved_model(model, tmp_path / "saved")
+    reader = tf.train.load_checkpoint(tmp_path / "saved" / "variables" / "variables")
+    shapes = [shape for name, shape in reader.get_variable_to_shape_map().items() if "OBJECT_GRAPH" not in name]
+    assert sorted(map(tuple, shapes)) == sorted(tuple(weight.shape) for weight in model.trainable_weights)
+    assert sorted(tf.saved_model.load(tmp_path / "saved").signatures) == ["serve", "serve_bytes", "serving_default"]
+
+
 def test_bad_input_is_an_error_and_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="multiply by 255"):
         export_saved_model(tiny(), tmp_path / "saved", images=IMAGES / 255)

@@ -9,7 +9,7 @@ RNG = np.random.default_rng(0)
 def test_curves_of_the_ten_hardest_classes(tmp_path):
     labels, certainty = np.arange(600) % 12, RNG.normal(size=(600, 14))  # of two classes there are no images
     certainty[np.arange(600), labels] += labels / 4
-    figure = draw_curves({f"c{k}": (labels == k, certainty[:, k]) for k in range(14)})
+    figure = draw_curves([f"c{k}" for k in range(14)], lambda k: (labels == k, certainty[:, k]))
     areas = {k: roc_auc_score(labels == k, certainty[:, k]) for k in range(12)}
     hardest = sorted(areas, key=areas.get)[:10]
     left, right = ([text.get_text() for text in axis.get_legend().get_texts()] for axis in figure.axes)
@@ -20,15 +20,16 @@ def test_curves_of_the_ten_hardest_classes(tmp_path):
     figure.savefig(tmp_path / "curves.png")
 
 
-def test_a_dot_is_at_each_threshold():
+def test_a_dot_is_at_each_threshold(tmp_path):
     truth, shares = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
-    figure = draw_curves({"a": (truth, shares), "b": (truth, shares)}, {"a": 0.75, "b": 0.95})
+    figure = draw_curves(["a", "$x_$"], lambda _: (truth, shares), [0.75, 0.95])
     left, right = figure.axes
     assert len(left.lines) == 4 and len(right.lines) == 3  # chance, and nothing is above the second threshold
     (recall,), (precision,) = right.lines[1].get_data()
     (false,), (true,) = left.lines[2].get_data()
     assert (recall, precision, false, true) == (0.5, 0.5, 0.5, 0.5)
+    figure.savefig(tmp_path / "curves.png")  # no name is read as a formula
 
 
 def test_without_both_kinds_of_images_there_is_none():
-    assert draw_curves({"a": (np.zeros(20, bool), RNG.normal(size=20))}) is None
+    assert draw_curves(["a"], lambda _: (np.zeros(20, bool), RNG.normal(size=20))) is None

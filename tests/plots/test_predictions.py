@@ -33,6 +33,18 @@ def test_confusion_of_many_classes_stays_readable(tmp_path):
     figure.savefig(tmp_path / "confusion.png")
 
 
+def test_of_more_classes_the_confusions_are_drawn(tmp_path):
+    labels, predictions = np.arange(1200), np.arange(1200)
+    assert not plots.plot_confusion(labels, predictions).axes[0].patches  # no confusion
+    predictions = np.where(labels % 2, labels - 1, labels)
+    labels, predictions = np.append(labels, [7, 7]), np.append(predictions, [6, 6])
+    axis = plots.plot_confusion([f"c{i}" for i in labels], [f"c{i}" for i in predictions]).axes[0]
+    texts, widths = [text.get_text() for text in axis.get_yticklabels()], [bar.get_width() for bar in axis.patches]
+    assert len(texts) == 40 and "40 most frequent confusions of 1,200 classes" in axis.get_title()
+    assert texts[0] == "c7 (3) → c6" and widths == [3] + [1] * 39
+    axis.figure.savefig(tmp_path / "confusions.png")
+
+
 def test_lowest_recall_comes_first(tmp_path):
     labels, answers = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0])
     measures = per_class(labels, np.eye(3)[answers])

@@ -29,6 +29,27 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
     assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
 
 
+def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, monkeypatch, capsys):
+    few, asked, real = predictions.predict(run, pictures), [], trained.predictor
+    monkeypatch.setattr(predictions, "TRACED", 5)
+    monkeypatch.setattr(predictions, "IMAGES", 2)
+    noted = lambda run, eager: lambda images: asked.append((len(images), eager)) or run(images)  # noqa: E731
+    monkeypatch.setattr(trained, "predictor", lambda model, eager, count: noted(real(model, eager, count), eager))
+    many = predictions.predict(run, pictures)
+    assert asked == [(2, False)] * 3 and [[*dict(one)] for one in many] == [[*dict(one)] for one in few]
+    np.testing.assert_allclose([[*dict(one).values()] for one in many], [[*dict(one).values()] for one in few], 1e-5)
+    assert not capsys.readouterr().err  # it took no three seconds
+
+
+def test_progress_is_not_shown_where_the_answers_go(monkeypatch, tmp_path):
+    monkeypatch.setattr(predictions.progress, "counted", lambda *given, **more: [[each] for each in "ab"])
+    assert [*predictions.followed(iter("xy"), 2)] == ["a", "b"]
+    with open(tmp_path / "both", "w") as one, open(tmp_path / "both", "a") as same:
+        monkeypatch.setattr(predictions.sys, "stdout", one)
+        monkeypatch.setattr(predictions.sys, "stderr", same)
+        assert [*predictions.followed(iter("xy"), 2)] == ["x", "y"]
+
+
 @pytest.mark.parametrize("last", ["softmax", "sigmoid", None])
 def test_the_numbers_are_the_model_s_own_and_no_class_vanishes(last, pictures, tmp_path):
     inner = keras_vit.vit("mu/4", image_size=8, num_classes=4)

@@ -34,6 +34,12 @@ def test_evaluate_export_and_evaluate_again(run):
     found = results.evaluate(run, "all[80%:]")
     assert list(found) == [str(run / name) for name in ("model.keras", "saved_model", "model.tflite")]
     assert len({values["accuracy"] for values in found.values()}) == 1
+    pytest.importorskip("openvino")
+    (report,) = results.export(run, openvino=True)  # what exists is kept
+    assert report.path == str(run / "model.xml")
+    assert results.evaluate(run, "all[80%:]")[str(run / "model.xml")] == found[str(run / "model.keras")]
+    with pytest.raises(FileExistsError, match="model.xml' exists"):
+        results.export(run, openvino=True)
     with pytest.raises(FileExistsError, match="saved_model' exists"):
         results.export(run)
     with pytest.raises(ValueError, match="'int8'"):
@@ -92,9 +98,9 @@ def test_a_fold_of_a_run_is_not_one_of_other_data(run):
 @slow
 def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, tmp_path):
     with pytest.warns(UserWarning, match="is rough. Received: 8"):  # all that this run trained on
-        reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True)
+        reports = results.export(run, tmp_path, quantize=["dynamic", "int8"], onnx=True, openvino=True)
     assert [pathlib.Path(r.path).name for r in reports] == [
-        "saved_model", "model.tflite", "model-dynamic.tflite", "model-int8.tflite", "model.onnx"
+        "saved_model", "model.tflite", "model-dynamic.tflite", "model-int8.tflite", "model.onnx", "model.xml"
     ]  # fmt: skip
     assert all(set(r.accuracy) == {"of this file", "of the model"} and r.images == 8 for r in reports)
     assert json.loads((tmp_path / "model-int8.tflite.json").read_text())["labels"] == list("0123456789")
@@ -133,7 +139,7 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     assert [pathlib.Path(file).name for file in found] == ["mine.keras", "saved_model", "model.tflite"]
     assert len({values["accuracy"] for values in found.values()}) == 1
     for call, instead in (
-        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels)"),
+        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels), or the change data.source=folder:PATH"),
         (lambda: results.explain("mine.keras"), "image files"),
         (lambda: results.export("mine.keras", quantize=["int8"]), "its model and `calibration` to export_tflite"),
     ):

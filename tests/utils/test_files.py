@@ -233,3 +233,34 @@ def test_nothing_but_a_regular_file_is_opened(name, reader, tmp_path):
         (ValueError, FileNotFoundError), match="must be a regular file|There is no file|Every training state"
     ):
         read[reader](path)
+
+
+def test_files_beside_a_path_move_with_it(tmp_path):
+    path, other = tmp_path / "m.xml", tmp_path / "m.bin"
+    for text in ("old", "new"):
+        with files.replacing(path, beside=(".bin",)) as temporary:
+            temporary.write_text(text)
+            temporary.with_suffix(".bin").write_text(text)
+            (temporary.parent / "scrap").write_text("")
+        assert path.read_text() == other.read_text() == text and len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(OSError, match="m.xml' could not be written"), files.replacing(path, (".bin",)) as temporary:
+        temporary.write_text("one of two")
+    assert path.read_text() == other.read_text() == "new" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_cache_is_where_the_system_has_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("KERAS_VIT_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    usual = tmp_path / ".cache" / "keras_vit"
+    assert files.cache() == usual
+    for name, value, place in (
+        ("XDG_CACHE_HOME", "relative", usual),  # as the specification says
+        ("XDG_CACHE_HOME", str(tmp_path / "x"), tmp_path / "x" / "keras_vit"),
+        ("KERAS_VIT_CACHE", "", tmp_path / "x" / "keras_vit"),
+        ("KERAS_VIT_CACHE", "~/mine", tmp_path / "mine"),
+        ("KERAS_VIT_CACHE", "off", None),
+    ):
+        monkeypatch.setenv(name, value)
+        assert files.cache() == place

@@ -30,7 +30,7 @@ def test_both_readers_find_the_same_pixels(channels, tmp_path):
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     from keras_vit.data.augment.crops import evaluation_image
     from keras_vit.data.readers.decoding import decode
-    from keras_vit.data.readers.image_files import WHOLE
+    from keras_vit.data.readers.image_files import Rule
 
     mine, differ, size = model(channels), [], (picturefiles.HEIGHT, picturefiles.WIDTH, channels)
     for name, data in KINDS.items():
@@ -45,7 +45,7 @@ def test_both_readers_find_the_same_pixels(channels, tmp_path):
         assert turned == name.startswith("turned"), name
         # Of four inks TensorFlow makes colors by another rounding, and of colors gray in another order.
         most = {"cmyk.jpg": 3}.get(name, 0) or (channels == 1 and name in picturefiles.JPEGS)
-        ours, theirs = preprocess(mine, path), evaluation_image(encoded, size, WHOLE)
+        ours, theirs = preprocess(mine, path), evaluation_image(encoded, size, Rule())
         differ += [(name, "decoded")] if np.abs(here.astype(int) - there).max() > most else []
         differ += [(name, "resized")] if np.abs(ours - theirs).max() > most + (4 if turned else 0.01) else []
         differ += [(name, "kept")] if not turned and not np.array_equal(ours[0], here) else []

@@ -5,16 +5,19 @@ PNGs when they are inspected, so that every mask behind this module is decoded a
 """
 
 import functools
-import hashlib
 import io
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data.inspection import DIGEST, each, status_of
+from keras_vit.data.inspection import DIGEST, digest_of
+from keras_vit.data.known_files import KnownFiles
+from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import error_reason
 from keras_vit.utils import images
+
+FIELDS = (("digest", "u1", (DIGEST,)), ("shape", "u4", (2,)), ("counts", "u4", (256,)))
 
 
 class Mask(NamedTuple):
@@ -44,25 +47,20 @@ def counts(values):
     return sum(parts, np.zeros(256, "int64")).astype("uint32")
 
 
-def inspect(path):
-    """Decodes a mask file, unless that was done before and its size and modification time are the same."""
-    path = str(path)
-    fault, version = status_of(path)
-    return Mask(fault) if fault else _inspect_version(path, *version)
-
-
 def inspect_all(paths):
-    """Returns the `Mask` of each file, in order."""
-    return each(inspect, paths)
+    """Decodes mask files, unless that was done before and they are the same; returns the `Mask` of each, in order."""
+    records, others = _known().look_up(list(map(str, paths)), "checking masks")
+    found = [others.get(place) or _mask(record) for place, record in enumerate(records)]
+    return [Mask(mask) if isinstance(mask, str) else mask for mask in found]
 
 
 def counts_of(items):
     """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
-
-    def count(item):
-        return inspect(item).counts if isinstance(item, str) else counts(images.mask_pixels(item))
-
-    return np.array(each(count, items), "uint32").reshape(-1, 256)
+    if len(items) and isinstance(items[0], str):
+        found = [mask.counts for mask in inspect_all(items)]
+    else:
+        found = each(lambda item: counts(images.mask_pixels(item)), items)
+    return np.array(found, "uint32").reshape(-1, 256)
 
 
 def named_values(counted, paths=None):
@@ -77,8 +75,20 @@ def named_values(counted, paths=None):
     return {value: f"mask {i}" if paths is None else str(paths[i]) for value, i in first.items()}
 
 
-@functools.lru_cache(maxsize=1 << 20)  # a folder is read once for each split
-def _inspect_version(path, _size, _modified):
+@functools.cache
+def _known():
+    import PIL
+
+    return KnownFiles(f"masks {tf.__version__} {PIL.__version__}", FIELDS, lambda paths: list(map(_inspect, paths)))
+
+
+def _mask(record):
+    digest, size, counted = (record[name] for name, *_ in FIELDS)
+    return Mask(None, False, digest.tobytes(), tuple(size.tolist()), counted)
+
+
+def _inspect(path):
+    """Returns a tuple of `FIELDS` for a plain mask file, and a `Mask` for any other, which is read each time."""
     try:
         data = images.encoded(path)
         with images.in_turn(data), images.opened(data) as image:
@@ -95,8 +105,10 @@ def _inspect_version(path, _size, _modified):
         return Mask(error_reason(error))
     except Exception as error:  # any error of the decoder is a fault of this file
         return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
-    digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
-    return Mask(None, False, digest, values.shape[::-1], counts(values), None if plain else gray_png(values))
+    digest, size = digest_of(data), values.shape[::-1]
+    if plain:
+        return digest, size, counts(values)
+    return Mask(None, False, digest.tobytes(), size, counts(values), gray_png(values))
 
 
 def gray_png(values):

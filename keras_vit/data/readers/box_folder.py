@@ -1,10 +1,12 @@
 """Folders of images with boxes: which belong to which image, and what is wrong with them."""
 
+import pathlib
+
 from keras_vit.data.readers import box_files
 from keras_vit.data.readers.box_arrays import padded
 from keras_vit.data.readers.mask_folder import more
 from keras_vit.models.outputs import ignored
-from keras_vit.utils.folders import files_in, in_folder, shown
+from keras_vit.utils.folders import ending, files_in, in_folder, shown
 from keras_vit.utils.warned import left_out, named
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
@@ -114,4 +116,4 @@ def _other_xml(root, folder):
 
 def _xml_files(split):
     """Returns the files of boxes of a split, sorted; hidden ones are left out, as among the images."""
-    return [path for path in files_in(split / "annotations") if path.suffix.lower() == ".xml"]
+    return [pathlib.Path(path) for path in files_in(split / "annotations") if ending(path) == ".xml"]

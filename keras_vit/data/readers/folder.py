@@ -1,5 +1,7 @@
 """Folders of images: with a folder for each class, with masks or boxes, or images alone."""
 
+import itertools
+import os
 import pathlib
 
 import numpy as np
@@ -8,7 +10,8 @@ from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import box_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
 from keras_vit.data.readers.box_arrays import padded
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, check_folder, files_in, shown, walk
+from keras_vit.utils import folders
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
 
@@ -37,7 +40,7 @@ def read(path, split, data, targets, extras=()):
         return _with_yolo(file, split, data, targets)
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
-    check_folder(root)
+    folders.check_folder(root)
     if not folder.is_dir():
         inside = "class folders" if "labels" in targets else "images"
         raise ValueError(
@@ -120,38 +123,36 @@ def _table_of(folder, root, columns, targets):
 
 def _with_table(file, folder, data, targets, split):
     found = table.read(file, folder, data.columns or {}, targets, split, skip=data.bad_images == "skip")
-    unnamed = sum(name.lower().endswith(IMAGE_ENDINGS) for _, name in walk(folder)) - found.below
+    unnamed = sum(map(is_image, files_in(folder))) - found.below
     if unnamed > 0:
         left_out(f"{unnamed} images that {file.name} does not name")
     digests, readable = _readable(found.paths, data.bad_images)
     held = {name: values[readable] for name, values in found.targets.items()}
     groups = None if found.groups is None else found.groups[readable]
-    paths = np.array(found.paths)[readable]
+    paths = np.array(found.paths, object)[readable]
     return Source(paths, held, found.class_names, files=True, groups=groups, digests=digests)
 
 
 def _labeled(folder, class_names, data):
-    files = _image_files(folder, class_names)
-    digests, readable = _readable([path for path, _ in files], data.bad_images)
-    files = [files[i] for i in readable]
-    _check_filled(folder, class_names, {label for _, label in files})
-    paths, labels = zip(*files)
-    labels = {"labels": np.array(labels, "int32")}
-    return Source(np.array(paths), labels, tuple(class_names), files=True, digests=digests)
+    paths, labels = _image_files(folder, class_names)
+    digests, readable = _readable(paths, data.bad_images)
+    paths, labels = np.array(paths, object)[readable], labels[readable]
+    _check_filled(folder, class_names, {*labels.tolist()})
+    return Source(paths, {"labels": labels}, tuple(class_names), files=True, digests=digests)
 
 
 def _images_alone(folder, data, with_labels):
     """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
     if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
         class_names = _class_names(folder)
-        files = _image_files(folder, class_names, report=False)
-        if class_names and len({label for _, label in files}) == len(class_names) > 1:
+        _, labels = _image_files(folder, class_names, report=False)
+        if len({*labels.tolist()}) == len(class_names) > 1:
             return _labeled(folder, class_names, data)
-    paths = [path for path, _ in _image_files(folder, ["."])]
+    paths, _ = _image_files(folder, ["."])
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
     digests, readable = _readable(paths, data.bad_images)
-    return Source(np.array(paths)[readable], {}, (), files=True, digests=digests)
+    return Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
 
 
 def _with_masks(folder, data):
@@ -160,9 +161,10 @@ def _with_masks(folder, data):
             f"{str(folder)!r} must contain the folders 'images' and 'masks'. Received: "
             f"{', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
         )
-    pairs = mask_folder.pairs([path for path, _ in _image_files(folder / "images", ["."])], folder)
+    images, _ = _image_files(folder / "images", ["."])
+    pairs = mask_folder.pairs(images, folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
-    seen = zip(checked, pairs, inspection.inspect_all([path for path, _ in pairs]))
+    seen = zip(checked, pairs, inspection.inspect_all(images))
     return _masked(pairs, [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
 
 
@@ -172,7 +174,8 @@ def _masked(pairs, checked, data, class_names=()):
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
     masks = {"segmentation_masks": mask_folder.items([mask for _, mask in pairs], checked)}
-    return Source(np.array([path for path, _ in pairs]), masks, class_names, files=True, digests=digests)
+    images = np.array([path for path, _ in pairs], object)
+    return Source(images, masks, class_names, files=True, digests=digests)
 
 
 def _with_boxes(folder, root, data):
@@ -188,9 +191,9 @@ def _with_boxes(folder, root, data):
     objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
-    sizes = [inspection.inspect(path).size for path in paths]
+    sizes = [image.size for image in inspection.inspect_all(paths)]
     boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
-    return Source(np.array(paths), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
+    return Source(np.array(paths, object), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
 
 
 def _with_yolo(file, split, data, targets):
@@ -203,14 +206,14 @@ def _with_yolo(file, split, data, targets):
         labels = yolo_labels.boxes(yolo_dataset.labels_of(paths), len(dataset.names), skip)
         digests, readable = _readable(paths, data.bad_images, labels)
         boxes = {"bounding_boxes": padded([labels[i].rows for i in readable])}
-        whole = Source(np.array(paths)[readable], boxes, dataset.names, files=True, digests=digests)
+        whole = Source(np.array(paths, object)[readable], boxes, dataset.names, files=True, digests=digests)
     elif targets:
         labels = yolo_dataset.labels_of(paths)
         checked = yolo_labels.masks(labels, paths, dataset.names, skip)
         whole = _masked([*zip(paths, labels)], checked, data, (yolo_labels.BACKGROUND, *dataset.names))
     else:
         digests, readable = _readable(paths, data.bad_images)
-        whole = Source(np.array(paths)[readable], {}, (), files=True, digests=digests)
+        whole = Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
     return whole.part(split, base)
 
 
@@ -231,14 +234,14 @@ def _class_names(folder):
 
 
 def _image_files(folder, class_names, report=True):
-    """Returns pairs of a path and a label, of all files that end like an image; warns of others."""
-    every = [(file, label) for label, name in enumerate(class_names) for file in files_in(folder / name)]
-    files = [(str(file), label) for file, label in every if file.suffix.lower() in IMAGE_ENDINGS]
-    if report and len(files) < len(every):
-        others = sorted({file.suffix.lower() or file.name for file, _ in every} - set(IMAGE_ENDINGS))
-        endings = ", ".join(map(shown, others[:10]))
-        left_out(f"{len(every) - len(files)} files without an image extension: {endings}")
-    return files
+    """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
+    every = folders.files_in_each([folder / name for name in class_names])
+    found = [list(filter(is_image, paths)) for paths in every]
+    others = [path for paths in every for path in paths if not is_image(path)]
+    if report and others:
+        endings = sorted({ending(path) or os.path.basename(path) for path in others})
+        left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")
+    return [*itertools.chain(*found)], np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
 
 
 def _readable(paths, on_bad, targets=None):
@@ -253,13 +256,11 @@ def _readable(paths, on_bad, targets=None):
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
     """
     checked = inspection.inspect_all(paths)
+    faults = checked.faults
     if targets is not None:
         kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
-        checked = [
-            image._replace(fault=image.fault or (of.fault and f"{kind}: {of.fault}"), digest=image.digest + of.digest)
-            for image, of in zip(checked, targets)
-        ]
-    bad = [f"{shown(path)} ({file.fault})" for path, file in zip(paths, checked) if file.fault]
+        faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault} | faults
+    bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
     if bad:
         if on_bad == "raise" or len(bad) == len(paths):
             raise ValueError(
@@ -267,10 +268,14 @@ def _readable(paths, on_bad, targets=None):
                 f"data.bad_images=skip:\n  {named(bad)}"
             )
         left_out(f"{len(bad)} of {len(paths)} images, which cannot be read", bad)
-    deep = [file.highest for file in checked if file.highest is not None]
-    warn_if_shallow(max(deep, default=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
-    digests = np.array([list(file.digest) for file in checked if not file.fault], "uint8")
-    return digests, [i for i, file in enumerate(checked) if not file.fault]
+    readable = np.delete(np.arange(len(paths)), sorted(faults))
+    found = checked.records[readable]
+    digests, deep = found["digest"], found["highest"][found["highest"] >= 0]
+    warn_if_shallow(deep.max(initial=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
+    if targets is not None:
+        of_targets = np.frombuffer(b"".join(targets[i].digest for i in readable), "uint8")
+        digests = np.hstack([digests, of_targets.reshape(len(readable), -1)])
+    return digests, readable
 
 
 def _check_filled(folder, class_names, labels):

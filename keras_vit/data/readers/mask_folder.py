@@ -31,7 +31,7 @@ def pairs(images, folder):
         ValueError: If an image has no mask, or a mask no image, or two images have one name.
     """
     found = {}
-    for file in files_in(folder / "masks"):
+    for file in map(pathlib.Path, files_in(folder / "masks")):
         name = file.relative_to(folder / "masks").with_suffix("")
         if file.suffix.lower() == ".png":
             if name in found:
@@ -69,11 +69,11 @@ def inspect(paths):
 
 def check_sizes(pairs, checked):
     """Raises ValueError unless each `masks.Mask` has the size of its image."""
-    sizes = ((image, path, inspection.inspect(image).size, mask.size) for (image, path), mask in zip(pairs, checked))
+    seen = zip(pairs, inspection.inspect_all([image for image, _ in pairs]), checked)
     wrong = [
-        f"{path!r} of {mask[0]} x {mask[1]} pixels for an image of {image[0]} x {image[1]}"
-        for _, path, image, mask in sizes
-        if image != mask
+        f"{path!r} of {mask.size[0]} x {mask.size[1]} pixels for an image of {image.size[0]} x {image.size[1]}"
+        for (_, path), image, mask in seen
+        if image.size != mask.size
     ]
     if wrong:
         raise ValueError(f"A mask must have the size of its image. Received: {wrong[0]}{more(wrong)}")

@@ -6,8 +6,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data import inspection
 from keras_vit.data.augment import masks
+from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.utils import checks, images
 from keras_vit.utils.warned import left_out, named
@@ -81,8 +81,8 @@ def together(items, on_bad="raise"):
         pixels = checks.pixels(np.stack(items))
         whole = pixels.dtype.kind in "ui" or not any((part % 1).any() for part in pixels)
         return pixels.astype("uint8" if whole else "float32", copy=False), range(len(items))
-    files = inspection.each(_png, items, "encoding images")
-    faults = [None] * len(files) if _all_decode(files) else inspection.each(_fault, files)
+    files = each(_png, items, "encoding images")
+    faults = [None] * len(files) if _all_decode(files) else each(_fault, files)
     bad = [f"image {i} ({fault})" for i, fault in enumerate(faults) if fault]
     if bad and (on_bad == "raise" or len(bad) == len(items)):
         raise ValueError(
@@ -150,4 +150,4 @@ def masks_together(values, pixels):
         )
     if pixels.ndim == 4:
         return np.stack(values)[..., None]
-    return np.array(inspection.each(masks.gray_png, values, "encoding masks"), object)
+    return np.array(each(masks.gray_png, values, "encoding masks"), object)

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import math
 import os
+import pathlib
 import re
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from keras_vit.data.readers import table_file
 from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
 from keras_vit.utils import checks
-from keras_vit.utils.folders import IMAGE_ENDINGS, files_in
+from keras_vit.utils.folders import files_in, is_image
 from keras_vit.utils.progress import passing
 from keras_vit.utils.warned import MOST, left_out, named
 
@@ -171,8 +172,8 @@ class Files:
         """The paths of all images, by their names without folders, without endings, and without both."""
         known = collections.defaultdict(list)
         for file in files_in(self.folder):
-            if file.suffix.lower() in IMAGE_ENDINGS:
-                path = file.relative_to(self.folder)
+            if is_image(file):
+                path = pathlib.Path(file).relative_to(self.folder)
                 for name in {path.name, path.stem, path.with_suffix("").as_posix()}:
                     known[name].append(path.as_posix())
         return known

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import yaml
 
 from keras_vit.utils import files
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, files_in
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_image
 from keras_vit.utils.warned import left_out, warn
 
 ENDINGS, NAMES = (".yaml", ".yml"), ("data", "dataset")
@@ -233,13 +233,13 @@ def _place(dataset, split, entry):
 
 def _inside(folder):
     every = files_in(folder)
-    found = [path for path in every if path.suffix.lower() in IMAGE_ENDINGS]
-    others = [path for path in every if path.suffix.lower() not in (*IMAGE_ENDINGS, *BESIDE)]
+    found = [path for path in every if is_image(path)]
+    others = [path for path in every if ending(path) not in (*IMAGE_ENDINGS, *BESIDE)]
     if not found:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
     if others:
-        left_out(f"{len(others)} files without an image extension, such as {str(others[0])!r}")
-    return list(map(str, found))
+        left_out(f"{len(others)} files without an image extension, such as {others[0]!r}")
+    return found
 
 
 def _listed(dataset, file):

@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_vit.data import inspection
 from keras_vit.data.augment.masks import Mask, gray_png
+from keras_vit.data.parallel import each
 from keras_vit.data.readers.polygons import filled
 from keras_vit.utils import files
 from keras_vit.utils.warned import left_out, named
@@ -75,7 +76,7 @@ def boxes(paths, count, skip=False):
     Raises:
         ValueError: For such a row.
     """
-    found = inspection.each(lambda path: _boxes(read(path, count)), paths, "reading labels")
+    found = each(lambda path: _boxes(read(path, count)), paths, "reading labels")
     _report(found, skip)
     return found
 
@@ -97,8 +98,8 @@ def masks(paths, images, names, skip=False):
             f"Masks must be of {MOST} classes or fewer beside {BACKGROUND!r}, which is the first of their classes. "
             f"Received: names={names!r:.100}"
         )
-    pairs = zip(paths, images)
-    found = inspection.each(lambda pair: _mask(read(pair[0], len(names)), *pair), pairs, "drawing masks")
+    items = zip(paths, inspection.inspect_all(images))
+    found = each(lambda item: _mask(read(item[0], len(names)), *item), items, "drawing masks")
     _report([labels for labels, _ in found], skip)
     return [mask for _, mask in found]
 
@@ -139,8 +140,7 @@ def _boxes(labels):
     return labels._replace(rows=np.array(rows, "float32").reshape(-1, 5))  # a tenth of the memory of tuples
 
 
-def _mask(labels, path, image):
-    seen = inspection.inspect(image)
+def _mask(labels, path, seen):
     fault = labels.fault or seen.fault
     box = next((row for row in labels.rows if len(row[1]) == BOX), None)
     if fault is None and box:

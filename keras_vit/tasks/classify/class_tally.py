@@ -8,6 +8,7 @@ from keras_vit.tasks.classify.scores import SCORES, TOP, Counts
 
 COLUMNS = ("loss", "accuracy", "calibration_error")  # what a run measures without a metric of Keras
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
+MANY = 1000  # classes, beyond which figures keep probabilities in float32
 
 
 def check(metrics, loss, classes=None):
@@ -63,18 +64,17 @@ class ClassTally:
         self.counts.add(labels, outputs, predictions)
         for score in self.theirs.values():
             score.add(labels, certainty)
-        if self.keep:
-            self.kept.append((labels, certainty))
         own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
+        if self.keep:
+            kept = certainty if len(self.task.classes) <= MANY else certainty.astype("float32")
+            self.kept.append((labels, predictions, highest, kept))
         return np.where(predictions == labels, highest, own - highest)
 
     def result(self):
-        from keras_vit.explain import answers
-
         found = {}
         for name in self.task.metrics:
             found |= self.theirs[name].result() if name in self.theirs else {name: float(SCORES[name](self.counts))}
-        return found | ({"calibration_error": answers.binned(*self._arrays()).error} if self.keep else {})
+        return found | ({"calibration_error": self._calibration.error} if self.keep else {})
 
     @property
     def scores(self):
@@ -87,26 +87,36 @@ class ClassTally:
         from keras_vit.explain import answers
         from keras_vit.plots import canvas
         from keras_vit.plots.curves import draw_curves
+        from keras_vit.plots.predictions import CELLS
 
-        labels, certainty = self._arrays()
-        names, predictions = distinct(self.task.classes), certainty.argmax(-1)
+        labels, predictions, _, certainty = self._arrays()
+        names, calibration = distinct(self.task.classes), self._calibration
         short = [canvas.short(name) for name in names]
-        calibration = answers.binned(labels, certainty)
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
-        last = [1] if len(names) == 2 else range(len(names))  # of two, the other's curves are the same
-        curves = draw_curves({names[k]: (labels == k, certainty[:, k]) for k in last})
+        first = int(len(names) == 2)  # of two, the other's curves are the same
+        curves = draw_curves(names[first:], lambda i: (labels == first + i, certainty[:, first + i]))
+        cells = "Confusion matrix: numbers are images, colors are shares of the true class. "
         figures = {
-            "Confusion matrix: numbers are images, colors are shares of the true class. Most frequent confusions "
+            f"{cells if len(names) <= CELLS else ''}Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
             f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),
             "Precision and recall by class, lowest recall first.": plots.plot_per_class(
-                answers.per_class(labels, certainty), short
+                answers.measured(labels, predictions, len(names)), short
             ),
         }
         caption = "Each class against the others, for all thresholds: ten classes at most, those with the lowest area."
         return figures | ({caption: curves} if curves else {})
 
+    @property
+    def _calibration(self):
+        from keras_vit.explain import answers
+
+        labels, predictions, highest, _ = self._arrays()
+        return answers.reliability(highest, predictions == labels)
+
     def _arrays(self):
-        return tuple(np.concatenate(parts) for parts in zip(*self.kept))
+        """Returns labels, predictions, their probabilities, and all probabilities, of all images."""
+        self.kept = [tuple(map(np.concatenate, zip(*self.kept)))]  # once: they may be large
+        return self.kept[0]

@@ -49,8 +49,7 @@ class SeveralTally:
         out = f" Classes without a positive image, which have none: {absent}." if absent else ""
         names = [self.names[i] for i in present]
         bars = labels.plot_precisions(self.precisions[present], names, self.positives[present], self.known[present])
-        classes = {name: self._of(i) for i, name in enumerate(self.names)}
-        drawn = curves.draw_curves(classes, dict(zip(self.names, self.thresholds)))
+        drawn = curves.draw_curves(self.names, self._of, self.thresholds)
         figures = {f"Average precision by class, lowest first; the dot is what chance gives.{out}": bars}
         caption = "Each class, with a dot at its threshold: ten classes at most, those with the lowest area."
         return figures | ({caption: drawn} if drawn else {})

@@ -20,6 +20,19 @@ def test_files_are_resized_as_the_recipe_says(tmp_path):
     np.testing.assert_array_equal(center, picturefiles.COLOR[2:10, 6:14])
 
 
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "area"])
+def test_a_graph_cuts_as_its_operations_one_by_one(method, tmp_path):
+    from PIL import Image
+
+    for shape, resize in [((8, 8, 3), None), ((9, 7, 3), None), ((9, 7, 3), 9), ((9, 7, 3), "aspect")]:
+        pixels = np.random.default_rng(0).integers(0, 256, (*shape[:2], 3)).astype("uint8")
+        Image.fromarray(pixels).save(tmp_path / "a.png")
+        for antialias in (True, False):
+            data = Data(resize=resize, method=method, antialias=antialias, crop_offset="floor")
+            wanted = image_files.crops.evaluation_image(pixels, (8, 8, 3), data)
+            np.testing.assert_array_equal(image_files.reader((8, 8, 3), data)(tmp_path / "a.png"), wanted)
+
+
 def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     with pytest.raises(ValueError, match=r"text.png' is not a PNG, JPEG, BMP, GIF or WebP image"):

@@ -1,4 +1,5 @@
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -66,3 +67,23 @@ def test_a_sigmoid_gives_each_class_its_own_probability():
     task = Classify(classes=("crane", "crane"), loss="sigmoid")
     assert task.answer([-1.0, 2.0]) == pytest.approx({"crane (1)": 0.880797, "crane (0)": 0.268941}, rel=1e-5)
     assert task.caption(np.array([-1.0, 2.0]), {"labels": 0}) == "crane (0), predicted crane (1) (88%)"
+
+
+def test_figures_of_many_classes_need_no_memory_for_all_pairs():
+    classes, images, rng = 21_843, 60, np.random.default_rng(0)
+    task = Classify(classes=tuple(f"class {i // 2}" for i in range(classes)), metrics=("accuracy", "f1", "kappa"))
+    labels, logits = rng.integers(0, classes, images), rng.normal(size=(images, classes))
+    logits[np.arange(images), np.minimum(labels + 1, classes - 1)] = 20
+    tracemalloc.start()
+    try:
+        tally = task.tally(keep=True)
+        tally.add({"labels": labels}, logits)
+        tally.result()
+        confusions, *_ = tally.figures().items()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < classes**2 / 4  # a matrix of bytes would take four times as much
+    caption, figure = confusions
+    assert caption.startswith("Most frequent confusions") and len(figure.axes[0].patches) == 40
+    assert all(" → " in label.get_text() for label in figure.axes[0].get_yticklabels())

@@ -1,0 +1,62 @@
+"""Long predictions: by Keras, until OpenVINO proves faster on this machine and gives the same outputs."""
+
+import time
+
+import numpy as np
+
+from keras_vit.export.predictor import predictor
+
+WORTH = 60.0  # seconds that Keras would still need, from which on OpenVINO is tried: its conversion takes some
+TIMED = 3  # the batch that is timed: before it, graphs are traced and memory is taken
+FASTER = 0.8  # of Keras's time
+SAME = 1e-5  # largest difference, as a share of the outputs' range
+
+
+class Fastest:
+    """A function from many batches of pixels, all of one size, to a model's outputs.
+
+    Args:
+        model: A Keras model of one output.
+        run: Function from a batch to its outputs by Keras.
+        count: Number of all images.
+        say: Function that is called with a line of text when the engine changes.
+    """
+
+    def __init__(self, model, run, count, say):
+        self.model = model
+        self.run = run
+        self.left = count
+        self.say = say
+        self.calls = 0
+        self.fast = None
+
+    def __call__(self, images):
+        if self.fast is not None:
+            return self.fast(images)
+        outputs, seconds = _timed(self.run, images)
+        self.calls += 1
+        self.left -= len(images)
+        if self.calls == TIMED and seconds * self.left / len(images) > WORTH:
+            self.fast = self._proved(images, outputs, seconds)
+        return outputs
+
+    def _proved(self, images, outputs, seconds):
+        """Returns OpenVINO's function if it is faster on these images with the same outputs, else `None`."""
+        try:
+            fast = predictor(self.model, "openvino")
+        except (ImportError, RuntimeError):
+            return None
+        fast(images)
+        found, taken = _timed(fast, images)
+        same = np.abs(found - outputs).max() <= SAME * np.ptp(outputs)  # false for NaN
+        if not same or taken > FASTER * seconds:
+            return None
+        self.say(f"From here on OpenVINO computes, {seconds / taken:.1f} times as fast as Keras.")
+        return fast
+
+
+def _timed(function, images):
+    """Returns what a function makes of images, and the seconds that it took."""
+    before = time.perf_counter()
+    outputs = np.asarray(function(images))
+    return outputs, time.perf_counter() - before

@@ -1,0 +1,171 @@
+"""Exports to OpenVINO's IR, for processors of Intel and AMD."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+
+from keras_vit.export import check, prepare, runtimes, sequence
+from keras_vit.export import quantize as formats
+from keras_vit.export.forms import export_copy, float32
+from keras_vit.layers import PointBoxes
+from keras_vit.models.kinds import kind_of
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
+
+FORMATS = (None, "int8")
+
+
+def export_openvino(
+    model: keras.Model,
+    path: os.PathLike | str,
+    *,
+    quantize: str | None = None,
+    calibration=None,
+    batch: int | None = None,
+    images: np.ndarray | None = None,
+    classes: np.ndarray | None = None,
+    score: Callable | None = None,
+    labels: Sequence[str] | None = None,
+    probabilities: bool = False,
+    overwrite: bool = False,
+) -> check.Report:
+    """Writes OpenVINO's IR that takes raw pixels, runs it in OpenVINO and compares it with the model.
+
+    The IR is two files, `NAME.xml` with the graph and `NAME.bin` with the weights. Its input is `images`, pixels 0..255
+    as float32; its output is `logits`, or `probabilities`. `NAME.xml.json` holds the report and the labels; the `.xml`
+    has the labels, how to resize images and the shape and range of the pixels too, each as JSON, in its runtime
+    information under `keras_vit`.
+
+    The file is compared in float32. OpenVINO itself chooses bfloat16 where the processor has it; the report then says
+    how far that is from the model. Set `INFERENCE_PRECISION_HINT` to `f32` where the file is loaded to prevent it.
+
+    Args:
+        model: A Keras model from pixels to logits, under any precision policy.
+        path: File to write, ending in `.xml`; must not exist, and neither must the `.bin` next to it.
+        quantize: `None` for float32; `"int8"`, a quarter of the size, with weights and products in int8 (by NNCF).
+        calibration: For `"int8"`: as in `export_tflite`.
+        batch: Number of images per call, which is faster for small models; any number if `None`.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
+            `"int8"`, else random pixels.
+        classes: Integer class labels of `images`; the report then includes top-1 accuracy.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
+            then says the value for the file, for the file in bfloat16, and for the model.
+        labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
+        probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
+        overwrite: Whether to replace an existing `path`.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        FileExistsError: If `path` or its `.bin` exists and `overwrite` is false.
+        ValueError: If `path` does not end in `.xml`, the format is unknown, calibration is missing, `batch` is below
+            1, or images, classes or labels do not match the model; for int8 of a detector with the head "points".
+        ImportError: If openvino is not installed, or nncf for `"int8"`.
+        RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
+    """
+    checks.one_of("quantize", quantize, FORMATS)
+    if batch is not None:
+        checks.positive(batch=batch)
+    compared = images, classes, score
+    export = sequence.checked(
+        "OpenVINO's IR", model, path, ".xml", compared, labels, probabilities, overwrite, limit=float("inf")
+    )
+    export.facts["input"]["shape"][0] = batch
+    prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
+    if quantize:
+        if any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
+            raise ValueError(
+                'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
+                f"Received: quantize={quantize!r} with {model.name!r}"
+            )
+        known = model.input_shape[1:], checks.range_of(model)
+        calibration = formats.typical_images(quantize, calibration, *known)
+        images = check.sample(model, calibration) if images is None else export.images
+        export = dataclasses.replace(export, images=images)
+
+    def write(path):
+        import openvino
+
+        copy = export_copy(model)
+        named = lambda pixels: prepare.named_outputs(copy, copy(pixels, training=False), probabilities)  # noqa: E731
+        written = converted(named, model.input_shape[1:], batch)
+        written = in_int8(written, calibration, batch) if quantize else written
+        for name, value in export.facts.items():
+            written.set_rt_info(json.dumps(value), ["keras_vit", name])
+        openvino.save_model(written, path, compress_to_fp16=False)
+
+    def in_bfloat16(path, run, report):
+        return _compared_in_bfloat16(path, export)
+
+    return sequence.written(export, write, runtimes.openvino, in_bfloat16, quantize=quantize)
+
+
+def converted(function, shape, batch=None):
+    """Returns OpenVINO's model of a function of TensorFlow from pixels to a dictionary of outputs by name.
+
+    Args:
+        function: The function.
+        shape: `(height, width, channels)` of the pixels, float32.
+        batch: Their number; any if `None`.
+    """
+    import openvino
+    import tensorflow as tf
+
+    images = tf.TensorSpec((batch, *shape), "float32", name="images")
+    traced = tf.function(function).get_concrete_function(images)
+    # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
+    model = openvino.convert_model(traced, share_weights=False)
+    model.inputs[0].tensor.set_names({"images"})
+    for output in model.outputs:
+        output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
+    return model
+
+
+def in_int8(model, calibration, batch=None):
+    """Returns OpenVINO's model with weights and products in int8, whose scales come from images, by NNCF."""
+    logging.getLogger("nncf").setLevel(logging.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        import nncf
+
+        count = batch or 1
+        usable = len(calibration) // count * count or len(calibration)
+        parts = [calibration[i : i + count] for i in range(0, usable, count)]
+        parts = [np.concatenate([part] * count)[:count] for part in parts]
+        # NNCF would move scales from activations to weights: `mnist` then had 60 % of its test set right, not 99.
+        none = nncf.AdvancedSmoothQuantParameters(convolution=-1, matmul=-1)
+        return nncf.quantize(
+            model,
+            nncf.Dataset(parts),
+            subset_size=len(parts),
+            model_type=nncf.ModelType.TRANSFORMER,
+            advanced_parameters=nncf.AdvancedQuantizationParameters(smooth_quant_alphas=none),
+        )
+
+
+def _compared_in_bfloat16(path, export):
+    """Returns fields of the report for a file computed in bfloat16; none if this processor does not have it."""
+    if not runtimes.openvino_has("BF16"):
+        return {}
+    run, _ = runtimes.openvino(path, "bf16")
+    model, images = export.model, export.images
+    kind, expected = kind_of(model), check.model_outputs(float32(model), images)
+    expected = np.asarray(kind.probabilities(expected)) if export.probabilities else expected
+    outputs = run(images)
+    found, wanted = kind.aligned(outputs, expected)
+    scored = export.score(outputs) if export.score else {}
+    return {
+        "half": "bfloat16",
+        "half_images": len(images),
+        "half_max_abs_diff": kind.largest(found, wanted),
+        "half_agreement": kind.agreement(found, wanted),
+        "half_accuracy": next((float(value) for value in scored.values()), None),
+        "half_ms": runtimes.median_ms(lambda: run(images[:1])),
+    }
