@@ -8,7 +8,7 @@ from keras import ops
 from keras_vit.utils.keras_private import under_xla
 
 LONG = 512  # tokens from which on blocks are as fast as all scores at once
-BLOCK = 1024  # queries at once
+BLOCK = 640  # queries at once
 
 
 def suits(query, bias=None):
@@ -49,10 +49,10 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
     learned = [term for term in terms if term.tensor is not None]
     for term in terms:
         term.split(count, count * block - tokens)
-    places = {"item": ops.arange(items)}
+    places = {"place": ops.arange(items * count)}
     if dropout is not None:
         rate, generator = dropout
-        drawn = keras.random.randint((items, count, 2), 0, 2**31 - 1, "int32", generator)
+        drawn = keras.random.randint((items * count, 2), 0, 2**31 - 1, "int32", generator)
         places["seed"] = ops.cast(drawn, generator.state.dtype)
 
     def by_head(x):
@@ -60,19 +60,17 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, x.shape[1], width))
 
     def in_blocks(x):
-        """Returns `(batch * heads, count, block, width)`. What is padded has no effect: its gradients are zero."""
+        """Returns `(batch * heads * count, block, width)`. What is padded has no effect: its gradients are zero."""
         padded = ops.pad(by_head(x), ((0, 0), (0, count * block - tokens), (0, 0)))
-        return ops.reshape(padded, (-1, count, block, width))
+        return ops.reshape(padded, (-1, block, width))
 
     def together(x, length):
         """Returns the inverse of `by_head`, and of `in_blocks`, for this number of tokens."""
         return ops.transpose(ops.reshape(x, (-1, heads, length, width)), (0, 2, 1, 3))
 
-    def over_blocks(function, start):
-        return function(0, start) if count == 1 else ops.fori_loop(0, count, function, start)
-
-    def changed(logits, given, item, number):
+    def changed(logits, given, place):
         """Returns the logits of a block, `(block, others)`, with all terms."""
+        item, number = place // count, place % count
         for term in terms:
             tensor = given[learned.index(term)] if term in learned else None
             logits = term.add(logits, tensor, (item // heads, item % heads, number))
@@ -86,87 +84,94 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
     @ops.custom_gradient
     def attended(query, key, value, *given):
         dtype = value.dtype
+        columns, values = _swapped(by_head(key)), by_head(value)
 
-        def forward(head):
-            def of_block(number, made):
-                logits = ops.cast(ops.matmul(made["output"][number], head["key"]), "float32")
-                logits = changed(logits, given, head["item"], number)
-                largest = ops.max(logits, axis=-1, keepdims=True)
-                weights = ops.exp(logits - largest)
-                total = ops.sum(weights, axis=-1, keepdims=True)
-                weights = ops.cast(weights * kept(head["seed"][number]) if dropout else weights, dtype)
-                output = ops.matmul(weights, head["value"]) / ops.cast(total, dtype)
-                log_sum = largest + ops.log(total)
-                return {"output": _put(made["output"], number, output), "log_sum": _put(made["log_sum"], number, log_sum)}
+        def forward(part):
+            item = part["place"] // count
+            logits = ops.cast(ops.matmul(part["output"], columns[item]), "float32")
+            logits = changed(logits, given, part["place"])
+            largest = ops.max(logits, axis=-1, keepdims=True)
+            weights = ops.exp(logits - largest)
+            total = ops.sum(weights, axis=-1, keepdims=True)
+            weights = ops.cast(weights * kept(part["seed"]) if dropout else weights, dtype)
+            output = ops.matmul(weights, values[item]) / ops.cast(total, dtype)
+            return {"output": output, "log_sum": largest + ops.log(total)}
 
-            return over_blocks(of_block, {name: head[name] for name in ("output", "log_sum")})
-
-        start = {"output": in_blocks(query), "log_sum": ops.cast(in_blocks(query)[..., :1], "float32")}
-        made = _each(forward, {**start, "key": _swapped(by_head(key)), "value": by_head(value), **places})
+        queries = in_blocks(query)  # each is replaced by its output
+        made = _each(forward, {"output": queries, "log_sum": ops.cast(queries[..., :1], "float32"), **places})
 
         def gradient(upstream):
             upstream = in_blocks(upstream)
             mean = ops.sum(ops.cast(upstream, "float32") * ops.cast(made["output"], "float32"), axis=-1)
+            blocks = {
+                "query": queries,
+                "query_columns": _swapped(queries),  # each is replaced by its gradient; keys and values likewise
+                "upstream": upstream,
+                "upstream_columns": _swapped(upstream),
+                "log_sum": _swapped(made["log_sum"]),
+                "mean": mean[:, None],
+                **places,
+            }
+            sums = {str(i): ops.zeros((items, term.size)) for i, term in enumerate(learned)}
+            sums |= {"key": by_head(key), "value": values}
 
             def backward(head):
                 columns = _swapped(head["key"])
 
-                def of_block(number, sums):
-                    part = {name: head[name][number] for name in parts}
+                def of_block(number, found):
+                    part = {name: head[name][number] for name in blocks}
                     logits = ops.cast(ops.matmul(head["key"], part["query_columns"]), "float32")  # (others, block)
                     if terms:
-                        logits = _swapped(changed(_swapped(logits), given, head["item"], number))
+                        logits = _swapped(changed(_swapped(logits), given, part["place"]))
                     weights = dropped = ops.exp(logits - part["log_sum"])
                     of_weights = ops.cast(ops.matmul(head["value"], part["upstream_columns"]), "float32")
                     if dropout:
-                        factors = _swapped(kept(head["seed"][number]))
+                        factors = _swapped(kept(part["seed"]))
                         dropped, of_weights = weights * factors, of_weights * factors
                     of_logits = weights * (of_weights - part["mean"])
                     halves = ops.cast(of_logits, dtype)
                     of_terms = [term.of_block(_swapped(of_logits), number) for term in learned]
                     return {
-                        "query_columns": _put(sums["query_columns"], number, ops.matmul(columns, halves)),
-                        "key": sums["key"] + ops.matmul(halves, part["query"]),
-                        "value": sums["value"] + ops.matmul(ops.cast(dropped, dtype), part["upstream"]),
-                        **{str(i): sums[str(i)] + found for i, found in enumerate(of_terms)},
+                        "query_columns": _put(found["query_columns"], number, ops.matmul(columns, halves)),
+                        "key": found["key"] + ops.matmul(halves, part["query"]),
+                        "value": found["value"] + ops.matmul(ops.cast(dropped, dtype), part["upstream"]),
+                        **{str(i): found[str(i)] + of_term for i, of_term in enumerate(of_terms)},
                     }
 
-                zeros = {name: ops.zeros_like(head[name]) for name in ("key", "value", *sizes)}
-                return over_blocks(of_block, {"query_columns": head["query_columns"], **zeros})
+                start = {name: ops.zeros_like(head[name]) for name in sums}
+                start["query_columns"] = head["query_columns"]
+                return of_block(0, start) if count == 1 else ops.fori_loop(0, count, of_block, start)
 
-            parts = {
-                "query": in_blocks(query),
-                "query_columns": _swapped(in_blocks(query)),
-                "upstream": upstream,
-                "upstream_columns": _swapped(upstream),
-                "log_sum": _swapped(made["log_sum"]),
-                "mean": mean[:, :, None],
-            }
-            sizes = {str(i): ops.zeros((items, term.size)) for i, term in enumerate(learned)}
-            found = _each(backward, {**parts, "key": by_head(key), "value": by_head(value), **sizes, **places})
-            of_query = together(_swapped(found["query_columns"]), count * block)[:, :tokens]
+            blocks_of_heads = {name: ops.reshape(x, (-1, count, *x.shape[1:])) for name, x in blocks.items()}
+            found = _each(backward, {**blocks_of_heads, **sums})
+            of_query = ops.reshape(found["query_columns"], (-1, width, block))
             of_terms = [term.of_heads(found[str(i)], heads) for i, term in enumerate(learned)]
-            return of_query, *(together(found[name], key.shape[1]) for name in ("key", "value")), *of_terms
+            return (
+                together(_swapped(of_query), count * block)[:, :tokens],
+                together(found["key"], key.shape[1]),
+                together(found["value"], key.shape[1]),
+                *of_terms,
+            )
 
         return together(made["output"], count * block)[:, :tokens], gradient
 
     return attended(query, key, value, *[term.tensor for term in learned])
 
 
-def _each(function, heads):
-    """Returns what a function makes of each head, whose entries of the same name it replaces.
+def _each(function, parts):
+    """Returns what a function makes of each part, whose entries of the same name it replaces.
 
     XLA replaces them where they are. `ops.map` would begin with zeros, which XLA makes for all layers before the first.
     Outside XLA, TensorFlow copies a whole tensor to replace a part of it, but not in `ops.map`.
     """
     if not under_xla():
-        return ops.map(function, heads)
+        return ops.map(function, parts)
 
-    def replaced(i, heads):
-        made = function({name: x[i] for name, x in heads.items()})
-        return {name: _put(x, i, made[name]) if name in made else x for name, x in heads.items()}
+    def replaced(i, parts):
+        made = function({name: x[i] for name, x in parts.items()})
+        return {name: _put(x, i, made[name]) if name in made else x for name, x in parts.items()}
 
-    return ops.fori_loop(0, ops.shape(heads["item"])[0], replaced, heads)
+    return ops.fori_loop(0, ops.shape(parts["place"])[0], replaced, parts)
 
 
 def _put(x, i, part):
