@@ -11,7 +11,7 @@ from tests.marks import slow
 
 ROOT = pathlib.Path(keras_vit.__file__).parent
 # The only ones that may import it.
-NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance"}
+NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance", "utils/keras_private"}
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",

@@ -177,11 +177,11 @@ def copied(model, dtype="float32"):
 
 def _use_erf(layer):
     """Writes a layer's exact GELU with the error function: ONNX has no complementary one, which TensorFlow takes."""
-    if type(layer) is MLP and layer.gelu == "exact" and not layer.swiglu:
-        layer.fc1.activation = _erf_gelu
-    elif getattr(layer, "activation", None) is keras.activations.gelu:
+    if (type(layer) is MLP and layer.gelu == "exact" and not layer.swiglu) or getattr(
+        layer, "activation", None
+    ) is keras.activations.gelu:
         layer.activation = _erf_gelu
 
 
-def _erf_gelu(x):
+def _erf_gelu(x, training=False):
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2)))

@@ -136,7 +136,7 @@ class MuonHooks:
 
 
 def under_xla():
-    """Returns whether XLA compiles what is computed now."""
+    """Returns whether XLA compiles what is computed now. Needs TensorFlow's `GraphOrParentsInXlaContext`."""
     if keras.backend.backend() != "tensorflow":
         return keras.backend.backend() == "jax"
     import tensorflow as tf

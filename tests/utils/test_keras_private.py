@@ -135,3 +135,18 @@ def test_what_is_built_next_has_memory():
 def test_errors_come_through():
     with pytest.raises(ValueError, match="'B16'"):
         shapes_only(lambda: vit("B16"))
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="JAX always compiles")
+def test_what_xla_compiles_is_known():
+    tf = pytest.importorskip("tensorflow")
+    found = []
+
+    def function(x):
+        found.append(keras_private.under_xla())
+        return keras.ops.fori_loop(0, 2, lambda i, x: found.append(keras_private.under_xla()) or x, x)
+
+    for compiled in (True, False):
+        tf.function(function, jit_compile=compiled)(tf.zeros(2))
+    assert found == [True, True, False, False] and not keras_private.under_xla()

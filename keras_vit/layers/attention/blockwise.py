@@ -84,11 +84,11 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
     @ops.custom_gradient
     def attended(query, key, value, *given):
         dtype = value.dtype
-        columns, values = _swapped(by_head(key)), by_head(value)
+        keys, values = by_head(key), by_head(value)
 
         def forward(part):
             item = part["place"] // count
-            logits = ops.cast(ops.matmul(part["output"], columns[item]), "float32")
+            logits = ops.cast(ops.matmul(part["output"], _swapped(keys[item])), "float32")
             logits = changed(logits, given, part["place"])
             largest = ops.max(logits, axis=-1, keepdims=True)
             weights = ops.exp(logits - largest)
@@ -104,50 +104,46 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             upstream = in_blocks(upstream)
             mean = ops.sum(ops.cast(upstream, "float32") * ops.cast(made["output"], "float32"), axis=-1)
             blocks = {
-                "query": queries,
-                "query_columns": _swapped(queries),  # each is replaced by its gradient; keys and values likewise
+                "query": queries,  # each is replaced by its gradient; keys and values likewise
                 "upstream": upstream,
-                "upstream_columns": _swapped(upstream),
                 "log_sum": _swapped(made["log_sum"]),
                 "mean": mean[:, None],
                 **places,
             }
             sums = {str(i): ops.zeros((items, term.size)) for i, term in enumerate(learned)}
-            sums |= {"key": by_head(key), "value": values}
+            sums |= {"key": keys, "value": values}
 
             def backward(head):
-                columns = _swapped(head["key"])
-
                 def of_block(number, found):
                     part = {name: head[name][number] for name in blocks}
-                    logits = ops.cast(ops.matmul(head["key"], part["query_columns"]), "float32")  # (others, block)
+                    logits = ops.cast(ops.matmul(head["key"], _swapped(part["query"])), "float32")  # (others, block)
                     if terms:
                         logits = _swapped(changed(_swapped(logits), given, part["place"]))
                     weights = dropped = ops.exp(logits - part["log_sum"])
-                    of_weights = ops.cast(ops.matmul(head["value"], part["upstream_columns"]), "float32")
+                    of_weights = ops.cast(ops.matmul(head["value"], _swapped(part["upstream"])), "float32")
                     if dropout:
                         factors = _swapped(kept(part["seed"]))
                         dropped, of_weights = weights * factors, of_weights * factors
                     of_logits = weights * (of_weights - part["mean"])
                     halves = ops.cast(of_logits, dtype)
                     of_terms = [term.of_block(_swapped(of_logits), number) for term in learned]
+                    of_query = ops.matmul(_swapped(halves), head["key"])
                     return {
-                        "query_columns": _put(found["query_columns"], number, ops.matmul(columns, halves)),
+                        "query": _put(found["query"], number, of_query),
                         "key": found["key"] + ops.matmul(halves, part["query"]),
                         "value": found["value"] + ops.matmul(ops.cast(dropped, dtype), part["upstream"]),
                         **{str(i): found[str(i)] + of_term for i, of_term in enumerate(of_terms)},
                     }
 
                 start = {name: ops.zeros_like(head[name]) for name in sums}
-                start["query_columns"] = head["query_columns"]
+                start["query"] = head["query"]
                 return of_block(0, start) if count == 1 else ops.fori_loop(0, count, of_block, start)
 
             blocks_of_heads = {name: ops.reshape(x, (-1, count, *x.shape[1:])) for name, x in blocks.items()}
             found = _each(backward, {**blocks_of_heads, **sums})
-            of_query = ops.reshape(found["query_columns"], (-1, width, block))
             of_terms = [term.of_heads(found[str(i)], heads) for i, term in enumerate(learned)]
             return (
-                together(_swapped(of_query), count * block)[:, :tokens],
+                together(found["query"], count * block)[:, :tokens],
                 together(found["key"], key.shape[1]),
                 together(found["value"], key.shape[1]),
                 *of_terms,

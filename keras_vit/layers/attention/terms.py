@@ -1,8 +1,8 @@
 """What changes the logits of attention, by head and by block of queries: masks, biases and relative positions.
 
 Each is `split` into blocks before its use. `add` then takes the logits of a block, `(rows, others)`, and the block's
-place, `(sample, head, number)`. What learns has a `tensor`: `of_block` returns what a block adds to its gradient, `size`
-numbers, and `of_heads` the gradient, from the sums of all heads, `(batch * heads, size)`.
+place, `(sample, head, number)`. What learns has a `tensor`: `of_block` returns what a block adds to its gradient,
+`size` numbers, and `of_heads` the gradient, from the sums of all heads, `(batch * heads, size)`.
 """
 
 import numpy as np

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
+from keras_vit.layers.blocks.gelu import recomputed_gelu
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
@@ -79,7 +80,7 @@ class MLP(Layer):
 
     def build(self, input_shape):
         dense = {"use_bias": self.use_bias, "dtype": self.dtype_policy}
-        self.fc1 = Dense(self.hidden_dim * (1 + self.swiglu), self.activation, name="fc1", **dense)
+        self.fc1 = Dense(self.hidden_dim * (1 + self.swiglu), name="fc1", **dense)
         self.fc1.build(input_shape)
         hidden_shape = (*tuple(input_shape)[:-1], self.hidden_dim)
         if self.inner_norm:
@@ -91,11 +92,12 @@ class MLP(Layer):
         self.drop2 = keras.layers.Dropout(self.dropout, name="drop2", dtype=self.dtype_policy)
 
     def call(self, x, training=None):
-        x = self.drop1(tokenwise(self.fc1, x), training=training)  # (batch, ..., hidden_dim)
+        x = tokenwise(lambda x: self.activation(self.fc1(x), training), x)  # (batch, ..., hidden_dim)
+        x = self.drop1(x, training=training)
         x = tokenwise(self.norm, x) if self.inner_norm else x
         return self.drop2(tokenwise(self.fc2, x), training=training)  # (batch, ..., width)
 
-    def activation(self, x):
+    def activation(self, x, training=False):
         """Applies the GELU, or the gate, to the first layer's output. Returns `(batch, ..., hidden_dim)`."""
         if self.swiglu:
             gate, x = ops.split(x, 2, axis=-1)
@@ -104,7 +106,8 @@ class MLP(Layer):
             return ops.relu(x)
         if self.gelu == "quick":
             return x * ops.sigmoid(1.702 * x)
-        return keras.activations.gelu(x, approximate=self.gelu == "tanh")
+        gelu = recomputed_gelu if training else keras.activations.gelu
+        return gelu(x, approximate=self.gelu == "tanh")
 
     def compute_output_shape(self, input_shape):
         return input_shape

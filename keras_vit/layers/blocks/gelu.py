@@ -1,0 +1,45 @@
+"""The GELU in training: its gradient keeps nothing but the input."""
+
+import math
+
+import keras
+from keras import ops
+
+SLOPE = math.sqrt(2 / math.pi)
+CUBE = 0.044715
+
+
+def recomputed_gelu(x, approximate):
+    """Computes the GELU (Hendrycks and Gimpel 2016, arXiv:1606.08415), whose gradient needs the input alone.
+
+    What automatic differentiation makes of the formula keeps its tanh or error function for each layer, as large as
+    the input. Here the gradient computes it again, and by another formula: XLA would keep what is the same.
+
+    Args:
+        x: Tensor.
+        approximate: Whether to compute it with tanh.
+
+    Returns:
+        Tensor like `x`.
+    """
+
+    @ops.custom_gradient
+    def computed(x):
+        def gradient(upstream):
+            return upstream * (_tanh_slope(x) if approximate else _exact_slope(x))
+
+        return keras.activations.gelu(x, approximate=approximate), gradient
+
+    return computed(x)
+
+
+def _tanh_slope(x):
+    """Returns the derivative of `x / (1 + exp(-inner))`, which is the form with tanh."""
+    square = x * x
+    share = 1 / (1 + ops.exp(-2 * SLOPE * x * (1 + CUBE * square)))
+    return share + x * share * (1 - share) * (2 * SLOPE * (1 + 3 * CUBE * square))
+
+
+def _exact_slope(x):
+    """Returns the normal distribution's function, and its density times `x`."""
+    return 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5)) + x * (SLOPE / 2) * ops.exp(-0.5 * x * x)
