@@ -107,9 +107,7 @@ def main():
             for _ in range(given.rounds):
                 for case in cases:
                     words = [sys.executable, __file__, "--variant", given.variant, "--case", case, pixels, step]
-                    done = subprocess.run(
-                        words, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-                    )
+                    done = subprocess.run(words, capture_output=True, text=True, env=quiet)
                     found[case] += [json.loads(done.stdout.splitlines()[-1])] if done.returncode == 0 else []
             row = {
                 case: {name: round(statistics.median(run[name] for run in runs), 3) for name in runs[0]}
