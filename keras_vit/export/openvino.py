@@ -79,13 +79,13 @@ def export_openvino(
         "OpenVINO's IR", model, path, ".xml", compared, labels, probabilities, overwrite, limit=float("inf")
     )
     export.facts["input"]["shape"][0] = batch
+    if quantize and any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
+        raise ValueError(
+            'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
+            f"Received: quantize={quantize!r} with {model.name!r}"
+        )
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
-        if any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
-            raise ValueError(
-                'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
-                f"Received: quantize={quantize!r} with {model.name!r}"
-            )
         known = model.input_shape[1:], checks.range_of(model)
         calibration = formats.typical_images(quantize, calibration, *known)
         images = check.sample(model, calibration) if images is None else export.images

@@ -74,3 +74,14 @@ def test_a_model_s_outputs_stay_the_same(monkeypatch):
     outputs = [compute(IMAGES) for _ in range(5)]
     assert compute.fast.engine == "openvino" and len(said) == 1
     np.testing.assert_allclose(outputs, [wanted] * 5, rtol=0, atol=1e-5 * np.ptp(wanted))
+
+
+def test_keras_goes_on_where_openvino_fails_later():
+    def broken(images):
+        raise RuntimeError("out of memory")
+
+    said = []
+    compute = fastest.Fastest("model", lambda images: images + 1, 100, said.append)
+    compute.fast = broken
+    np.testing.assert_array_equal(compute(np.zeros((5, 2))), np.ones((5, 2)))
+    assert said == ["OpenVINO failed: Keras computes again."] and compute.fast is None

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_vit.utils.keras_private import under_xla
 
-LONG = 512  # tokens from which on blocks are as fast as all scores at once
+LONG = 1024  # tokens from which on blocks are as fast as all scores at once
 BLOCK = 640  # queries at once
 
 

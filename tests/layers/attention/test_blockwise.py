@@ -29,14 +29,14 @@ def test_a_compiled_layer_trains_as_one_that_holds_all_scores(monkeypatch, jit_c
         monkeypatch.setattr(MultiHeadSelfAttention, "takes_blocks", blocks)
         keras.utils.set_random_seed(0)
         inputs = keras.Input((blockwise.LONG, 8))
-        grid = {"grid": (16, 32)}
+        grid = {"grid": (32, 32)}
         model = keras.Model(inputs, MultiHeadSelfAttention(2, rotary=grid, relative=grid)(inputs))
         model.compile("sgd", "mse", jit_compile=jit_compile)
         tokens = np.random.default_rng(0).normal(size=(2, blockwise.LONG, 8)).astype("float32")
         losses = [float(model.train_on_batch(tokens, tokens[:, ::-1])) for _ in range(3)]
         return [*losses, *map(np.asarray, model.get_weights())]
 
-    monkeypatch.setattr(blockwise, "BLOCK", 200)
+    monkeypatch.setattr(blockwise, "BLOCK", 400)
     for found, expected in zip(trained(True), trained(False), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
