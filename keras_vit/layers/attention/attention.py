@@ -25,8 +25,8 @@ class MultiHeadSelfAttention(WithScores, Layer):
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
     is in float32 under any precision policy. The layer computes attention in one of four forms:
 
-    - in blocks of queries, on CPUs from 1,024 tokens on, unless scores are returned or offset: memory then grows with the
-      tokens, not with their square;
+    - in blocks of queries, on CPUs from 1,024 tokens on, unless scores are returned or offset: memory then grows with
+      the tokens, not with their square;
     - from the scores, if they are returned, offset or dropped;
     - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
       or where heads are narrower than 32;
