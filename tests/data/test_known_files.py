@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.data import known_files
+from keras_vit.data import inspection, known_files
+from keras_vit.data.augment import masks
 from keras_vit.data.known_files import KnownFiles
 
 OLD = time.time_ns() - 10**12
@@ -184,11 +185,15 @@ def test_a_full_disk_is_no_error(cache, paths, monkeypatch):
     assert file.read_bytes() == before and [*cache.iterdir()] == [file]
 
 
-def test_versions_and_kinds_have_caches_of_their_own(cache, paths):
+def test_versions_and_kinds_have_caches_of_their_own(cache, paths, monkeypatch):
     Reader()(paths)
-    other = Reader()
-    other.known.kind = "files of a newer decoder"
-    assert other(paths)[1] == [f"{i}.png" for i in range(6)]
+    monkeypatch.setattr(known_files, "__version__", "of other rules")
+    assert Reader()(paths)[1] == [f"{i}.png" for i in range(6)]
+    for module, kind in ((inspection, "images"), (masks, "masks")):
+        monkeypatch.setattr(module, "RULES", 99)
+        module._known.cache_clear()
+        assert module._known().kind.startswith(f"{kind} 99 of other rules ")
+        module._known.cache_clear()
 
 
 def test_what_nobody_asks_for_is_forgotten(cache, paths, monkeypatch):
