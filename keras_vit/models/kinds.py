@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import box_outputs
-from keras_vit.utils.images import encoded, image_size, opened, save_like
+from keras_vit.utils.images import image_size, opened, save_like
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
 
@@ -38,33 +38,33 @@ def _vectors(outputs, expected):
     return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
 
 
-def _pairs(task, output, path, answer):
+def _pairs(task, output, path, answer, source):
     return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
 
 
-def _labels(task, output, path, answer):
+def _labels(task, output, path, answer, source):
     least = task.thresholds_by_name()
-    return [{**row, "threshold": least[row["name"]]} for row in _pairs(task, output, path, answer)]
+    return [{**row, "threshold": least[row["name"]]} for row in _pairs(task, output, path, answer, source)]
 
 
-def _objects(task, output, path, answer):
-    return [{"image_id": path.name, **entry} for entry in task.objects(output, image_size(encoded(path)))]
+def _objects(task, output, path, answer, size):
+    return [{"image_id": path.name, **entry} for entry in task.objects(output, size)]
 
 
-def _save_mask(task, output, source, path):
+def _save_mask(task, output, size, path):
     from PIL import Image
 
-    Image.fromarray(task.mask(output, image_size(encoded(source)))).save(path, "PNG")
+    Image.fromarray(task.mask(output, size)).save(path, "PNG")
 
 
 def _save_image(task, output, source, path):
-    with opened(encoded(source)) as original:
+    with opened(source) as original:
         save_like(original, output if task.whole else task.image(output), path)
 
 
-def _save_boxes(task, output, source, path):
+def _save_boxes(task, output, size, path):
     """Writes a row for each box, as YOLO's labels: class, center x, center y, width, height, and its score."""
-    height, width = size = image_size(encoded(source))
+    height, width = size
     rows = []
     for entry in task.objects(output, size):
         x, y, wide, high = entry["bbox"]
@@ -92,10 +92,12 @@ class Kind:
         same: Function from aligned outputs to an array, whose equal elements count as agreement.
         counted: What `same` returns, in words.
         probabilities: Function from logits, a tensor, to the probabilities of an exported file.
-        save: Function `(task, output, source, path)` that writes what was made of an image file, or `None`.
+        keeps: Function from the bytes of an image file to the `source` of `save` and `entries`, such as its size; or
+            `None` if they need none.
+        save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
         ending: Ending of the file that `save` writes.
         pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
-        entries: Function `(task, output, path, answer)` that returns the rows for an image in a table of answers.
+        entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
         columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
         by_name: Whether rows tell images apart by the names of their files, not by their paths.
     """
@@ -111,6 +113,7 @@ class Kind:
     same: Callable = _top
     counted: str = "top-1 class"
     probabilities: Callable = keras.ops.softmax
+    keeps: Callable | None = None
     save: Callable | None = None
     ending: str = ".png"
     pixels: bool = False
@@ -140,7 +143,7 @@ KINDS = {
         entries=_labels,
         columns=("image_id", "name", "value", "threshold"),
     ),
-    "masks": Kind(labeled=("logits", "probabilities"), save=_save_mask),
+    "masks": Kind(labeled=("logits", "probabilities"), keeps=image_size, save=_save_mask),
     "boxes": Kind(
         names=("boxes", "scores"),
         labeled=("scores",),
@@ -150,6 +153,7 @@ KINDS = {
         bounded="A detector returns scores already.",
         aligned=box_outputs.aligned,
         largest=box_outputs.largest,
+        keeps=image_size,
         save=_save_boxes,
         ending=".txt",
         entries=_objects,
@@ -163,6 +167,7 @@ KINDS = {
         aligned=_vectors,
         same=np.rint,
         counted="pixel values",
+        keeps=bytes,
         save=_save_image,
         pixels=True,
     ),

@@ -15,7 +15,7 @@ from keras_vit.runs.trained import load_run, reader
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder
-from keras_vit.utils.images import read_pixels
+from keras_vit.utils.images import encoded, read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 TRACED = 512  # images from which on a graph of the model, which takes half a second or more to trace, is quicker
@@ -57,7 +57,8 @@ def predict(
 
     Raises:
         ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
-            without files; for two images with one name where names tell them apart.
+            without files; for two images with one name where names tell them apart; for an image whose outputs are not
+            finite. The tables are not written then; files in `to` stay of the images before that one.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
@@ -83,6 +84,9 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
 
     Yields:
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
+
+    Raises:
+        ValueError: As `predict`, but for unreadable files.
     """
     checks.positive(top=top)
     trained = load_run(target)
@@ -93,27 +97,34 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
     traced = len(files) >= TRACED and not task.whole
-    finish = task.image if kind.pixels and task.whole else None
+    # Of a `whole` task a batch is one image.
+    finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
     run = trained.viewer(finish, eager=not traced, count=len(files))
     read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
+    keeps = kind.keeps if place or paths else None
+    read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
     count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
     with tables.written(paths, kind.columns) as add:
-        for batch in reading.batches(read, files, count, ahead=1 if task.whole else reading.AHEAD):
-            pixels = [*batch.pixels.values()]
-            outputs = dict(zip(batch.pixels, run(_batch(pixels, count if traced else 1)) if pixels else ()))
+        for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
+            pixels = [one for one, _ in batch.pixels.values()]
+            sources = {i: source for i, (_, source) in batch.pixels.items()}
+            outputs = dict(zip(sources, run(_batch(pixels, count if traced else 1)) if pixels else ()))
             pixels.clear()
             batch.pixels.clear()
             for i, path in enumerate(batch.images):
                 if i in batch.errors:
                     yield path, None, batch.errors[i]
                     continue
+                if not finish:  # which has checked them
+                    _finite(outputs[i], path)
                 if place:
                     with replacing(place(path)) as temporary:
-                        kind.save(task, outputs[i], path, temporary)
+                        kind.save(task, outputs[i], sources[i], temporary)
                 answer = task.listed(outputs[i], top)
                 if paths:
-                    add(kind.entries(task, outputs[i], path, answer))
+                    add(kind.entries(task, outputs[i], path, answer, sources[i]))
                 yield path, answer, None
+            sources.clear()
             outputs.clear()  # before the next batch is read
 
 
@@ -139,10 +150,21 @@ def _check_table(name, path, files, kind):
         _check_different([file.name for file in files], "for one file of objects")
     if path.suffix != f".{name}":
         raise ValueError(f"`{name}` must end in .{name}. Received: {name}={str(path)!r}")
-    if path.exists():
+    if _taken(name, path):
         raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"The folder of `{name}` must exist. Received: {name}={str(path)!r}")
+
+
+def _taken(name, path):
+    """Returns whether something is at a path, be it a link to nothing; raises ValueError if nothing can be there."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:  # such as too long a name
+        raise ValueError(f"`{name}` cannot be written: {error.strerror}. Received: {name}={str(path)!r}") from None
+    return True
 
 
 def _check_different(names, why):
@@ -164,13 +186,23 @@ def _place(task, kind, files, folder):
         )
     place = lambda path: folder / f"{path.stem}{kind.ending}"  # noqa: E731
     _check_different([place(path).name for path in files], "for files in one folder")
-    if folder.exists() and not folder.is_dir():
+    if _taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = next((place(path) for path in files if place(path).exists()), None)
+    existing = [place(path) for path in files if _taken("to", place(path))]
     if existing:
-        raise FileExistsError(f"{str(existing)!r} exists. Choose another folder.")
+        raise FileExistsError(
+            f"{str(existing[0])!r} exists. Choose another folder, or delete what an interrupted call left. "
+            f"Received: to={str(folder)!r} with files of {len(existing)} of {len(files)} images"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def _finite(output, path):
+    """Returns outputs for an image, an array; raises ValueError if one is NaN or infinite."""
+    if not np.isfinite(output).all():
+        raise ValueError(f"The model must return finite numbers. Received: NaN or infinity for {str(path)!r}")
+    return output
 
 
 def _batch(images, least):

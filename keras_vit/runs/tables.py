@@ -20,7 +20,7 @@ class Json:
         self.before = "["
 
     def add(self, row):
-        self.file.write(f"{self.before}\n{textwrap.indent(json.dumps(row, indent=1), ' ')}")
+        self.file.write(f"{self.before}\n{textwrap.indent(json.dumps(row, indent=1, allow_nan=False), ' ')}")
         self.before = ","
 
     def end(self):
@@ -70,5 +70,6 @@ def written(paths, columns):
         for path, table in tables.items():
             table.end()
             table.file.seek(0)
-            with replacing(path) as temporary, open(temporary, "w", **TEXT) as file:
+            temporary = stack.enter_context(replacing(path))  # all are renamed when all were written
+            with open(temporary, "w", **TEXT) as file:
                 shutil.copyfileobj(table.file, file)

@@ -2,13 +2,15 @@ import os
 import pathlib
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.data import known_files
+from keras_vit.data import inspection, known_files
+from keras_vit.data.augment import masks
 from keras_vit.data.known_files import KnownFiles
 
 OLD = time.time_ns() - 10**12
@@ -85,6 +87,40 @@ def test_what_changed_just_now_is_not_written(cache, paths, monkeypatch):
     assert not cache.exists()
 
 
+@pytest.mark.parametrize("year", [2400, 9999, 1600])
+def test_a_file_of_any_date_is_read(year, cache, paths):
+    """One dated in the future is never settled; times have more than 64 bits."""
+    os.utime(paths[0], ns=((year - 1970) * 31556952 * 10**9,) * 2)
+    Reader()(paths)
+    late = int(paths[0].stat().st_mtime) > time.time() + 10**6  # not every disk has such dates
+    assert Reader()(paths) == ([1, 2, 3, 4, 5, 6], ["0.png"] * late)
+
+
+def test_folders_that_are_exchanged_are_read_by_a_clock_of_any_step(cache, paths, monkeypatch):
+    def stat(path, *given, real=os.stat, **more):
+        status = real(path, *given, **more)
+        found = {name: getattr(status, name) for name in dir(status) if name.startswith("st_")}
+        return types.SimpleNamespace(**{**found, "st_mtime_ns": OLD, "st_ctime_ns": OLD})
+
+    monkeypatch.setattr(known_files.os, "stat", stat)
+    link, one, other = (paths[0].parents[1] / name for name in ("link", "a", "one"))
+    other.mkdir()
+    for path in paths[::2]:
+        (other / path.name).write_bytes(b"y" * path.stat().st_size)
+    link.symlink_to(one)
+    files = [link / path.name for path in paths[::2]]
+    for target in (one, other):
+        link.unlink()
+        link.symlink_to(target)
+        assert [len(Reader()(files)[1]) for _ in range(2)] == [3, 0]
+
+
+def test_windows_has_no_time_of_change(cache, paths, monkeypatch):
+    monkeypatch.setattr(known_files, "ON_DISK", False)
+    reader = Reader()
+    assert [len(reader(paths)[1]) for _ in range(2)] == [6, 0] and not cache.exists()
+
+
 def test_parts_of_a_folder_are_kept_together(cache, paths):
     for part in (paths[:4], paths[2:]):  # both in "data"
         Reader()(part)
@@ -100,6 +136,10 @@ def test_bad_files_are_read_again(cache, paths):
         reader = Reader()
         assert reader(paths) == (found, names)
         assert reader(paths) == (found, [])
+        written = [file.stat().st_mtime_ns for file in cache.iterdir()]
+    os.utime(paths[0], (2**33, 2**33))  # never settled, and nothing to write
+    assert Reader()(paths)[1] == ["0.png", "3.png"]
+    assert [file.stat().st_mtime_ns for file in cache.iterdir()] == written
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\3\4", "cut", "flipped", "other", "folder"])
@@ -145,11 +185,15 @@ def test_a_full_disk_is_no_error(cache, paths, monkeypatch):
     assert file.read_bytes() == before and [*cache.iterdir()] == [file]
 
 
-def test_versions_and_kinds_have_caches_of_their_own(cache, paths):
+def test_versions_and_kinds_have_caches_of_their_own(cache, paths, monkeypatch):
     Reader()(paths)
-    other = Reader()
-    other.known.kind = "files of a newer decoder"
-    assert other(paths)[1] == [f"{i}.png" for i in range(6)]
+    monkeypatch.setattr(known_files, "__version__", "of other rules")
+    assert Reader()(paths)[1] == [f"{i}.png" for i in range(6)]
+    for module, kind in ((inspection, "images"), (masks, "masks")):
+        monkeypatch.setattr(module, "RULES", 99)
+        module._known.cache_clear()
+        assert module._known().kind.startswith(f"{kind} 99 of other rules ")
+        module._known.cache_clear()
 
 
 def test_what_nobody_asks_for_is_forgotten(cache, paths, monkeypatch):

@@ -4,6 +4,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("tensorflow")
 
@@ -98,6 +99,49 @@ def test_masks_are_written_into_a_folder(tmp_path):
     picture.write_bytes(b"")
     with pytest.raises(ValueError, match="`to` must be a folder. Received: to='.*a.png'"):
         predictions.predict("nuclei", [picture], to=picture)
+
+
+def test_what_exists_already_is_named_and_what_cannot_exist(pictures, run, tmp_path):
+    (tmp_path / "masks").mkdir()
+    for name in ("a.png", "c.png"):
+        (tmp_path / "masks" / name).symlink_to("nothing")
+    said = "a.png' exists. Choose another folder, .* Received: to='.*masks' with files of 2 of 4 images"
+    with pytest.raises(FileExistsError, match=said):
+        predictions.predict("nuclei", pictures[:4], to=tmp_path / "masks")
+    with pytest.raises(ValueError, match="`to` cannot be written: File name too long. Received: to='.*xxx'"):
+        predictions.predict("nuclei", pictures[:4], to=tmp_path / ("x" * 300))
+    (tmp_path / "a.csv").symlink_to("nothing")
+    with pytest.raises(FileExistsError, match="a.csv' exists. Choose another file"):
+        predictions.predict(run, pictures, csv=tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="`csv` cannot be written: File name too long. Received: csv='.*xxx.csv'"):
+        predictions.predict(run, pictures, csv=tmp_path / f"{'x' * 300}.csv")
+
+
+@pytest.mark.parametrize("name, size", [("nuclei", 1), ("blood_cells", 1), ("superres_x2", 2)])
+def test_images_may_vanish_while_the_model_runs(name, size, pictures, tmp_path, monkeypatch):
+    real = trained.predictor
+
+    def late(*given, **more):
+        model = real(*given, **more)
+        return lambda images: [path.unlink(missing_ok=True) for path in pictures[:2]] and model(images)
+
+    monkeypatch.setattr(trained, "predictor", late)
+    found = [*predictions.predictions(name, pictures[:2], to=tmp_path / "to", json=tmp_path / "a.json")]
+    assert found[0][2] is None and len([*(tmp_path / "to").iterdir()]) == sum(error is None for *_, error in found)
+    if name == "superres_x2":  # reads one at a time: the second had vanished before
+        assert "There is no file" in str(found[1][2])
+    for path in (tmp_path / "to").glob("*.png"):
+        with Image.open(path) as written:
+            assert written.size[1] == size * 30
+
+
+@pytest.mark.parametrize("name", ["mnist", "superres_x2"])
+def test_outputs_that_are_not_finite_are_refused(name, pictures, tmp_path, monkeypatch):
+    real = trained.predictor
+    monkeypatch.setattr(trained, "predictor", lambda *a, **k: lambda images: np.nan * real(*a, **k)(images))
+    with pytest.raises(ValueError, match="must return finite numbers. Received: NaN or infinity for '.*a.png'"):
+        predictions.predict(name, pictures[:1], json=tmp_path / "a.json")
+    assert not (tmp_path / "a.json").exists()
 
 
 def test_answers_are_written_as_json_and_as_csv(run, pictures, tmp_path):

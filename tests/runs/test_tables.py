@@ -34,6 +34,29 @@ def test_csv_has_the_same_rows_and_a_column_for_each_number_of_a_box(tmp_path):
     assert write(tmp_path / "b", BOXES, columns)[1] == [dict(zip(columns, values))]
 
 
+def test_json_has_no_nan(tmp_path):
+    with (
+        pytest.raises(ValueError, match="not JSON compliant"),
+        tables.written({"json": tmp_path / "a.json"}, ("value",)) as add,
+    ):
+        add([{"value": float("nan")}])
+    assert not any(tmp_path.iterdir())
+
+
+def test_both_are_written_or_neither(tmp_path):
+    paths = {"json": tmp_path / "a.json", "csv": tmp_path / "b" / "a.csv"}
+    (tmp_path / "b").mkdir()
+
+    def without_a_place():
+        with tables.written(paths, [*ROWS[0]]) as add:
+            add(ROWS)
+            (tmp_path / "b").rmdir()
+
+    with pytest.raises(OSError, match="a.csv' could not be written and is unchanged: No such file"):
+        without_a_place()
+    assert not any(tmp_path.iterdir())
+
+
 def test_an_error_leaves_no_file(tmp_path):
     def stopped():
         with tables.written({"json": tmp_path / "a.json"}, ("name",)) as add:
