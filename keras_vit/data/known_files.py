@@ -183,7 +183,7 @@ def _key(path, name, now):
     if not status.st_size and stat.S_ISREG(status.st_mode):
         return "empty file"
     times = status.st_mtime_ns, status.st_ctime_ns  # of any size: disks have dates after 2262
-    version = f"{status.st_dev} {status.st_ino} {status.st_size} {times}"
+    version = f"{status.st_ino} {status.st_size} {times}"
     hashes = (int.from_bytes(_hash(text, 8)) for text in (name, version))
     return (*hashes, max(times) < now - SETTLED)
 
