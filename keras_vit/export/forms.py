@@ -153,11 +153,11 @@ def _other_policies(model):
 
 
 def copied(model, dtype="float32"):
-    """Returns a copy under a precision policy, or the model itself if it cannot be cloned."""
+    """Returns a copy under a precision policy, its own if `None`, or the model itself if it cannot be cloned."""
 
     def rebuild(layer):
         config = without_lora(layer.get_config())
-        if isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
+        if dtype and isinstance(layer, keras.layers.Layer):  # operations of keras.ops have no precision of their own
             config["dtype"] = dtype
         return layer.from_config(config)
 

@@ -9,11 +9,13 @@ from keras_vit.export import check, openvino, runtimes
 from keras_vit.export.forms import copied, export_copy, float32
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, extras
+from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.warned import warn
 
 ENGINES = (None, "openvino", "keras")
 DTYPES = {"float32": ("f32", "float32"), "bfloat16": ("bf16", "mixed_bfloat16")}  # OpenVINO's word, Keras's policy
 LARGEST = {"float32": 1e-3, "bfloat16": 0.2}  # difference from the model allowed, as a share of the outputs' range
+COPIED = 0.1  # as a share of the range too: of a copy in the model's own precision, whose LoRA is merged
 TRIED = 2  # images that a predictor is compared with the model on
 
 
@@ -37,7 +39,9 @@ class Predictor:
         self.dtype = dtype
         self.input_shape = model.inputs[0].shape
         self._compute = compute
-        self._dtypes = keras.tree.map_structure(lambda output: output.dtype, model.output)
+        self._dtypes = keras.tree.map_structure(
+            lambda output: output.dtype, model.outputs[0] if isinstance(model, keras.Sequential) else model.output
+        )
         self._shapes = [output.shape[1:] for output in model.outputs]
 
     def __repr__(self):
@@ -66,7 +70,11 @@ class Predictor:
         return self._joined([self._compute(images[i : i + batch_size]) for i in range(0, len(images), batch_size)])
 
     def _checked(self, images):
-        images, wanted = np.asarray(images), self.input_shape[1:]
+        wanted = self.input_shape[1:]
+        try:
+            images = np.asarray(images)
+        except ValueError:  # lists of several lengths
+            images = np.asarray(None)
         if images.ndim != 4 or images.shape[1:] != wanted or images.dtype.kind not in "biuf":
             raise ValueError(
                 f"`images` must be numbers of shape (images, {', '.join(map(str, wanted))}). "
@@ -102,7 +110,8 @@ def predictor(
         A `Predictor`: call it with one batch of pixels, or its `predict(images, batch_size)` with any number.
 
     Raises:
-        ValueError: For an unknown engine or type, `threads` with `engine="keras"`, a model of other inputs, or
+        ValueError: For an unknown engine or type, `threads` with `engine="keras"`, a model of other inputs,
+            outputs that are not one an image, a model that Keras cannot clone in another precision than its own, or
             bfloat16 on a processor that does not have it.
         ImportError: For `engine="openvino"` where OpenVINO is not installed.
         RuntimeError: For `engine="openvino"` where it cannot compute the model, or where outputs differ; on Keras's
@@ -119,7 +128,7 @@ def predictor(
         checks.positive(threads=threads)
     if threads is not None and engine == "keras":
         raise ValueError(f"`threads` is for OpenVINO: TensorFlow's are global. Received: threads={threads}")
-    _check_images(model)
+    _check_model(model)
     if keras.backend.backend() == "openvino":
         raise RuntimeError(
             "Keras's OpenVINO backend chooses the precision itself: call `model.predict`, or load the model with "
@@ -137,8 +146,8 @@ def predictor(
     return _tested(_of_keras(model, dtype), model, "keras", dtype)
 
 
-def _check_images(model):
-    """Raises ValueError unless a model takes one batch of images of a known size."""
+def _check_model(model):
+    """Raises ValueError unless a model takes one batch of images of a known size, and returns outputs for each."""
     given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
     if not isinstance(model, keras.Model) or len(given) != 1 or len(given[0]) != 4 or None in given[0][1:]:
         name = model.name if isinstance(model, keras.Model) else type(model).__name__
@@ -146,6 +155,9 @@ def _check_images(model):
             "`model` must be a Keras model of images of a known size. Wrap one without, such as a subclass: "
             f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {name!r}, inputs {given}"
         )
+    returned = [tuple(each.shape) for each in model.outputs]
+    if any(shape[:1] != given[0][:1] for shape in returned):
+        raise ValueError(f"`model` must return outputs for each image. Received: {model.name!r}, outputs {returned}")
 
 
 def _of_openvino(model, dtype, threads):
@@ -158,15 +170,17 @@ def _of_openvino(model, dtype, threads):
             "A model is converted for OpenVINO by TensorFlow: save it as .keras, and load it with "
             f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
         )
-    copy = export_copy(model)
-    flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
     try:
+        copy = export_copy(model)
+        flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
         converted = openvino.converted(
             lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, model.inputs[0].shape[1:]
         )
         compiled = runtimes.Compiled(converted, DTYPES[dtype][0], threads)
+        if len(set(compiled.names)) != len(model.outputs):
+            raise RuntimeError("it returns one tensor as two outputs")
     except Exception as error:  # OpenVINO's own classes are not public
-        raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {str(error).strip().splitlines()[-1]}") from error
+        raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {_said(error)}") from error
 
     def compute(images):
         outputs = compiled(images)
@@ -175,9 +189,20 @@ def _of_openvino(model, dtype, threads):
     return compute
 
 
+def _said(error):
+    """Returns the last line of an error, which in OpenVINO's says most; its class if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]
+
+
 def _of_keras(model, dtype):
     """Returns the function from pixels to outputs by Keras; one thread at a time."""
-    copy, lock = copied(model, DTYPES[dtype][1]), threading.Lock()
+    try:
+        copy = copied(model, DTYPES[dtype][1])
+    except ValueError:
+        copy = model
+    if copy is model:
+        return _of_values(model, dtype)
+    lock = threading.Lock()
 
     def compute(images):
         with lock:
@@ -186,19 +211,60 @@ def _of_keras(model, dtype):
     return compute
 
 
+def _of_values(model, dtype):
+    """Returns the function by the layers of a model that Keras cannot clone, and copies of its weights."""
+    if dtype != "float32" or not _in_float32(model):
+        computed = sorted({layer.compute_dtype for layer in sublayers(model)})
+        raise ValueError(
+            f"Keras cannot clone {model.name!r}, so it is computed in {', '.join(computed)} only: give each of its "
+            f"layers a whole `get_config`. Received: dtype={dtype!r}"
+        )
+    trained, others = (
+        [keras.ops.convert_to_tensor(keras.ops.convert_to_numpy(v).copy()) for v in variables]
+        for variables in (model.trainable_variables, model.non_trainable_variables)
+    )
+    lock = threading.Lock()
+
+    def compute(images):
+        with lock:
+            outputs, _ = model.stateless_call(trained, others, keras.ops.convert_to_tensor(images), training=False)
+        return [keras.ops.convert_to_numpy(x) for x in keras.tree.flatten(outputs)]
+
+    return compute
+
+
+def _in_float32(model):
+    """Returns whether a model computes in float32, as quantized ones do between their products of integers."""
+    return {layer.compute_dtype for layer in sublayers(model)} == {"float32"}
+
+
 def _tested(compute, model, engine, dtype):
     """Returns a `Predictor`; RuntimeError if its outputs for random images are not the model's."""
-    images = check.drawn(model, TRIED)
-    expected = keras.tree.flatten(float32(model)(images, training=False))
-    for outputs, wanted in zip(compute(images), map(keras.ops.convert_to_numpy, expected), strict=True):
+    images, plain = check.drawn(model, TRIED), model
+    if not _in_float32(model):
+        plain, twin = float32(model), copied(model, None)  # a twin computes what the model does, if its config is whole
+        _compare(
+            _flat(twin, images), _flat(model, images), model, "on a copy by its layers' `get_config`", COPIED, True
+        )
+    where = f"on {engine} in {dtype}"
+    _compare(compute(images), _flat(plain, images), model, where, LARGEST[dtype], dtype == "bfloat16")
+    return Predictor(compute, model, engine, dtype)
+
+
+def _flat(model, images):
+    return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(model(images, training=False))]
+
+
+def _compare(found, expected, model, where, allowed, coarse):
+    """Raises RuntimeError if outputs differ from the model's by more than a share of their range, or of their size."""
+    kind = kind_of(model) if len(expected) == 1 else None
+    for outputs, wanted in zip(found, expected, strict=True):
         outputs, wanted = np.asarray(outputs, "float32"), np.asarray(wanted, "float32")
-        kind = kind_of(model) if len(expected) == 1 else None
         outputs, wanted = kind.aligned(outputs, wanted) if kind else (outputs, wanted)
         largest, sizes = float(np.abs(outputs - wanted).max()), float(np.abs(wanted).max())
-        scale = max(float(np.ptp(wanted)), sizes if dtype == "bfloat16" else sizes / 100, 1e-3)
-        if not largest <= LARGEST[dtype] * scale:  # written so that NaN fails too
+        scale = max(float(np.ptp(wanted)), sizes if coarse else sizes / 100, 1e-3)
+        if not largest <= allowed * scale:  # written so that NaN fails too
             raise RuntimeError(
-                f"The outputs of {model.name!r} on {engine} in {dtype} differ from the model's by up to {largest:.3g}, "
+                f"The outputs of {model.name!r} {where} differ from the model's by up to {largest:.3g}, "
                 f"of a range of {scale:.3g}"
             )
-    return Predictor(compute, model, engine, dtype)

@@ -102,6 +102,75 @@ def test_wrong_outputs_are_not_handed_out(monkeypatch):
         assert predictor(tiny(), threads=2).engine == "keras"
 
 
+class Scaled(keras.layers.Layer):
+    """A layer whose configuration misses its factor."""
+
+    factor = 1.0
+
+    def call(self, x):
+        return x * keras.ops.cast(self.factor, x.dtype)
+
+
+class Fixed(keras.layers.Dense):
+    """A layer that Keras cannot clone."""
+
+    def __init__(self, width):
+        super().__init__(width)
+
+    def get_config(self):
+        raise NotImplementedError("no configuration")
+
+
+def headed(layer, dtype="float32"):
+    model = tiny(dtype=dtype)
+    return keras.Model(model.input, layer(model.output))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("engine", ["openvino", "keras"])
+def test_a_copy_that_computes_something_else_is_refused(engine, dtype):
+    layer = Scaled(dtype=dtype)
+    layer.factor = 5.0
+    with pytest.raises(RuntimeError, match="differ from the model's by up to"):
+        predictor(headed(layer, dtype), engine)
+
+
+def test_a_model_that_cannot_be_cloned_keeps_its_weights_or_is_refused():
+    model = headed(Fixed(3))
+    expected, fast = model.predict(IMAGES, verbose=0), predictor(model, "keras")
+    for variable in model.weights:
+        variable.assign(variable + 1)
+    np.testing.assert_allclose(fast.predict(IMAGES), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="cannot clone .* in float32 only.*Received: dtype='bfloat16'"):
+        predictor(model, "keras", dtype="bfloat16")
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+def test_quantized_models_are_predicted_with_keras():
+    model = tiny()
+    model.quantize("int8")
+    with pytest.warns(UserWarning, match="Predicting with Keras: OpenVINO cannot compute"):
+        fast = predictor(model)
+    np.testing.assert_allclose(fast.predict(IMAGES), model.predict(IMAGES, verbose=0), atol=1e-4)
+
+
+def test_a_sequential_model():
+    model = keras.Sequential([keras.Input((12, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(2)])
+    for engine in ("openvino", "keras"):
+        outputs = predictor(model, engine).predict(IMAGES)
+        np.testing.assert_allclose(outputs, model.predict(IMAGES, verbose=0), rtol=1e-4, atol=1e-2)
+
+
+def test_a_tensor_twice_and_the_input_itself_are_for_keras():
+    model = tiny()
+    for outputs in ({"a": model.output, "b": model.output}, [model.input, model.output]):
+        several = keras.Model(model.input, outputs)
+        with pytest.warns(UserWarning, match="Predicting with Keras: OpenVINO cannot compute"):
+            found = predictor(several).predict(IMAGES)
+        for each, expected in zip(keras.tree.flatten(found), keras.tree.flatten(several.predict(IMAGES, verbose=0))):
+            np.testing.assert_allclose(each, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -121,6 +190,11 @@ def test_other_models_and_images_are_named():
         predictor(3)
     with pytest.raises(ValueError, match=r"\(images, 12, 8, 3\). Received: shape \(12, 8, 3\), dtype uint8"):
         predictor(tiny(), "keras")(IMAGES[0])
+    with pytest.raises(ValueError, match=r"`images` must be numbers.*Received: shape \(\), dtype object"):
+        predictor(tiny(), "keras")([[1], [2, 3]])
+    model = tiny()
+    with pytest.raises(ValueError, match=r"must return outputs for each image\. Received: .*\[\(\)\]"):
+        predictor(keras.Model(model.input, keras.ops.sum(model.output)))
 
 
 @slow
