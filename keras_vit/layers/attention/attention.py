@@ -177,7 +177,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
             query, key = self.rotate(query), self.rotate(key)
         mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
         seen, drops = return_attention_scores or scores_offset is not None, training and self.attention_dropout > 0
-        in_blocks = not seen and self.takes_blocks and suits(query, bias)
+        in_blocks = not seen and self.takes_blocks and suits(query, bias, mask)
         if self.relative is not None and not in_blocks:
             bias = self.distances.bias() if bias is None else self.distances.bias() + bias
         if in_blocks:

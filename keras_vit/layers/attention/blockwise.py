@@ -11,11 +11,12 @@ LONG = 1024  # tokens from which on blocks are as fast as all scores at once
 BLOCK = 640  # queries at once
 
 
-def suits(query, bias=None):
+def suits(query, bias=None, mask=None):
     """Returns whether to attend in blocks: on CPUs, which compute one head after the other as fast as all at once."""
     tokens, dtype = query.shape[1], keras.backend.standardize_dtype(query.dtype)
-    one_bias = bias is None or bias.shape[2] == 1
-    return tokens is not None and tokens >= LONG and one_bias and dtype != "float16" and _on_cpu()
+    one_bias = bias is None or tuple(bias.shape)[-2:] == (1, tokens)
+    known = tokens is not None and query.shape[0] != 0 and (mask is None or None not in tuple(mask.shape)[-2:])
+    return known and tokens >= LONG and one_bias and dtype != "float16" and _on_cpu()
 
 
 @functools.cache
@@ -27,8 +28,8 @@ def _on_cpu():
 def blockwise_attention(query, key, value, terms=(), dropout=None):
     """Computes softmax attention exactly, one block of the queries of one head at a time.
 
-    Rabe and Staats 2021 (arXiv:2112.05682). The gradient computes the scores again, from the logarithm of each query's
-    sum of exponentials, as FlashAttention-2 does (Dao 2023, arXiv:2307.08691, algorithm 2). A block holds whole rows of
+    Rabe and Staats 2021 (arXiv:2112.05682). The gradient computes the scores again, from the largest logit and the sum
+    of each query, as FlashAttention does (Dao et al. 2022, arXiv:2205.14135, algorithm 4). A block holds whole rows of
     scores, so that no running maximum is needed. In the gradient keys come before queries: all products then read
     contiguous rows. The softmax is in float32 under any precision.
 
@@ -47,6 +48,7 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
     block = -(-tokens // count)
     items = ops.shape(query)[0] * heads
     learned = [term for term in terms if term.tensor is not None]
+    masks = [term for term in terms if term.tensor is None]
     for term in terms:
         term.split(count, count * block - tokens)
     places = {"place": ops.arange(items * count)}
@@ -68,12 +70,15 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         """Returns the inverse of `by_head`, and of `in_blocks`, for this number of tokens."""
         return ops.transpose(ops.reshape(x, (-1, heads, length, width)), (0, 2, 1, 3))
 
+    def where(place):
+        """Returns the sample, the head and the number of a block."""
+        return place // count // heads, place // count % heads, place % count
+
     def changed(logits, given, place):
         """Returns the logits of a block, `(block, others)`, with all terms."""
-        item, number = place // count, place % count
         for term in terms:
             tensor = given[learned.index(term)] if term in learned else None
-            logits = term.add(logits, tensor, (item // heads, item % heads, number))
+            logits = term.add(logits, tensor, where(place))
         return logits
 
     def kept(seed):
@@ -95,10 +100,11 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             total = ops.sum(weights, axis=-1, keepdims=True)
             weights = ops.cast(weights * kept(part["seed"]) if dropout else weights, dtype)
             output = ops.matmul(weights, values[item]) / ops.cast(total, dtype)
-            return {"output": output, "log_sum": largest + ops.log(total)}
+            return {"output": output, "largest": largest, "total": total}
 
         queries = in_blocks(query)  # each is replaced by its output
-        made = _each(forward, {"output": queries, "log_sum": ops.cast(queries[..., :1], "float32"), **places})
+        sums = {name: ops.cast(queries[..., :1], "float32") for name in ("largest", "total")}
+        made = _each(forward, {"output": queries, **sums, **places})
 
         def gradient(upstream):
             upstream = in_blocks(upstream)
@@ -106,7 +112,8 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             blocks = {
                 "query": queries,  # each is replaced by its gradient; keys and values likewise
                 "upstream": upstream,
-                "log_sum": _swapped(made["log_sum"]),
+                "largest": _swapped(made["largest"]),
+                "share": 1 / _swapped(made["total"]),
                 "mean": mean[:, None],
                 **places,
             }
@@ -119,12 +126,14 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
                     logits = ops.cast(ops.matmul(head["key"], _swapped(part["query"])), "float32")  # (others, block)
                     if terms:
                         logits = _swapped(changed(_swapped(logits), given, part["place"]))
-                    weights = dropped = ops.exp(logits - part["log_sum"])
+                    weights = dropped = ops.exp(logits - part["largest"]) * part["share"]
                     of_weights = ops.cast(ops.matmul(head["value"], _swapped(part["upstream"])), "float32")
                     if dropout:
                         factors = _swapped(kept(part["seed"]))
                         dropped, of_weights = weights * factors, of_weights * factors
                     of_logits = weights * (of_weights - part["mean"])
+                    if masks:
+                        of_logits = _swapped(masks[0].cut(_swapped(of_logits), where(part["place"])))
                     halves = ops.cast(of_logits, dtype)
                     of_terms = [term.of_block(_swapped(of_logits), number) for term in learned]
                     of_query = ops.matmul(_swapped(halves), head["key"])
@@ -172,7 +181,7 @@ def _each(function, parts):
 
 def _put(x, i, part):
     """Returns `x` with another `x[i]`."""
-    return ops.slice_update(x, (i, *[0] * (len(x.shape) - 1)), part[None])
+    return ops.scatter_update(x, [[i]], part[None])
 
 
 class _Drawn(keras.random.SeedGenerator):

@@ -17,7 +17,7 @@ class Mask:
     tensor = None
 
     def __init__(self, mask):
-        self.mask = mask
+        self.mask = _of_four_axes(mask)
 
     def split(self, count, padding):
         """Splits the rows into blocks, padded at the end, unless all queries share one."""
@@ -31,12 +31,16 @@ class Mask:
     def add(self, logits, _, place):
         return ops.where(_at(self.blocks, place), logits, MASKED)
 
+    def cut(self, of_logits, place):
+        """Returns the gradient without what is masked, where a query may attend to nothing and weighs all alike."""
+        return ops.where(_at(self.blocks, place), of_logits, 0.0)
+
 
 class Bias:
     """Numbers that are the same for all queries, `(batch or 1, heads or 1, 1, others)`."""
 
     def __init__(self, bias):
-        self.tensor = bias
+        self.tensor = _of_four_axes(bias)
         self.size = bias.shape[-1]
 
     def split(self, count, padding):
@@ -59,7 +63,7 @@ class Relative:
     """Numbers of a table, `(rows, heads)`, by the row of each query and key: integers, `(tokens, others)`."""
 
     def __init__(self, table, index):
-        self.tensor = table
+        self.tensor = ops.cast(table, "float32") + 0.0  # a variable would be none of the gradient's inputs
         self.size = table.shape[0]
         self.index = index
 
@@ -68,7 +72,7 @@ class Relative:
 
     def add(self, logits, table, place):
         _, head, number = place
-        column = ops.cast(ops.take(table, head, axis=1), "float32")
+        column = ops.take(table, head, axis=1)
         return logits + ops.take(column, ops.take(self.blocks, number, axis=0))
 
     def of_block(self, of_logits, number):
@@ -77,10 +81,16 @@ class Relative:
 
     def of_heads(self, sums, heads):
         of_each = ops.sum(ops.reshape(sums, (-1, heads, self.size)), axis=0)
-        return ops.cast(ops.transpose(of_each), self.tensor.dtype)
+        return ops.transpose(of_each)
 
 
 def _at(blocks, place):
     """Returns the rows at a place of what may be one for all samples, heads or blocks."""
-    start = [0 if size == 1 else index for size, index in zip(blocks.shape, place)]
+    start = [ops.minimum(index, size - 1) for index, size in zip(place, ops.shape(blocks))]
     return ops.reshape(ops.slice(blocks, (*start, 0, 0), (1, 1, 1, *blocks.shape[3:])), blocks.shape[3:])
+
+
+def _of_four_axes(x):
+    """Returns a tensor that broadcasts to `(batch, heads, tokens, others)` with the axes that it lacks."""
+    x = ops.convert_to_tensor(x)
+    return ops.reshape(x, (*[1] * (4 - len(x.shape)), *ops.shape(x)))

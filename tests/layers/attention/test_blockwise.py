@@ -89,6 +89,33 @@ def test_the_layer_takes_blocks_where_they_serve(monkeypatch):
 
 
 @once
+def test_the_layer_is_the_same_in_blocks(monkeypatch):
+    """Eagerly too, for masks and biases of fewer axes, for no image, and in the gradient of the gradient."""
+    import tensorflow as tf
+
+    monkeypatch.setattr(blockwise, "LONG", 12)
+    monkeypatch.setattr(blockwise, "BLOCK", 8)
+    layer = MultiHeadSelfAttention(2, relative={"grid": (3, 4)})
+    x, bias = tf.constant(drawn(2, 12, 8)), drawn(12)[None]
+    mask = RNG.random((12, 12)) > 0.3
+
+    def results():
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                loss = tf.reduce_sum(layer(x, attention_mask=mask, bias=bias) ** 2)
+            penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)
+        of_both = map(tf.convert_to_tensor, outer.gradient(penalty, [x, layer.distances.table]))
+        return layer(x, training=True), layer(x[:0]), penalty, *of_both
+
+    found = results()
+    layer.takes_blocks = False
+    for one, other in zip(found, results(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@once
 def test_an_export_holds_all_scores():
     model = vit(image_size=(24, 24), patch_size=1, width=8, depth=1, num_heads=1, num_classes=2)
     layers = {type(layer.attention).takes_blocks for layer in export_copy(model).layers if hasattr(layer, "attention")}
