@@ -135,8 +135,6 @@ def destination(path, overwrite):
     path = pathlib.Path(path)
     files.recover(path)
     files.check_free(path, overwrite)
-    if path.is_dir() and not (path / "saved_model.pb").exists():
-        raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
     new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

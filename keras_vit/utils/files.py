@@ -41,11 +41,13 @@ def cache():
 
 
 def check_free(path, overwrite):
-    """Raises FileExistsError if a path exists, unless `overwrite`."""
+    """Raises FileExistsError if a path exists, unless `overwrite`; or if it is a folder but no SavedModel."""
     from keras_vit.utils import checks  # the rest of this module needs the standard library alone
 
     if os.path.lexists(checks.path("path", path)) and not overwrite:  # a link to nothing too
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
+    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "saved_model.pb")):
+        raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
 
 
 def read(path, most=None):

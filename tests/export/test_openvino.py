@@ -154,3 +154,12 @@ def test_weights_are_not_shared_with_the_memory_of_tensorflow(tmp_path):
     for variable in model.weights:
         variable.assign(variable * np.nan)
     np.testing.assert_allclose(runtimes.Compiled(converted)(images)["logits"], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["m.bin", "m.xml.json"])
+def test_a_folder_of_yours_beside_the_file_is_never_overwritten(name, tmp_path):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "precious").write_text("")
+    with pytest.raises(FileExistsError, match=f"{name}' is a folder but no SavedModel"):
+        export_openvino(tiny(), tmp_path / "m.xml", overwrite=True)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [name, "precious"]
