@@ -1,4 +1,4 @@
-"""Predictors: a model on the fastest engine that is installed, for people who stay in Python."""
+"""Predictors: a model on OpenVINO, or on Keras where that is not to be had, for people who stay in Python."""
 
 import threading
 
@@ -92,18 +92,19 @@ class Predictor:
 def predictor(
     model: keras.Model, engine: str | None = None, dtype: str = "float32", threads: int | None = None
 ) -> Predictor:
-    """Returns a predictor of a model on the fastest engine that is installed.
+    """Returns a predictor of a model by OpenVINO, for processors of Intel and AMD.
 
-    That is OpenVINO, for processors of Intel and AMD, where the extra `openvino` is installed, Keras's backend is
-    TensorFlow, and OpenVINO can compute the model; else Keras, and a warning says why. To build a predictor takes a few
-    seconds. It is compared with the model on two random images before it is returned. It has the weights of this
-    moment: after more training, build another. It writes no file.
+    This needs the extra `openvino`, Keras on TensorFlow, and a model that OpenVINO can compute; else Keras predicts,
+    and a warning says why. In float32 it depends on the model and the processor which is faster: see the page on speed.
+    To build a predictor takes a few seconds. It is compared with the model on two random images before it is returned.
+    It has the weights of this moment: after more training, build another. It writes no file.
 
     Args:
         model: A Keras model from images of a known size, for any task, under any precision policy.
-        engine: `"openvino"`, which is an error where it cannot be used; `"keras"`; the best of both if `None`.
-        dtype: What it computes in: `"float32"`; or `"bfloat16"`, 1.5 (Ti/16) to 3 times (B/16) as fast on processors
-            with AMX, whose outputs differ in the third digit.
+        engine: `"openvino"`, which is an error where it cannot be used; `"keras"`; if `None`, OpenVINO where it can be
+            used.
+        dtype: What it computes in: `"float32"`; or `"bfloat16"`, which is faster, and whose outputs differ in the third
+            digit.
         threads: Threads for one call of OpenVINO; all cores if `None`.
 
     Returns:
