@@ -19,7 +19,7 @@ class Absent:
 
 @contextlib.contextmanager
 def without(*names):
-    """A block in which libraries that were not imported yet cannot be; afterwards they can."""
+    """Makes libraries that are not imported yet look as if they were not installed, inside the block."""
     finder = Absent(names)
     sys.meta_path.insert(0, finder)
     try:

@@ -27,8 +27,8 @@ NONE = (0, 0, False)
 SETTLED = 2 * 10**9  # nanoseconds; the times of FAT have steps of two seconds
 AT_ONCE = 64  # files that a thread inspects together
 COMPARED = 1024  # files that are compared together
-QUICK = 2e-5  # seconds in which a quick disk says when a file changed
-THREADS = 32  # that ask a slow one
+QUICK = 2e-5  # seconds: a quick disk tells faster than this when a file changed
+THREADS = 32  # how many ask a slow disk at once
 ON_DISK = os.name != "nt"  # whether there is a time of change
 PREFIX = "keras_vit-files-"
 SAVED = 60.0  # seconds of work that a kill may lose

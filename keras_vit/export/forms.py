@@ -177,9 +177,8 @@ def copied(model, dtype="float32"):
 
 def _use_erf(layer):
     """Writes a layer's exact GELU with the error function: ONNX has no complementary one, which TensorFlow takes."""
-    if (type(layer) is MLP and layer.gelu == "exact" and not layer.swiglu) or getattr(
-        layer, "activation", None
-    ) is keras.activations.gelu:
+    exact = layer.gelu == "exact" and not layer.swiglu if type(layer) is MLP else False
+    if exact or getattr(layer, "activation", None) is keras.activations.gelu:
         layer.activation = _erf_gelu
 
 

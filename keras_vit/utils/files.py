@@ -34,8 +34,7 @@ def cache():
     if named:
         return pathlib.Path(os.path.abspath(os.path.expanduser(named)))
     home = os.path.expanduser("~")
-    usual = {"darwin": f"{home}/Library/Caches", "win32": os.environ.get("LOCALAPPDATA")}
-    place = usual.get(sys.platform, os.environ.get("XDG_CACHE_HOME"))
+    place = f"{home}/Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME")
     place = pathlib.Path(place if place and os.path.isabs(place) else f"{home}/.cache", "keras_vit")
     return place if place.is_absolute() else None  # without a home, "~" stays as it is
 

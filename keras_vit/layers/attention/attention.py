@@ -26,7 +26,8 @@ class MultiHeadSelfAttention(WithScores, Layer):
     is in float32 under any precision policy. The layer computes attention in one of four forms:
 
     - in blocks of queries, on CPUs from 1,024 tokens on, unless scores are returned or offset: memory then grows with
-      the tokens, not with their square;
+      the tokens, not with their square; on TensorFlow under XLA they have no second derivative, for which set
+      `MultiHeadSelfAttention.takes_blocks` to `False`;
     - from the scores, if they are returned, offset or dropped;
     - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
       or where heads are narrower than 32;

@@ -132,8 +132,8 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
                         factors = _swapped(kept(part["seed"]))
                         dropped, of_weights = weights * factors, of_weights * factors
                     of_logits = weights * (of_weights - part["mean"])
-                    if masks:
-                        of_logits = _swapped(masks[0].cut(_swapped(of_logits), where(part["place"])))
+                    for mask in masks:
+                        of_logits = _swapped(mask.cut(_swapped(of_logits), where(part["place"])))
                     halves = ops.cast(of_logits, dtype)
                     of_terms = [term.of_block(_swapped(of_logits), number) for term in learned]
                     of_query = ops.matmul(_swapped(halves), head["key"])
