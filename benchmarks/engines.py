@@ -6,7 +6,7 @@ The file has a table for each processor: run it on each in turn, and it adds or 
 a Python with torch and timm, and optimum-intel if it is installed. Each engine runs in a process of its own with all
 cores; those of a model are alive together and take turns, A B C A B C. A figure is the median of its turns. Weights are
 random, except those of `mnist`; int8 is calibrated on random images, so only its speed is measured. TFLite takes one
-image a call. About twelve minutes on two cores; `--only mnist --seconds 0.2` is a rehearsal.
+image a call; OpenVINO is compiled for each number of images. About twelve minutes on two cores; `--only mnist --seconds 0.2` is a rehearsal.
 """
 
 import argparse
@@ -89,8 +89,25 @@ def engine(name, precision, case, folder):
         return runtimes.tflite(folder / f"{precision}.tflite")[0]
     if name == "ONNX Runtime":
         return runtimes.onnx(folder / "model.onnx")[0]
-    file = folder / ("int8.xml" if precision == "int8" else "float32.xml")
-    return runtimes.openvino(file, "bf16" if precision == "bfloat16" else "f32")[0]
+    return openvino(folder / ("int8.xml" if precision == "int8" else "float32.xml"), precision)
+
+
+def openvino(file, precision):
+    """Returns the function of OpenVINO, compiled for each number of images."""
+    from openvino import Core
+
+    from keras_vit.export import runtimes
+
+    model, compiled = Core().read_model(file), {}
+
+    def run(images):
+        if len(images) not in compiled:
+            fixed = model.clone()
+            fixed.reshape([*images.shape])
+            compiled[len(images)] = runtimes.Compiled(fixed, "bf16" if precision == "bfloat16" else "f32")
+        return compiled[len(images)](images)
+
+    return run
 
 
 def peer(name, precision, case):
@@ -114,9 +131,9 @@ def peer(name, precision, case):
                 folder, export=True, ov_config={"INFERENCE_PRECISION_HINT": "f32"}
             )
         return lambda images: made(torch.from_numpy(turned(images))).logits
-    from timm.models.vision_transformer import VisionTransformer
+    from timm_alone import import_timm
 
-    model = VisionTransformer(embed_dim=width, num_heads=heads)
+    model = import_timm().models.VisionTransformer(embed_dim=width, num_heads=heads)
     model = torch.compile(model.eval().to(getattr(torch, precision)))
 
     def run(images):

@@ -18,14 +18,30 @@ def _policy(precision, training):
 
 
 def keras_vit(shape, training, batch, precision, jit=True):
+    from keras_vit import count_macs
+
+    model = _our_model(shape, _policy(precision, training))
+    return _keras_step(model, shape, training, batch, jit), count_macs(model)
+
+
+def _our_model(shape, dtype):
     import keras_vit
 
-    dtype, sizes = _policy(precision, training), {}
+    sizes = {}
     if not shape.variant:
         sizes = dict(width=shape.width, depth=shape.depth, num_heads=shape.heads, mlp_dim=shape.mlp)
         sizes |= dict(patch_size=shape.patch, channels=shape.channels, pooling=shape.pooling)
-    model = keras_vit.vit(shape.variant, image_size=shape.image, num_classes=shape.classes, dtype=dtype, **sizes)
-    return _keras_step(model, shape, training, batch, jit), keras_vit.count_macs(model)
+    return keras_vit.vit(shape.variant, image_size=shape.image, num_classes=shape.classes, dtype=dtype, **sizes)
+
+
+def predictor(shape, training, batch, precision):
+    """OpenVINO, as `keras_vit.predictor` calls it."""
+    if training:
+        raise NotImplementedError("A predictor does not train.")
+    from keras_vit import predictor
+
+    fast, (images, _) = predictor(_our_model(shape, "float32"), "openvino", precision), _batch(shape, batch)
+    return lambda: fast(images), None
 
 
 def keras_hub(shape, training, batch, precision, jit=True):
@@ -179,6 +195,7 @@ PEERS = {
     #                     function, its options, what it needs
     "keras_vit":         (keras_vit, {}, "keras"),
     "keras_vit, no XLA": (keras_vit, {"jit": False}, "keras"),
+    "predictor":         (predictor, {}, "keras"),
     "KerasHub":          (keras_hub, {}, "keras"),
     "KerasHub, no XLA":  (keras_hub, {"jit": False}, "keras"),
     "timm":              (timm, {}, "torch"),

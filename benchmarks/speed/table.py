@@ -10,7 +10,7 @@ import sys
 
 from shapes import SHAPES
 
-OURS = ("keras_vit", "keras_vit, no XLA")
+OURS = ("keras_vit", "keras_vit, no XLA", "predictor")
 PEERS = ("KerasHub", "KerasHub, no XLA", "timm", "timm compile", "Hugging Face")
 
 PRECISIONS = ("float32", "bfloat16", "float16")
