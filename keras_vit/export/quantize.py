@@ -40,9 +40,18 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
     if target == "integer" and quantize not in CALIBRATED:
         raise ValueError(f"target='integer' needs quantize='int8' or 'int16x8'. Received: quantize={quantize!r}")
     if quantize not in CALIBRATED:
+        check_no_calibration(quantize, calibration)
         return None
     need([quantize] if target == "cpu" else ())
     return typical_images(quantize, calibration, shape, value_range)
+
+
+def check_no_calibration(quantize, calibration):
+    """Raises ValueError for images that a format would not use."""
+    if calibration is not None:
+        raise ValueError(
+            f"`calibration` is for quantize={' and '.join(map(repr, CALIBRATED))}. Received: quantize={quantize!r}"
+        )
 
 
 def typical_images(quantize, calibration, shape, value_range):

@@ -40,10 +40,26 @@ def cache():
 
 
 def check_free(path, overwrite):
-    """Raises FileExistsError if a path exists, unless `overwrite`; or if it is a folder but no SavedModel."""
+    """Checks that a file can be written, before there is anything to write.
+
+    Raises:
+        FileExistsError: If a path exists, unless `overwrite`; or if it is a folder but no SavedModel.
+        NotADirectoryError: If it is below a file.
+        OSError: If its name is too long.
+    """
     from keras_vit.utils import checks  # the rest of this module needs the standard library alone
 
-    if os.path.lexists(checks.path("path", path)) and not overwrite:  # a link to nothing too
+    path = checks.path("path", path)
+    above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    if not above.is_dir():
+        raise NotADirectoryError(f"{str(path)!r} cannot be written: {str(above)!r} is not a folder.")
+    try:
+        taken = bool(os.lstat(path))  # a link to nothing too
+    except FileNotFoundError:
+        taken = False
+    except OSError as error:
+        raise OSError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+    if taken and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "saved_model.pb")):
         raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")

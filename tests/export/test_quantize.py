@@ -66,6 +66,8 @@ def test_each_format_is_smaller_and_near(options, settings, size, error, tmp_pat
             dict(quantize="int8", calibration=IMAGES, batch_size=2),
             "must be 1 for a calibrated format. Received: batch_size=2",
         ),
+        (dict(calibration=IMAGES), "`calibration` is for quantize='int8' and 'int16x8'. Received: quantize=None"),
+        (dict(quantize="dynamic", calibration=IMAGES), "`calibration` is for .*Received: quantize='dynamic'"),
         (dict(input_dtype="int8"), "input_dtype"),
         (dict(labels=["a"]), "list of 4 class names"),
     ],

@@ -197,6 +197,16 @@ def test_a_link_to_nothing_is_not_free(tmp_path):
     assert (tmp_path / "link" / "text").read_text() == "new" and os.listdir(tmp_path) == ["link"]
 
 
+def test_places_where_nothing_can_be_written_are_named_before(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError, match=r"m.tflite' cannot be written: '.*file' is not a folder\.$"):
+        files.check_free(tmp_path / "file" / "deep" / "m.tflite", True)
+    for path in (tmp_path / f"{'n' * 300}.xml", tmp_path / ("n" * 300) / "m.xml"):
+        with pytest.raises(OSError, match=r"nnn.*' cannot be written: File name too long\.$"):
+            files.check_free(path, False)
+    files.check_free(tmp_path / "new" / "newer" / "m.xml", False)
+
+
 READERS = {  # what opens a file of this name
     "index.npz": ["load_index", "count", "stored"],
     "file.keras": ["AnomalyDetector", "load_run", "teacher", "from_checkpoint"],
