@@ -1,14 +1,14 @@
-"""Long predictions: by Keras, until OpenVINO proves faster on this machine and gives the same outputs."""
+"""Long predictions: as they begin, until a predictor proves faster on this machine and gives the same outputs."""
 
 import time
 
 import numpy as np
 
-from keras_vit.export.predictor import predictor
+from keras_vit.export.predictor import choose
 
-WORTH = 60.0  # seconds that Keras would still need, from which on OpenVINO is tried: its conversion takes some
+WORTH = 60.0  # seconds still needed, from which on a predictor is tried: to build one takes some
 TIMED = 3  # the batch that is timed: before it, graphs are traced and memory is taken
-FASTER = 0.8  # of Keras's time
+FASTER = 0.8  # of the time
 SAME = 1e-5  # largest difference, as a share of the outputs' range
 
 
@@ -34,9 +34,9 @@ class Fastest:
         if self.fast is not None:
             try:
                 return self.fast(images)
-            except Exception:  # of OpenVINO, whatever it is: Keras goes on
+            except Exception:  # of its engine, whatever it is
                 self.fast = None
-                self.say("OpenVINO failed: Keras computes again.")
+                self.say("The faster engine failed: Keras computes again.")
         outputs, seconds = _timed(self.run, images)
         self.calls += 1
         self.left -= len(images)
@@ -45,17 +45,17 @@ class Fastest:
         return outputs
 
     def _proved(self, images, outputs, seconds):
-        """Returns OpenVINO's function if it is faster on these images with the same outputs, else `None`."""
+        """Returns a predictor if it is faster on these images with the same outputs, else `None`."""
         try:
-            fast = predictor(self.model, "openvino")
-            fast(images)
+            fast, _ = choose(self.model, batch_size=len(images))
             found, taken = _timed(fast, images)
-        except Exception:  # it is not installed, or cannot take this model: Keras goes on
+        except Exception:  # it cannot take this model
             return None
         same = np.abs(found - outputs).max() <= SAME * np.ptp(outputs)  # false for NaN
         if not same or taken > FASTER * seconds:
             return None
-        self.say(f"From here on OpenVINO computes, {seconds / taken:.1f} times as fast as Keras.")
+        name = {"openvino": "OpenVINO", "tflite": "TFLite", "keras": "XLA"}[fast.engine]
+        self.say(f"From here on {name} computes, {seconds / taken:.1f} times as fast.")
         return fast
 
 

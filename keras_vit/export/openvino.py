@@ -66,8 +66,9 @@ def export_openvino(
 
     Raises:
         FileExistsError: If `path` or its `.bin` exists and `overwrite` is false.
-        ValueError: If `path` does not end in `.xml`, the format is unknown, calibration is missing, `batch` is below
-            1, or images, classes or labels do not match the model; for int8 of a detector with the head "points".
+        ValueError: If `path` does not end in `.xml`, the format is unknown, calibration is missing or not used, `batch`
+            is below 1, or images, classes or labels do not match the model; for int8 of a detector with
+            `head="points"`.
         ImportError: If openvino is not installed, or nncf for `"int8"`.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
@@ -84,6 +85,8 @@ def export_openvino(
             'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
             f"Received: quantize={quantize!r} with {model.name!r}"
         )
+    if not quantize:
+        formats.check_no_calibration(quantize, calibration)
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
         known = model.input_shape[1:], checks.range_of(model)

@@ -1,22 +1,18 @@
-"""Predictors: a model on OpenVINO, or on Keras where that is not to be had, for people who stay in Python."""
-
-import threading
+"""Predictors: a model on the engine that is fastest for it on this machine, for people who stay in Python."""
 
 import keras
 import numpy as np
 
-from keras_vit.export import check, openvino, runtimes
-from keras_vit.export.forms import copied, export_copy, float32
-from keras_vit.models.kinds import kind_of
-from keras_vit.utils import checks, extras
-from keras_vit.utils.keras_private import sublayers
+from keras_vit.export import check
+from keras_vit.export.engines import BY, DTYPES, in_float32, milliseconds
+from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
-ENGINES = (None, "openvino", "keras")
-DTYPES = {"float32": ("f32", "float32"), "bfloat16": ("bf16", "mixed_bfloat16")}  # OpenVINO's word, Keras's policy
+ENGINES = (None, *BY)
+FEW = 8  # images of a batch, up to which TFLite is tried: it computes one after the other
 LARGEST = {"float32": 1e-3, "bfloat16": 0.2}  # difference from the model allowed, as a share of the outputs' range
-COPIED = 0.1  # as a share of the range too: of a copy in the model's own precision, whose LoRA is merged
 TRIED = 2  # images that a predictor is compared with the model on
+THREADS = 1024  # at most
 
 
 class Predictor:
@@ -25,18 +21,24 @@ class Predictor:
     Args:
         compute: Function from a batch of pixels, one image or more, to a list of arrays, the model's outputs.
         model: The model that it computes.
-        engine: `"openvino"` or `"keras"`.
+        engine: `"openvino"`, `"tflite"` or `"keras"`.
         dtype: `"float32"` or `"bfloat16"`: what it computes in.
+        batch_size: Number of images that it is compiled for.
+        milliseconds: Of a batch, by engine, where engines were compared.
 
     Attributes:
         engine: As above.
         dtype: As above.
+        batch_size: As above.
+        milliseconds: As above; empty where there was one engine.
         input_shape: `(None, height, width, channels)` of the pixels.
     """
 
-    def __init__(self, compute, model, engine, dtype):
+    def __init__(self, compute, model, engine, dtype, batch_size, milliseconds):
         self.engine = engine
         self.dtype = dtype
+        self.batch_size = batch_size
+        self.milliseconds = milliseconds
         self.input_shape = model.inputs[0].shape
         self._compute = compute
         self._dtypes = keras.tree.map_structure(
@@ -45,19 +47,23 @@ class Predictor:
         self._shapes = [output.shape[1:] for output in model.outputs]
 
     def __repr__(self):
-        return f"Predictor(engine={self.engine!r}, dtype={self.dtype!r}, input_shape={self.input_shape})"
+        taken = "".join(f", {name} {ms:.3g} ms" for name, ms in self.milliseconds.items())
+        return (
+            f"Predictor(engine={self.engine!r}, dtype={self.dtype!r}, input_shape={self.input_shape}, "
+            f"batch_size={self.batch_size}{taken})"
+        )
 
     def __call__(self, images):
         """Returns the outputs for one batch of pixels, as `model.predict_on_batch` does; arguments as in `predict`."""
         images = self._checked(images)
         return self._joined([self._compute(images)] if len(images) else [])
 
-    def predict(self, images, batch_size=32):
+    def predict(self, images, batch_size=None):
         """Returns the outputs for any number of images, as `model.predict` does.
 
         Args:
             images: Pixels, `(images, height, width, channels)`, integers or floats in the model's range; may be empty.
-            batch_size: Number of images computed at once, at least 1.
+            batch_size: Number of images computed at once, at least 1; the predictor's own, which is fastest, if `None`.
 
         Returns:
             NumPy arrays, in the structure, of the shapes and of the types that the model returns.
@@ -65,9 +71,18 @@ class Predictor:
         Raises:
             ValueError: For images of another shape, or that are no numbers.
         """
-        checks.positive(batch_size=batch_size)
+        size = self.batch_size if batch_size is None else batch_size
+        checks.positive(batch_size=size)
         images = self._checked(images)
-        return self._joined([self._compute(images[i : i + batch_size]) for i in range(0, len(images), batch_size)])
+        return self._joined([self._batch(images[i : i + size]) for i in range(0, len(images), size)])
+
+    def _batch(self, images):
+        """Returns the outputs of one batch of many: the last one, with less images, is filled up to be as fast."""
+        count, size = len(images), self.batch_size
+        if not size // 2 < count < size:
+            return self._compute(images)
+        filled = np.concatenate([images, np.repeat(images[-1:], size - count, axis=0)])
+        return [output[:count] for output in self._compute(filled)]
 
     def _checked(self, images):
         wanted = self.input_shape[1:]
@@ -90,61 +105,98 @@ class Predictor:
 
 
 def predictor(
-    model: keras.Model, engine: str | None = None, dtype: str = "float32", threads: int | None = None
+    model: keras.Model,
+    engine: str | None = None,
+    dtype: str = "float32",
+    threads: int | None = None,
+    batch_size: int = 32,
 ) -> Predictor:
-    """Returns a predictor of a model by OpenVINO, for processors of Intel and AMD.
+    """Returns a predictor of a model by the engine that takes least time: OpenVINO, TFLite, or Keras under XLA.
 
-    This needs the extra `openvino`, Keras on TensorFlow, and a model that OpenVINO can compute; else Keras predicts,
-    and a warning says why. In float32 it depends on the model and the processor which is faster: see the page on speed.
-    To build a predictor takes a few seconds. It is compared with the model on two random images before it is returned.
-    It has the weights of this moment: after more training, build another. It writes no file.
+    OpenVINO is for processors of Intel and AMD, and needs the extra `openvino`. It and TFLite need Keras on TensorFlow,
+    and a model that they can compute. Which engine is faster depends on the model, the processor and the number of
+    images, so they are timed on one batch of `batch_size` random images; TFLite, which computes one image after the
+    other, on batches of up to 8 in float32. A warning says why if OpenVINO cannot be tried.
+
+    To build a predictor takes seconds, and up to a minute for B/16: `engine=` and a smaller batch make that shorter. It
+    is compared with the model on two random images before it is returned. It has the weights of this moment: after more
+    training, build another. It keeps no file.
 
     Args:
         model: A Keras model from images of a known size, for any task, under any precision policy.
-        engine: `"openvino"`, which is an error where it cannot be used; `"keras"`; if `None`, OpenVINO where it can be
-            used.
-        dtype: What it computes in: `"float32"`; or `"bfloat16"`, which is faster, and whose outputs differ in the third
-            digit.
-        threads: Threads for one call of OpenVINO; all cores if `None`.
+        engine: `"openvino"`, `"tflite"` or `"keras"`, an error where it cannot be used; the fastest if `None`.
+        dtype: What it computes in: `"float32"`; or `"bfloat16"`, which is faster where the processor has it, and whose
+            outputs differ in the third digit.
+        threads: Threads for one call of OpenVINO or TFLite, at most 1,024; all cores if `None`. OpenVINO is then taken
+            without a comparison, since Keras's threads are global.
+        batch_size: Number of images in a usual call, for which the engines are timed and compiled. Other numbers are
+            computed too.
 
     Returns:
-        A `Predictor`: call it with one batch of pixels, or its `predict(images, batch_size)` with any number.
+        A `Predictor`: call it with one batch of pixels, or its `predict(images)` with any number.
 
     Raises:
         ValueError: For an unknown engine or type, `threads` with `engine="keras"`, a model of other inputs,
             outputs that are not one an image, a model that Keras cannot clone in another precision than its own, or
-            bfloat16 on a processor that does not have it.
+            bfloat16 by TFLite or on a processor that does not have it.
         ImportError: For `engine="openvino"` where OpenVINO is not installed.
-        RuntimeError: For `engine="openvino"` where it cannot compute the model, or where outputs differ; on Keras's
-            own OpenVINO backend, which chooses the precision itself.
+        RuntimeError: For an engine that cannot compute the model, or whose outputs differ; on Keras's own OpenVINO
+            backend, which chooses the precision itself.
 
     Example:
 
-    >>> fast = keras_vit.predictor(keras_vit.from_pretrained("mnist"))
-    >>> logits = fast.predict(images, batch_size=64)
+    >>> fast = keras_vit.predictor(keras_vit.from_pretrained("mnist"), batch_size=64)
+    >>> logits = fast.predict(images)
     """
+    built, reason = choose(model, engine, dtype, threads, batch_size)
+    if reason:
+        without = " and without `threads`" if threads and built.engine == "keras" else ""
+        warn(f"Predicting by {built.engine}{without}, without OpenVINO: {reason}.")
+    return built
+
+
+def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
+    """Returns the `Predictor` of `predictor`, and why OpenVINO could not be tried, or `None`; arguments as there."""
     checks.one_of("engine", engine, ENGINES)
     checks.one_of("dtype", dtype, DTYPES)
+    checks.positive(batch_size=batch_size)
     if threads is not None:
         checks.positive(threads=threads)
-    if threads is not None and engine == "keras":
-        raise ValueError(f"`threads` is for OpenVINO: TensorFlow's are global. Received: threads={threads}")
+        if engine == "keras" or threads > THREADS:
+            raise ValueError(
+                f"`threads` is for OpenVINO and TFLite, and at most {THREADS:,}: those of TensorFlow are global. "
+                f"Received: threads={threads}, engine={engine!r}"
+            )
     _check_model(model)
     if keras.backend.backend() == "openvino":
         raise RuntimeError(
             "Keras's OpenVINO backend chooses the precision itself: call `model.predict`, or load the model with "
             "KERAS_BACKEND=tensorflow. Received: backend 'openvino'"
         )
-    if engine == "keras":
-        return _tested(_of_keras(model, dtype), model, engine, dtype)
-    try:
-        return _tested(_of_openvino(model, dtype, threads), model, "openvino", dtype)
-    except (ImportError, RuntimeError) as error:
-        if engine:
-            raise
-        reason = str(error).removesuffix(".")
-    warn(f"Predicting with Keras{' and without `threads`' if threads else ''}: {reason}.")
-    return _tested(_of_keras(model, dtype), model, "keras", dtype)
+    tried = check.drawn(model, TRIED)
+    batch = np.resize(tried, (batch_size, *tried.shape[1:]))
+    functions, errors = {}, {}
+    for name in [engine] if engine else _candidates(dtype, batch_size):
+        if threads and functions:
+            break
+        try:
+            function = BY[name](model, dtype, batch_size, threads)
+            _check(function, model, tried, batch, name, dtype)
+        except (ImportError, RuntimeError) as error:
+            errors[name] = error
+        else:
+            functions[name] = function
+    if not functions:
+        raise next(reversed(errors.values()))
+    taken = milliseconds(functions, batch) if len(functions) > 1 else {}
+    best = min(taken, key=taken.get) if taken else next(iter(functions))
+    reason = str(errors["openvino"]).removesuffix(".") if "openvino" in errors else None
+    return Predictor(functions[best], model, best, dtype, batch_size, taken), reason
+
+
+def _candidates(dtype, batch_size):
+    """Returns the engines to compare."""
+    return ["openvino", *["tflite"] * (dtype == "float32" and batch_size <= FEW), "keras"]
 
 
 def _check_model(model):
@@ -161,111 +213,10 @@ def _check_model(model):
         raise ValueError(f"`model` must return outputs for each image. Received: {model.name!r}, outputs {returned}")
 
 
-def _of_openvino(model, dtype, threads):
-    """Returns the function from pixels to outputs by OpenVINO; ImportError or RuntimeError if there is none."""
-    extras.need("The engine OpenVINO", "openvino", "openvino")
-    if dtype == "bfloat16" and not runtimes.openvino_has("BF16"):
-        raise ValueError(f"This processor has no instructions for bfloat16. Received: dtype={dtype!r}")
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "A model is converted for OpenVINO by TensorFlow: save it as .keras, and load it with "
-            f"KERAS_BACKEND=tensorflow. Received: backend {keras.backend.backend()!r}"
-        )
-    try:
-        copy = export_copy(model)
-        flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
-        converted = openvino.converted(
-            lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, model.inputs[0].shape[1:]
-        )
-        compiled = runtimes.Compiled(converted, DTYPES[dtype][0], threads)
-        if len(set(compiled.names)) != len(model.outputs):
-            raise RuntimeError("it returns one tensor as two outputs")
-    except Exception as error:  # OpenVINO's own classes are not public
-        raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {_said(error)}") from error
-
-    def compute(images):
-        outputs = compiled(images)
-        return [outputs[f"output_{i}"] for i in range(len(outputs))]
-
-    return compute
-
-
-def _said(error):
-    """Returns the last line of an error, which in OpenVINO's says most; its class if it says nothing."""
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]
-
-
-def _of_keras(model, dtype):
-    """Returns the function from pixels to outputs by Keras; one thread at a time."""
-    try:
-        copy = copied(model, DTYPES[dtype][1])
-    except ValueError:
-        copy = model
-    if copy is model:
-        return _of_values(model, dtype)
-    lock = threading.Lock()
-
-    def compute(images):
-        with lock:
-            return [np.asarray(x) for x in keras.tree.flatten(copy.predict_on_batch(images))]
-
-    return compute
-
-
-def _of_values(model, dtype):
-    """Returns the function by the layers of a model that Keras cannot clone, and copies of its weights."""
-    if dtype != "float32" or not _in_float32(model):
-        computed = sorted({layer.compute_dtype for layer in sublayers(model)})
-        raise ValueError(
-            f"Keras cannot clone {model.name!r}, so it is computed in {', '.join(computed)} only: give each of its "
-            f"layers a whole `get_config`. Received: dtype={dtype!r}"
-        )
-    trained, others = (
-        [keras.ops.convert_to_tensor(keras.ops.convert_to_numpy(v).copy()) for v in variables]
-        for variables in (model.trainable_variables, model.non_trainable_variables)
-    )
-    lock = threading.Lock()
-
-    def compute(images):
-        with lock:
-            outputs, _ = model.stateless_call(trained, others, keras.ops.convert_to_tensor(images), training=False)
-        return [keras.ops.convert_to_numpy(x) for x in keras.tree.flatten(outputs)]
-
-    return compute
-
-
-def _in_float32(model):
-    """Returns whether a model computes in float32, as quantized ones do between their products of integers."""
-    return {layer.compute_dtype for layer in sublayers(model)} == {"float32"}
-
-
-def _tested(compute, model, engine, dtype):
-    """Returns a `Predictor`; RuntimeError if its outputs for random images are not the model's."""
-    images, plain = check.drawn(model, TRIED), model
-    if not _in_float32(model):
-        plain, twin = float32(model), copied(model, None)  # a twin computes what the model does, if its config is whole
-        _compare(
-            _flat(twin, images), _flat(model, images), model, "on a copy by its layers' `get_config`", COPIED, True
-        )
-    where = f"on {engine} in {dtype}"
-    _compare(compute(images), _flat(plain, images), model, where, LARGEST[dtype], dtype == "bfloat16")
-    return Predictor(compute, model, engine, dtype)
-
-
-def _flat(model, images):
-    return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(model(images, training=False))]
-
-
-def _compare(found, expected, model, where, allowed, coarse):
-    """Raises RuntimeError if outputs differ from the model's by more than a share of their range, or of their size."""
-    kind = kind_of(model) if len(expected) == 1 else None
-    for outputs, wanted in zip(found, expected, strict=True):
-        outputs, wanted = np.asarray(outputs, "float32"), np.asarray(wanted, "float32")
-        outputs, wanted = kind.aligned(outputs, wanted) if kind else (outputs, wanted)
-        largest, sizes = float(np.abs(outputs - wanted).max()), float(np.abs(wanted).max())
-        scale = max(float(np.ptp(wanted)), sizes if coarse else sizes / 100, 1e-3)
-        if not largest <= allowed * scale:  # written so that NaN fails too
-            raise RuntimeError(
-                f"The outputs of {model.name!r} {where} differ from the model's by up to {largest:.3g}, "
-                f"of a range of {scale:.3g}"
-            )
+def _check(compute, model, tried, batch, engine, dtype):
+    """Raises RuntimeError if the outputs for these images, and for a batch that repeats them, are not the model's."""
+    plain = model if in_float32(model) else check.float32_of(model, tried)
+    where, expected = f"on {engine} in {dtype}", check.flat_outputs(plain, tried)
+    for images in (tried, batch):
+        wanted = [np.resize(output, (len(images), *output.shape[1:])) for output in expected]
+        check.close(compute(images), wanted, model, where, LARGEST[dtype], dtype == "bfloat16")

@@ -65,8 +65,8 @@ def export_tflite(
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        ValueError: If `path` does not end in `.tflite`, the format is unknown, calibration is missing or has another
-            shape, the number of labels is not the model's, or the model has 2 GB or more.
+        ValueError: If `path` does not end in `.tflite`, the format is unknown, calibration is missing, not used, or has
+            another shape, the number of labels is not the model's, or the model has 2 GB or more.
         ImportError: If a format's converter is not installed.
         RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the outputs of
             file and model differ, on the CPU or on LiteRT's GPU accelerator; no file is kept then.
@@ -88,10 +88,7 @@ def export_tflite(
 
     def write(path):
         copy = export_copy(model, fold=calibration is None, half=quantize == "float16")
-        _convert(copy, path, quantize, target, calibration, batch_size, input_dtype, probabilities)
-        if quantize == "int8" and target == "cpu":
-            formats.products_in_int8(path, calibration.astype(input_dtype))
-        ranks.align(path, delegate=quantize == "float16")
+        convert(copy, path, quantize, target, calibration, batch_size, input_dtype, probabilities)
         metadata.write(path, export.facts)
 
     def on_other_hardware(path, run, report):
@@ -115,11 +112,14 @@ def _check_format(model, quantize, batch_size):
         )
 
 
-def _convert(model, path, quantize, target, calibration, batch_size, input_dtype, probabilities):
+def convert(
+    copy, path, quantize=None, target="cpu", calibration=None, batch_size=1, input_dtype="float32", probabilities=False
+):
+    """Writes a model's export copy as TFLite; arguments as in `export_tflite`, checked."""
     import tensorflow as tf
 
     graph = path.with_suffix(".graph")
-    saved_model.write(model, graph, batch_size, input_dtype, probabilities)
+    saved_model.write(copy, graph, batch_size, input_dtype, probabilities)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(graph), signature_keys=["serve"])
     images = None if calibration is None else calibration.astype(input_dtype)
     formats.configure(converter, quantize, target, images)
@@ -128,3 +128,6 @@ def _convert(model, path, quantize, target, calibration, batch_size, input_dtype
     except Exception as error:  # the converter's own class is not public
         operators = sorted(set(re.findall(r"\btf\.(\w+)\(", str(error)))) or [str(error).strip().splitlines()[0]]
         raise RuntimeError(f"LiteRT has no built-in operators for: {', '.join(operators[:10])}.") from None
+    if quantize == "int8" and target == "cpu":
+        formats.products_in_int8(path, images)
+    ranks.align(path, delegate=quantize == "float16")

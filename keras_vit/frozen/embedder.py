@@ -1,5 +1,6 @@
 """A model as a function from images to vectors, and how to tell two of them apart."""
 
+import functools
 import hashlib
 import json
 import os
@@ -12,9 +13,10 @@ import numpy as np
 from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
+from keras_vit.export.fastest import Fastest
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
-from keras_vit.utils import checks, reading
+from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
 from keras_vit.utils.keras_private import sublayers
@@ -116,6 +118,8 @@ class Embedder:
     def batches(self, images, strict=False):
         """Reads images ahead, computes their vectors batch by batch, and goes past those that cannot be read.
 
+        Where more than a minute of computing is left, the engine may change: see `Fastest`.
+
         Args:
             images: Image files, or what `preprocess` takes.
             strict: Whether to raise for an image that cannot be read.
@@ -126,17 +130,20 @@ class Embedder:
         Raises:
             ValueError: For an image whose features are not finite.
         """
-        for found in reading.batches(self.read, listed(images), self.batch_size):
+        images = listed(images)
+        compute = Fastest(self.network, functools.partial(run, self.network), len(images), progress.say)
+        for found in reading.batches(self.read, images, self.batch_size):
             if strict and found.errors:
                 raise next(iter(found.errors.values()))
-            yield self._batch(found.images, found.pixels, {i: str(error) for i, error in found.errors.items()})
+            faults = {i: str(error) for i, error in found.errors.items()}
+            yield self._batch(compute, found.images, found.pixels, faults)
 
-    def _batch(self, images, pixels, faults):
+    def _batch(self, compute, images, pixels, faults):
         if not pixels:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
         full = np.concatenate([*pixels.values()])
         padded = np.pad(full, [(0, self.batch_size - len(full)), (0, 0), (0, 0), (0, 0)])  # one size: compiled once
-        vectors = np.asarray(run(self.network, padded), "float32")[: len(full)]
+        vectors = np.asarray(compute(padded), "float32")[: len(full)]
         wrong = [i for i, finite in zip(pixels, np.isfinite(vectors).reshape(len(full), -1).all(1)) if not finite]
         if wrong:
             image = images[wrong[0]]

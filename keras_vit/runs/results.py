@@ -64,7 +64,7 @@ def evaluate(
     artifacts |= dict.fromkeys(trained.home.glob("model.xml"), runtimes.openvino)
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
-        run = predictor(trained.model) if load is None else load(name)[0]
+        run = predictor(trained.model, count=len(source)) if load is None else load(name)[0]
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured

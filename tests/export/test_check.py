@@ -1,6 +1,7 @@
 import dataclasses
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -29,6 +30,28 @@ def test_other_logits_are_an_error(model, tmp_path):
         run = lambda x, fault=fault: fault(np.asarray(model(x)))  # noqa: E731
         with pytest.raises(RuntimeError, match="does not match the model: outputs differ by up to"):
             check.compare_with_model(tmp_path, model, check.sample(model, None), run, {})
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
+def test_a_copy_that_computes_a_little_else_is_an_error_in_mixed_precision(dtype, tmp_path):
+    class Scaled(keras.layers.Layer):
+        """Its configuration misses its factor, a difference that the mean over a few classes would hide."""
+
+        factors = (1.0, 1.0, 1.0)
+
+        def call(self, x):
+            return x * keras.ops.convert_to_tensor(self.factors, x.dtype)
+
+    whole = vit("mu/4", image_size=8, channels=1, num_classes=3, dtype=dtype)
+    whole.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
+    layer = Scaled(dtype=dtype)
+    model = keras.Model(whole.input, layer(whole.output))
+    images = check.sample(model, None)
+    assert check.float32_of(model, images) is not model
+    layer.factors = (1.0, 1.25, 1.0)
+    model = keras.Model(whole.input, layer(whole.output))
+    with pytest.raises(RuntimeError, match=r"on a copy by its layers' `get_config` differ from the model's by up to"):
+        check.compare_with_model(tmp_path, model, images, None, {})
 
 
 def test_a_flex_operator_is_an_error(model, tmp_path):

@@ -121,6 +121,7 @@ def test_bad_input_is_named_and_writes_nothing(tmp_path, monkeypatch):
     for options, message in (
         (dict(path=tmp_path / "m.onnx"), r"`path` must end in \.xml. Received"),
         (dict(quantize="int4"), "`quantize` must be one of None, 'int8'. Received: quantize='int4'"),
+        (dict(calibration=CALIBRATION), "`calibration` is for quantize='int8' and 'int16x8'. Received: quantize=None"),
         (dict(batch=0), "`batch` must be a positive integer. Received: batch=0"),
         (dict(labels=["a"]), "`labels` must be a list of 4 class names. Received: 1"),
     ):

@@ -1,6 +1,7 @@
 import pathlib
 import sys
 import threading
+import types
 
 import keras
 import numpy as np
@@ -10,19 +11,21 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("openvino")
 
 import keras_vit
-from keras_vit.export import predictor, runtimes
+from keras_vit.export import engines, predictor, runtimes
 from tests.export.small import IMAGES, KINDS, tiny
 from tests.marks import few, slow
 
 
 @few(2)
+@pytest.mark.parametrize("engine", ["openvino", "tflite"])
 @pytest.mark.parametrize("name", KINDS)
-def test_outputs_are_those_of_predict_for_any_number_of_images(name):
+def test_outputs_are_those_of_predict_for_any_number_of_images(name, engine):
     model, images = KINDS[name]()
-    fast = predictor(model, engine="openvino")
+    fast = predictor(model, engine, batch_size=2)
     expected = model.predict(images, verbose=0)
     outputs = fast.predict(images, batch_size=2)  # the last batch has one image
-    assert fast.engine == "openvino" and outputs.dtype == expected.dtype and outputs.shape == expected.shape
+    assert fast.milliseconds == {}
+    assert fast.engine == engine and outputs.dtype == expected.dtype and outputs.shape == expected.shape
     atol = (2e-2 if name == "bfloat16" else 1e-5) * max(np.ptp(expected), 1)  # it computes in float32
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=atol)
     np.testing.assert_allclose(fast(images[:1].astype("float64")), expected[:1], rtol=0, atol=atol)
@@ -42,7 +45,7 @@ def test_a_structure_of_outputs_in_their_types():
         np.testing.assert_allclose(outputs[key].astype("float32"), expected[key].astype("float32"), atol=0.2)
 
 
-@pytest.mark.parametrize("engine", ["openvino", "keras"])
+@pytest.mark.parametrize("engine", engines.BY)
 def test_it_has_the_weights_of_its_time_also_when_the_model_is_gone(engine):
     model = tiny()
     expected, fast = (
@@ -82,7 +85,9 @@ def test_bfloat16_on_request():
 def test_without_openvino_keras_predicts_and_says_why(monkeypatch):
     model = tiny()
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.warns(UserWarning, match=r"Predicting with Keras: .* needs openvino\. Install it: .*\[openvino\]'\.$"):
+    with pytest.warns(
+        UserWarning, match=r"Predicting by keras, without OpenVINO: .* needs openvino\. Install it: .*\[openvino\]'\.$"
+    ):
         slow_one = predictor(model)
     assert slow_one.engine == "keras"
     np.testing.assert_allclose(slow_one.predict(IMAGES, batch_size=3), model.predict(IMAGES, verbose=0), atol=1e-5)
@@ -98,8 +103,44 @@ def test_wrong_outputs_are_not_handed_out(monkeypatch):
     monkeypatch.setattr(runtimes, "Compiled", Wrong)
     with pytest.raises(RuntimeError, match="on openvino in float32 differ from the model's by up to"):
         predictor(tiny(), "openvino")
-    with pytest.warns(UserWarning, match="Predicting with Keras and without `threads`: The outputs of"):
+    with pytest.warns(UserWarning, match="Predicting by keras and without `threads`, without OpenVINO: The outputs of"):
         assert predictor(tiny(), threads=2).engine == "keras"
+
+
+@pytest.mark.parametrize("engine", engines.BY)
+def test_wrong_outputs_of_whole_batches_are_not_handed_out(engine, monkeypatch):
+    model, right = tiny(), engines.BY[engine]
+    wrong = lambda compute: lambda images: [x * (1.01 if len(images) == 8 else 1) for x in compute(images)]  # noqa: E731
+    monkeypatch.setitem(engines.BY, engine, lambda *given: wrong(right(*given)))
+    with pytest.raises(RuntimeError, match=f"on {engine} in float32 differ from the model's by up to"):
+        predictor(model, engine, batch_size=8)
+
+
+@pytest.mark.parametrize("best", engines.BY)
+def test_the_engine_that_takes_least_time_is_taken(best, monkeypatch):
+    model, clock, asked = tiny(), [0.0], []
+
+    def built(name):
+        def compute(images):
+            clock[0] += 0.001 if name == best else 0.003
+            asked.append((name, len(images)))
+            return [np.asarray(model(images))]
+
+        return lambda *given: compute
+
+    for name in engines.BY:
+        monkeypatch.setitem(engines.BY, name, built(name))
+    monkeypatch.setattr(engines, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
+    fast = predictor(model, batch_size=4)
+    assert fast.engine == best and fast.milliseconds == pytest.approx({**dict.fromkeys(engines.BY, 3.0), best: 1.0})
+    assert f"{best} 1 ms" in str(fast) and {count for _, count in asked} == {2, 4}
+    asked.clear()
+    fast.predict(np.repeat(IMAGES, 3, axis=0)[:11])
+    fast.predict(IMAGES[:1])
+    fast(IMAGES[:3])
+    assert asked == [(best, 4)] * 3 + [(best, 1), (best, 3)]  # the last batch of many is filled up
+    many = predictor(model, batch_size=64)  # for which TFLite's loop over images is not worth trying
+    assert many.milliseconds.keys() == {"openvino", "keras"}
 
 
 class Scaled(keras.layers.Layer):
@@ -149,7 +190,7 @@ def test_a_model_that_cannot_be_cloned_keeps_its_weights_or_is_refused():
 def test_quantized_models_are_predicted_with_keras():
     model = tiny()
     model.quantize("int8")
-    with pytest.warns(UserWarning, match="Predicting with Keras: OpenVINO cannot compute"):
+    with pytest.warns(UserWarning, match="Predicting by keras, without OpenVINO: OpenVINO cannot compute"):
         fast = predictor(model)
     np.testing.assert_allclose(fast.predict(IMAGES), model.predict(IMAGES, verbose=0), atol=1e-4)
 
@@ -161,23 +202,16 @@ def test_a_sequential_model():
         np.testing.assert_allclose(outputs, model.predict(IMAGES, verbose=0), rtol=1e-4, atol=1e-2)
 
 
-def test_a_tensor_twice_and_the_input_itself_are_for_keras():
-    model = tiny()
-    for outputs in ({"a": model.output, "b": model.output}, [model.input, model.output]):
-        several = keras.Model(model.input, outputs)
-        with pytest.warns(UserWarning, match="Predicting with Keras: OpenVINO cannot compute"):
-            found = predictor(several).predict(IMAGES)
-        for each, expected in zip(keras.tree.flatten(found), keras.tree.flatten(several.predict(IMAGES, verbose=0))):
-            np.testing.assert_allclose(each, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(engine="onnx"), "`engine` must be one of None, 'openvino', 'keras'. Received: engine='onnx'"),
+        (dict(engine="onnx"), "`engine` must be one of None, 'openvino', 'tflite', 'keras'. Received: engine='onnx'"),
         (dict(dtype="float16"), "`dtype` must be one of 'float32', 'bfloat16'. Received: dtype='float16'"),
         (dict(threads=0), "`threads` must be a positive integer. Received: threads=0"),
-        (dict(engine="keras", threads=2), "`threads` is for OpenVINO.*Received: threads=2"),
+        (dict(engine="keras", threads=2), "`threads` is for OpenVINO and TFLite.*Received: threads=2, engine='keras'"),
+        (dict(threads=10**12), "at most 1,024.*Received: threads=1000000000000"),
+        (dict(engine="tflite", dtype="bfloat16"), "TFLite computes in float32.*Received: dtype='bfloat16'"),
+        (dict(batch_size=0), "`batch_size` must be a positive integer. Received: batch_size=0"),
     ],
 )
 def test_bad_input_is_named(options, message):
