@@ -6,7 +6,8 @@ The file has a table for each processor: run it on each in turn, and it adds or 
 a Python with torch and timm, and optimum-intel if it is installed. Each engine runs in a process of its own with all
 cores; those of a model are alive together and take turns, A B C A B C. A figure is the median of its turns. Weights are
 random, except those of `mnist`; int8 is calibrated on random images, so only its speed is measured. TFLite takes one
-image a call; OpenVINO is compiled for each number of images. About twelve minutes on two cores; `--only mnist --seconds 0.2` is a rehearsal.
+image a call; OpenVINO is compiled for each number of images. About twelve minutes on two cores;
+`--only mnist --seconds 0.2` is a rehearsal.
 """
 
 import argparse

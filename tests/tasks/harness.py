@@ -1,6 +1,8 @@
 """What every task must do: train, resume, be saved, evaluated, exported, reported and shown.
 
-Exports and the demo take longest: without KERAS_VIT_SLOW, the other steps are taken."""
+Exports and the demo take longest: without KERAS_VIT_SLOW, the other steps are taken.
+
+Of most tasks, those of a single run."""
 
 import dataclasses
 import importlib.util
@@ -32,7 +34,7 @@ class Kill(keras.callbacks.Callback):
             raise SystemError("killed")
 
 
-def run_task_test(recipe, folder, monkeypatch, images=()):
+def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY):
     """Takes a recipe through everything that is done with a task.
 
     Args:
@@ -40,22 +42,26 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
         folder: An empty folder.
         monkeypatch: Pytest's.
         images: Files of images to predict.
+        whole: Whether the run is also killed and resumed, reported, and taken as a source of weights.
 
     Returns:
         The directory of the finished run.
     """
     recipe = config.override(recipe, {"optim.epochs": 2, "optim.warmup_epochs": 1.0})
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
-    _resumes(recipe, folder, monkeypatch)
     run = folder / "whole"
+    fit(recipe, run, verbose=0)
+    if whole:
+        _resumes(recipe, folder, monkeypatch)
     _is_saved(recipe, run)
     measured = _is_evaluated(run, exported=not QUICKLY)
-    _is_a_source_of_weights(recipe, run)
     for found in predictions.predict(run, images) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
-    page = keras_vit.report(run).read_text()
-    for name in next(iter(measured.values())):
-        assert name.replace("_", " ") in page
+    if whole:
+        _is_a_source_of_weights(recipe, run)
+        page = keras_vit.report(run).read_text()
+        for name in next(iter(measured.values())):
+            assert name.replace("_", " ") in page
     if not QUICKLY and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
@@ -65,7 +71,6 @@ def run_task_test(recipe, folder, monkeypatch, images=()):
 
 def _resumes(recipe, folder, monkeypatch):
     """A run that is killed in its second epoch ends where one ends that is left alone, bit for bit."""
-    fit(recipe, folder / "whole", verbose=0)
     steps = len(state_of(folder / "whole")[1]["history"]) and _steps(recipe)
     with monkeypatch.context() as patched:
         patched.setattr("keras_vit.training.own_callbacks.tensorboard", lambda _: Kill(steps + 1))

@@ -56,7 +56,7 @@ def test_a_task_in_a_recipe_file_does_everything(tmp_path, monkeypatch):
     (tmp_path / "toy.py").write_text(TOY)
     recipe = keras_vit.load_recipe(tmp_path / "toy.py", {"task.power": 2.0})
     assert recipe.task.power == 2.0 and "task.power" in config.names(recipe)
-    run = run_task_test(recipe, tmp_path, monkeypatch)
+    run = run_task_test(recipe, tmp_path, monkeypatch, whole=True)
     assert keras_vit.load_run(run).recipe.task == recipe.task
 
 
