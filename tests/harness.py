@@ -13,7 +13,7 @@ if keras.backend.backend() != "jax":  # whose CPU attention has no float16 produ
     POLICIES.append("mixed_float16")
 
 
-def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None):
+def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None, unknown=None):
     """Checks config, shapes, saving, precision and training of a layer.
 
     Args:
@@ -22,11 +22,12 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None)
         output_shape: The shape expected for it.
         sublayers: Names of the sub-layers that must exist and follow the policy.
         tmp_path: Where to save.
+        unknown: The shape expected for inputs of an unknown batch, if not only its first axis is unknown.
     """
     rng = np.random.default_rng(0)
     x = _each(lambda shape: rng.normal(size=shape).astype("float32"), input_shape)
     _config(make("float32"))
-    _shapes(make("float32"), x, output_shape)
+    _shapes(make("float32"), x, output_shape, unknown or (None, *output_shape[1:]))
     _frozen(make("float32"), x)
     _saving(make("float32"), x, tmp_path)
     for policy in POLICIES:
@@ -54,11 +55,11 @@ def _frozen(layer, x):
             np.testing.assert_array_equal(old, _numpy(new))
 
 
-def _shapes(layer, x, output_shape):
+def _shapes(layer, x, output_shape, unknown):
     assert tuple(layer.compute_output_shape(_each(np.shape, x))) == output_shape
     assert tuple(layer(x).shape) == output_shape
     symbolic = layer(_each(lambda x: keras.KerasTensor((None, *x.shape[1:])), x))
-    assert tuple(symbolic.shape) == (None, *output_shape[1:])
+    assert tuple(symbolic.shape) == unknown
 
 
 def _saving(layer, x, tmp_path):

@@ -12,11 +12,13 @@ from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.heads.add_to_image import AddToImage
 from keras_vit.layers.heads.dpt_head import DPTHead
+from keras_vit.layers.heads.end_pool import EndPool
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.query_decoder import QueryDecoder
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
+from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
 from keras_vit.layers.inputs.conv_stem import ConvStem
 from keras_vit.layers.inputs.patch_dropout import PatchDropout
@@ -26,6 +28,7 @@ from keras_vit.layers.inputs.positions import Positions
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
 from keras_vit.layers.inputs.standardized_conv import StandardizedConv2D
+from keras_vit.layers.inputs.words import Words
 
 __all__ = [
     "MLP",
@@ -34,6 +37,7 @@ __all__ = [
     "CrossAttention",
     "DPTHead",
     "DecoderBlock",
+    "EndPool",
     "LayerScale",
     "MaskDecoder",
     "MergingBlock",
@@ -51,9 +55,11 @@ __all__ = [
     "RotaryPositions",
     "SetBoxes",
     "SetHead",
+    "Similarity",
     "StandardizedConv2D",
     "StochasticDepth",
     "TokenPool",
     "TransformerBlock",
     "Unmerge",
+    "Words",
 ]

@@ -1,0 +1,76 @@
+"""Compares images with texts."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.utils import checks
+
+SCALE = math.log(1 / 0.07)  # CLIP's first value
+SMALLEST = 1e-12  # of a squared length: a vector of zeros stays one, and its gradient a number
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class Similarity(Layer):
+    """Computes the logit of each image with each text, `exp(scale) * cosine + bias`; both numbers are learned.
+
+    CLIP (Radford et al. 2021, arXiv:2103.00020, figure 3) has no bias, and a softmax over the texts turns its logits
+    into probabilities. SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2) has one, and a sigmoid does for each.
+
+    Args:
+        scale: First value of the logarithm of the scale.
+        bias: First value of the bias; `None` for no bias.
+
+    Call arguments:
+        inputs: Pair of the embeddings of images and of texts, of any length.
+
+    Input shape:
+        `(images, width)` and `(texts, width)`.
+
+    Output shape:
+        `(images, texts)`.
+
+    Raises:
+        ValueError: For an argument that is no finite number, or embeddings of two widths.
+
+    Example:
+
+    >>> Similarity()([keras.ops.ones((3, 64)), keras.ops.ones((5, 64))]).shape
+    (3, 5)
+    """
+
+    def __init__(self, scale: float = SCALE, bias: float | None = None, **kwargs):
+        super().__init__(**{"dtype": "float32", **kwargs})
+        checks.number(scale=scale, **({} if bias is None else {"bias": bias}))
+        self.scale = scale
+        self.bias = bias
+
+    def build(self, input_shape):
+        self.compute_output_shape(input_shape)
+
+        def number(name, value):
+            return self.add_weight(name=name, shape=(), initializer=keras.initializers.Constant(value))
+
+        self.logit_scale = number("logit_scale", self.scale)
+        self.logit_bias = None if self.bias is None else number("logit_bias", self.bias)
+
+    def call(self, inputs):
+        images, texts = map(unit, inputs)
+        logits = ops.exp(self.logit_scale) * ops.matmul(images, ops.transpose(texts))  # (images, texts)
+        return logits if self.logit_bias is None else logits + self.logit_bias
+
+    def compute_output_shape(self, input_shape):
+        images, texts = input_shape
+        if len(images) != 2 or len(texts) != 2 or images[1] != texts[1]:
+            raise ValueError(
+                "Embeddings of images and texts must be matrices of one width. "
+                f"Received: shapes {tuple(images)} and {tuple(texts)}"
+            )
+        return images[0], texts[0]
+
+
+def unit(x):
+    """Returns vectors, `(batch, width)`, divided by their lengths."""
+    return x * ops.rsqrt(ops.maximum(ops.sum(x * x, axis=-1, keepdims=True), SMALLEST))

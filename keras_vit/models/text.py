@@ -1,0 +1,103 @@
+"""The text tower as a functional Keras model."""
+
+import keras
+
+from keras_vit.layers import EndPool, TokenPool, TransformerBlock, Words
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.functional import Model
+from keras_vit.models.variants import MAX_BLOCKS
+from keras_vit.utils import checks
+
+POOLINGS = ("end", "largest", "last", "first")
+
+
+@checks.plain_arguments
+def text_tower(
+    *,
+    vocabulary: int,
+    length: int,
+    width: int,
+    depth: int,
+    num_heads: int,
+    mlp_dim: int | None = None,
+    causal: bool = True,
+    pooling: str = "end",
+    end: int | None = None,
+    projection: int | None = None,
+    projection_bias: bool = False,
+    gelu: str = "tanh",
+    epsilon: float = 1e-6,
+    metadata: dict | None = None,
+    name: str = "text",
+    dtype: str | keras.DTypePolicy | None = None,
+) -> keras.Model:
+    """Builds the Transformer that reads texts for CLIP and SigLIP: ids of words in, one vector a text out.
+
+    Radford et al. 2021 (arXiv:2103.00020), section 2.4; Zhai et al. 2023 (arXiv:2303.15343). The layers are called
+    `texts, words, block_0, block_1, ..., norm, pool, [projection]`. Their names and weight paths are public.
+
+    Args:
+        vocabulary: Number of ids.
+        length: Words of the longest text. Every text has so many ids, padded as its tokenizer does.
+        width: Channels of a token.
+        depth: Number of blocks.
+        num_heads: Number of attention heads, a divisor of the width.
+        mlp_dim: Hidden channels of each MLP; four times the width if `None`. Defaults to `None`.
+        causal: Whether a word attends only to itself and the words before it, as in CLIP. In SigLIP every word attends
+            to all, padding included. Defaults to `True`.
+        pooling: Which token stands for the text: `"end"`, the first whose id is `end`; `"largest"`, that of the largest
+            id, as in OpenAI's CLIP; `"last"`, as in SigLIP; or `"first"`. Defaults to `"end"`.
+        end: The id that ends a text, for `pooling="end"`. Defaults to `None`.
+        projection: Width of the vector, by a last matrix; `None` for the token itself. Defaults to `None`.
+        projection_bias: Whether that matrix has a bias, as in SigLIP. Defaults to `False`.
+        gelu: `"tanh"`, `"exact"` or `"quick"`; see `TransformerBlock`. Defaults to `"tanh"`.
+        epsilon: Added to the variance in every normalization. Defaults to `1e-6`.
+        metadata: Dictionary of plain values that is saved with the model; see `Words`. Defaults to `None`.
+        name: Name of the model. Defaults to `"text"`.
+        dtype: Precision policy of every layer, such as `"mixed_bfloat16"`; `None` for Keras's global policy. Ids are
+            int32 and a projected vector is float32 under any. Defaults to `None`.
+
+    Returns:
+        A functional `keras.Model` from `(batch, length)` ids, int32, to `(batch, projection)` vectors of any length, or
+        `(batch, width)` without a projection.
+
+    Raises:
+        ValueError: For an argument outside the above.
+
+    Example:
+
+    >>> text_tower(vocabulary=100, length=12, width=64, depth=2, num_heads=4, end=1).output_shape
+    (None, 64)
+    """
+    checks.positive(vocabulary=vocabulary, length=length, width=width, depth=depth, num_heads=num_heads)
+    checks.one_of("pooling", pooling, POOLINGS)
+    checks.switch(causal=causal, projection_bias=projection_bias)
+    if projection is not None:
+        checks.positive(projection=projection)
+    if depth > MAX_BLOCKS:
+        raise ValueError(f"A model must have at most {MAX_BLOCKS} blocks. Received: depth={depth}")
+    if pooling == "end" and end is None:
+        raise ValueError("pooling='end' needs `end`, the id that ends a text. Received: end=None")
+    if end is not None:
+        checks.whole(end=end)
+        if pooling != "end" or end >= vocabulary:
+            raise ValueError(
+                f"`end` must be an id of the vocabulary, for pooling='end'. Received: end={end}, "
+                f"vocabulary={vocabulary}, pooling={pooling!r}"
+            )
+    dtype = keras.dtype_policies.get(dtype)
+    block = {"mlp_dim": 4 * width if mlp_dim is None else mlp_dim, "gelu": gelu, "epsilon": epsilon, "dtype": dtype}
+    mask = {"use_causal_mask": True} if causal else {}
+
+    ids = keras.Input((length,), dtype="int32", name="texts")
+    x = Words(vocabulary, width, length, metadata=metadata, name="words", dtype=dtype)(ids)  # (batch, length, width)
+    for i in range(depth):
+        x = TransformerBlock(num_heads, name=f"block_{i}", **block)(x, **mask)
+    x = norm("norm", rms_norm=False, epsilon=epsilon, dtype=dtype)(x)
+    if pooling in ("end", "largest"):
+        x = EndPool(end, name="pool", dtype=dtype)([x, ids])  # (batch, width)
+    else:
+        x = TokenPool(pooling, num_prefix=0, name="pool", dtype=dtype)(x)
+    if projection is not None:
+        x = keras.layers.Dense(projection, use_bias=projection_bias, name="projection", dtype="float32")(x)
+    return Model(ids, x, name=name)
