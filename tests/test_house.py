@@ -22,16 +22,16 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AddToImage AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller
-    HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
+    EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
     PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain QueryDecoder Recipe Regress
-    RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead StandardizedConv2D
-    StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS
+    RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead Similarity StandardizedConv2D
+    StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words
     add_lora attention_maps attention_relevance attention_rollout augment calibrate check_data class_names
     compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_openvino
     export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn
     list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens
     nearest pca_image plot_attention plot_history predict predictor preprocess probe report save_checkpoint sweep
-    vit
+    text_tower two_towers vit
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

@@ -38,6 +38,11 @@ def model():
 
 
 @functools.cache
+def text():
+    return keras_vit.text_tower(vocabulary=20, length=5, width=8, depth=1, num_heads=2, end=1, projection=3)
+
+
+@functools.cache
 def index():
     """Returns an index of six images in two folders."""
     vectors, paths = np.random.default_rng(0).normal(size=(6, 32)), [f"{'ab'[i % 2]}/{i}.png" for i in range(6)]
@@ -103,9 +108,10 @@ TAKES = {
     "fit": lambda: dict(recipe=small(), train=None, validation=None, save_steps=None),
     "freeze": lambda: dict(model=model(), upto=0),
     "from_checkpoint": lambda: dict(
-        source="none.npz", format="auto", head=None, resample=None, patches="resize", grid=None, sha256=None
+        source="none.npz", part="image", text=None, format="auto", head=None, resample=None, patches="resize",
+        grid=None, sha256=None,
     ),
-    "from_pretrained": lambda: dict(name="mnist"),
+    "from_pretrained": lambda: dict(name="mnist", part="image"),
     "from_recipe": lambda: dict(name="digits", changes=None),
     "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),
     "list_checkpoints": lambda: dict(words="B/16"),
@@ -128,6 +134,11 @@ TAKES = {
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "sweep": lambda: dict(recipe=small(), options={"optim.learning_rate": [0.1, 0.2]}, draw=1),
+    "text_tower": lambda: dict(
+        vocabulary=20, length=5, width=8, depth=1, num_heads=2, mlp_dim=8, causal=True, pooling="end", end=1,
+        projection=4, projection_bias=False, gelu="tanh", epsilon=1e-6, metadata=None,
+    ),
+    "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", position="learned", dropout=0.0,
         stochastic_depth=0.0, mean=0.5, std=0.5, stem=None, width=32, depth=1, num_heads=2, mlp_dim=8, patch_size=4,
@@ -142,6 +153,7 @@ LAYERS = {
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_order="post", gelu="relu", epsilon=1e-6, dropout=0.0),
     "Distiller": dict(student=None, teacher=None),
+    "EndPool": dict(end=None),
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
     "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),
@@ -168,6 +180,7 @@ LAYERS = {
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
     "SetBoxes": dict(),
     "SetHead": dict(units=2, class_layers=1),
+    "Similarity": dict(scale=1.0, bias=None),
     "RelativePositions": dict(grid=(2, 2), num_prefix=0),
     "ResNetStem": dict(stages=(1,), width=32, epsilon=1e-6, standardize="google"),
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
@@ -176,6 +189,7 @@ LAYERS = {
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
     "Unmerge": dict(),
+    "Words": dict(vocabulary=20, width=8, length=5, metadata=None),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(
         num_heads=2,

@@ -1,5 +1,6 @@
 """What a checkpoint says of its model: its format, the arguments of `vit`, the evaluation, and where each is from."""
 
+import contextlib
 import re
 from typing import NamedTuple
 
@@ -74,14 +75,15 @@ class Description(NamedTuple):
         return grid(self.arguments) if "image_size" in self.arguments else None
 
 
-def recognize(checkpoint, name="auto"):
+def recognize(checkpoint, name="auto", formats=FORMATS, what="be a Vision Transformer"):
     """Returns the `Format` of a checkpoint, and a dictionary from canonical names to places in it."""
-    detected = [form for form in FORMATS if form.detect(checkpoint.shapes)]
+    detected = [form for form in formats if form.detect(checkpoint.shapes)]
     form = next((form for form in detected if name in ("auto", form.library)), None)
     if form is None:
-        expected = ", ".join(name for name in LIBRARIES if name != own.FORMAT.library) if name == "auto" else name
+        libraries = dict.fromkeys(form.library for form in formats if form is not own.FORMAT)
+        expected = ", ".join(libraries) if name == "auto" else name
         raise ValueError(
-            f"{str(checkpoint.path)!r} must be a Vision Transformer of {expected}. "
+            f"{str(checkpoint.path)!r} must {what} of {expected}. "
             f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}"
         )
     return form, form.canonical(checkpoint.shapes)
@@ -102,7 +104,7 @@ def describe(checkpoint, name="auto"):
     """
     form, names = recognize(checkpoint, name)
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-    try:
+    with one_error(checkpoint, form):
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
         defaults = {name: value for name, value in flat(DEFAULTS).items() if name in FUNCTION}
         arguments = merged({"tokens": {}}, nested(defaults), {"stem": None}, arguments)
@@ -120,11 +122,18 @@ def describe(checkpoint, name="auto"):
             origins = origins | {"num_classes": Assumed(f"dropout before {place}; an activation has no tensors either")}
         if checkpoint.passed_over:
             origins = origins | {"text": f"passed over: {checkpoint.passed_over} tensors beside the image tower"}
+    return Description(form, names, arguments, evaluation, origins)
+
+
+@contextlib.contextmanager
+def one_error(checkpoint, form):
+    """Turns what a damaged configuration raises into one clear ValueError."""
+    try:
+        yield
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
             f"The configuration of {str(checkpoint.path)!r} does not describe a model of {form.name}: {error}"
         ) from None
-    return Description(form, names, arguments, evaluation, origins)
 
 
 def class_names(checkpoint, count):

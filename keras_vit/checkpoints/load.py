@@ -1,11 +1,9 @@
 """Loads a checkpoint of any format: into a model, or as the model that the file describes."""
 
 import os
-import warnings
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
@@ -16,21 +14,21 @@ from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
-from keras_vit.checkpoints.match import Options, steps_for
+from keras_vit.checkpoints.match import Options, fill, steps_for
+from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
+from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
-from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.backbone import check_plain
 from keras_vit.models.options import check_names, flat, written
+from keras_vit.models.two_towers import two_towers
 from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
+from keras_vit.utils.warned import warn
 
 OF_WEIGHTS = ("labels", "name", "license", *OF_HEAD)  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
-
-
-class Assumption(UserWarning):
-    """A file does not show all that its model computes."""
 
 
 def load_weights(
@@ -87,19 +85,22 @@ def load_weights(
         check_head(model, checkpoint, description, own, options)
         _adapt(description, own)
         metadata = _metadata(source, checkpoint, description, own["num_classes"], options)
-        _fill(model, checkpoint, _match(model, checkpoint, description, options))
+        fill(model, checkpoint, _match(model, checkpoint, description, options))
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
         rescale.metadata = kept | metadata
-    _warn(remarks)
+    for remark in remarks:
+        warn(remark)
     _warn_of_differences(source, description.arguments, own, description.origins)
-    _warn_of_preparation(source, description.origins)
+    warn_of_preparation(source, description.origins)
     return model
 
 
 def from_checkpoint(
     source: os.PathLike | str,
     *,
+    part: str = "image",
+    text: dict | None = None,
     format: str = "auto",
     head: str | None = None,
     resample: str | None = None,
@@ -117,6 +118,9 @@ def from_checkpoint(
 
     Args:
         source: As in `load_weights`.
+        part: Of a file with an image and a text tower (CLIP, SigLIP): `"image"`, `"text"`, or `"both"`. Only
+            `"image"` is for every format. Defaults to `"image"`.
+        text: Of both, arguments of `keras_vit.text_tower` for the text tower, a dictionary, such as `{"num_heads": 8}`.
         format: As in `load_weights`.
         head: `"require"` or `"new"`; `None` for new only if `num_classes` is passed and differs from the source's.
         resample: As in `load_weights`.
@@ -126,10 +130,11 @@ def from_checkpoint(
         metadata: Dictionary to add to the model's metadata.
         **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
             `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
-            apply as they are.
+            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`.
 
     Returns:
-        A model as from `keras_vit.vit`.
+        A model as from `keras_vit.vit`; for `"text"` as from `keras_vit.text_tower`, for `"both"` as from
+        `keras_vit.two_towers`, with the file's scale and bias.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the
@@ -145,10 +150,21 @@ def from_checkpoint(
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
     (None, 37)
     """
-    check_names(overrides, [name for name in DEFAULTS if name not in ("variant", "metadata")])
-    overrides = checks.plain(overrides)
     options = Options(format, head or "require", resample, patches, grid).checked()
+    check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
+    if part != "text":
+        check_names(overrides, [name for name in DEFAULTS if name not in ("variant", "metadata")])
     check_pytorch(source)
+    if part == "text":
+        return read_text(source, format, sha256, {**overrides, "metadata": metadata})[0]
+    if part == "both":
+        dtype = {"dtype": overrides["dtype"]} if "dtype" in overrides else {}
+        tower, numbers = read_text(source, format, sha256, dtype | (text or {}))
+        if "scale" not in numbers:
+            raise ValueError(f"Both towers need the scale of their logits. Received: {str(source)!r}, without one")
+        given = {"format": format, "resample": resample, "patches": patches, "grid": grid, "metadata": metadata}
+        return two_towers(from_checkpoint(source, head=head, sha256=sha256, **given, **overrides), tower, **numbers)
+    overrides = checks.plain(overrides)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)
         stated = description.arguments
@@ -164,10 +180,11 @@ def from_checkpoint(
         # A file that does not match costs no memory.
         steps = shapes_only(lambda: _match(build(arguments), checkpoint, description, options))
         model = build(arguments)
-        _fill(model, checkpoint, steps)
-    _warn(remarks)
-    _warn_of_assumptions(source, {"resample": description.form.resample, **arguments}, description.origins)
-    _warn_of_preparation(source, description.origins)
+        fill(model, checkpoint, steps)
+    for remark in remarks:
+        warn(remark)
+    warn_of_assumptions(source, {"resample": description.form.resample, **arguments}, description.origins)
+    warn_of_preparation(source, description.origins)
     return model
 
 
@@ -228,24 +245,6 @@ def _metadata(source, checkpoint, description, num_classes, options):
     return about | own_notes(checkpoint, "name", "license")
 
 
-def _fill(model, checkpoint, steps):
-    """Checks every number, then assigns the weights."""
-    places = sorted({place for step in steps.values() for place in step.places}, key=str)
-    bad = [place for place in places if not np.isfinite(checkpoint.array(place)).all()]
-    if bad:
-        raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {tables.listing(map(str, bad))}")
-    variables = variables_of(model)
-    for step in sorted(steps.values(), key=lambda step: str(step.places)):  # what is stacked is read once
-        for path, array in zip(step.paths, step.read(), strict=True):
-            variables[path].assign(array)
-
-
-def _warn(remarks):
-    """Warns of what is in a file and not in the model."""
-    for remark in remarks:
-        warnings.warn(remark, stacklevel=3)
-
-
 def _warn_of_differences(source, stated, own, origins):
     """Warns if a model computes another function than the source of its weights."""
     theirs, ours = ({k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
@@ -254,28 +253,7 @@ def _warn_of_differences(source, stated, own, origins):
     known = [name for name in known if name not in unclear]
     other = [f"{written(k, theirs[k])} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
     if other:
-        warnings.warn(
+        warn(
             f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
-            "`from_checkpoint` builds that one.",
-            stacklevel=3,
+            "`from_checkpoint` builds that one."
         )
-
-
-def _warn_of_assumptions(source, arguments, origins):
-    """Warns of arguments in which published files with the same tensors differ."""
-    values = flat(arguments)
-    assumed = [f"{written(k, values[k])} ({why})" for k, why in origins.items() if isinstance(why, tables.Assumed)]
-    if assumed:
-        warnings.warn(
-            f"{str(source)!r} does not show all that its model computes. Assumed: {', '.join(assumed)}. "
-            "To choose otherwise, pass these arguments or put the source's config.json next to the file.",
-            Assumption,
-            stacklevel=3,
-        )
-
-
-def _warn_of_preparation(source, origins):
-    """Warns if the source prepares images as no model of one size can."""
-    for why in origins.values():
-        if isinstance(why, tables.Otherwise):
-            warnings.warn(f"{str(source)!r}: {why}", Assumption, stacklevel=3)

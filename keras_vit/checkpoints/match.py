@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import LIBRARIES
 from keras_vit.checkpoints.inputs import (
@@ -79,7 +81,15 @@ def steps_for(model, checkpoint, form, names, options, source_grid=None, class_p
     Raises:
         ValueError: If a weight or a tensor is left over, or a shape differs.
     """
-    arguments, variables = arguments_of(model), variables_of(model)
+    arguments = arguments_of(model)
+    steps = matched(model, arguments, checkpoint, form, names, options)
+    adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
+    return steps
+
+
+def matched(model, arguments, checkpoint, form, names, options):
+    """As `steps_for`, for a model with these arguments, and before weights are fitted to its input."""
+    variables = variables_of(model)
     placeholders, new_head = form.placeholders(arguments), options.head == "new"
     depend_on_input = (POSITION, PROJECTION, stem_kernel_path(arguments))
     filled = {path for path in variables if new_head and path.partition("/")[0] in HEADS}
@@ -108,8 +118,19 @@ def steps_for(model, checkpoint, form, names, options, source_grid=None, class_p
         optional = f"{optional}|{ATTENTION_POOL}"
     surplus = [name for name in names if name not in used and not re.fullmatch(optional, name)]
     _require_none(checkpoint, form, missing, surplus, wrong, unnamed)
-    adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
     return steps
+
+
+def fill(model, checkpoint, steps):
+    """Checks every number, then assigns the weights."""
+    places = sorted({place for step in steps.values() for place in step.places}, key=str)
+    bad = [place for place in places if not np.isfinite(checkpoint.array(place)).all()]
+    if bad:
+        raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {listing(map(str, bad))}")
+    variables = variables_of(model)
+    for step in sorted(steps.values(), key=lambda step: str(step.places)):  # what is stacked is read once
+        for path, array in zip(step.paths, step.read(), strict=True):
+            variables[path].assign(array)
 
 
 def matching(form, path, placeholders):

@@ -9,8 +9,9 @@ import keras
 
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.files.read import RUN, SUFFIXES
-from keras_vit.checkpoints.load import Assumption, from_checkpoint
+from keras_vit.checkpoints.load import from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
+from keras_vit.checkpoints.remarks import Assumption
 from keras_vit.layers.inputs.stems import patch_size_on
 from keras_vit.models import variants
 from keras_vit.models.vit import DEFAULTS as OF_VIT
@@ -60,16 +61,17 @@ def from_arguments(
 DEFAULTS = {"weights": None, **OF_VIT}  # of every argument of a recipe's model
 
 
-def from_pretrained(name: str | os.PathLike, **overrides) -> keras.Model:
+def from_pretrained(name: str | os.PathLike, *, part: str = "image", **overrides) -> keras.Model:
     """Builds a model with trained weights. Published weights are downloaded once and cached.
 
     Args:
         name: Published weights, such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe whose weights
             ship with the package, such as `"mnist"`; a run directory; or any other source of `from_checkpoint`.
+        part: As in `from_checkpoint`: `"image"`, `"text"` or `"both"`, such as of `"hf://openai/clip-vit-base-patch32"`.
         **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
 
     Returns:
-        A model as from `keras_vit.vit`.
+        A model as from `from_checkpoint`.
 
     Raises:
         ValueError: For an unknown name. The message suggests similar ones.
@@ -77,7 +79,14 @@ def from_pretrained(name: str | os.PathLike, **overrides) -> keras.Model:
     """
     checks.path("name", name)
     place = location(name)
-    return _published(name, overrides) if place is None else from_checkpoint(place, **overrides)
+    if place is not None:
+        return from_checkpoint(place, part=part, **overrides)
+    if part != "image":
+        raise ValueError(
+            "Published weights by name are of images alone: for texts, pass an address such as "
+            f"'hf://openai/clip-vit-base-patch32'. Received: name={name!r}, part={part!r}"
+        )
+    return _published(name, overrides)
 
 
 def _published(name, overrides):

@@ -55,7 +55,8 @@ class Format(NamedTuple):
     - `canonical(shapes)`: maps the names in `rows` to the file's names, or to `(name, index)` or `(name, index, axis)`:
       a block of a stacked tensor.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
-      dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`.
+      dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`. Of a text
+      tower: `text_tower`'s arguments; metadata that says whose tokens it takes; and the origins.
     - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.
     - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
     - `ignored`: regular expression of names that a model need not use.

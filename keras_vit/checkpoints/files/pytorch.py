@@ -70,7 +70,8 @@ def _load(path):
         if "torchscript" in str(error):
             raise ValueError(
                 "it is a TorchScript program. Take out its weights first: "
-                "torch.save(torch.jit.load(path).state_dict(), 'weights.pth')"
+                "torch.save(torch.jit.load(path).state_dict(), 'weights.pth'). CLIP is on Hugging Face too, such as "
+                "'hf://openai/clip-vit-base-patch32'"
             ) from None
         names = []
     harmless = [(NUMBERS.get(name, Inert), name) for name in names]

@@ -14,7 +14,7 @@ import safetensors
 from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
-from keras_vit.checkpoints.files.wrapped import OPEN_CLIP, of_open_clip, unwrap
+from keras_vit.checkpoints.files.wrapped import OPEN_CLIP, of_open_clip, unwrap, unwrap_text
 from keras_vit.utils.files import regular
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
@@ -35,7 +35,8 @@ class Checkpoint(NamedTuple):
     `config.json` and `preprocessor_config.json` next to the file, `{}` without them; `processor` is that of
     `processor_config.json` if it has a part for images. `notes` is what `save_checkpoint` wrote into the file. Of a
     Vision Transformer inside something else, only its part is here; `passed_over` counts the other tensors, and
-    `remarks` are sentences for the user.
+    `remarks` are sentences for the user. Opened for its text tower, a file has all its tensors here, and `config` has
+    the entries of `open_clip_config.json` too.
     """
 
     path: pathlib.Path
@@ -60,7 +61,7 @@ class Checkpoint(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_checkpoint(path):
+def open_checkpoint(path, part="image"):
     """Opens a checkpoint for reading.
 
     Only names and shapes are read at first. Nothing is unpickled, and sizes are checked against the file's own.
@@ -68,6 +69,7 @@ def open_checkpoint(path):
     Args:
         path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
             with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
+        part: `"image"` for its Vision Transformer, or `"text"` for its text tower.
 
     Yields:
         A `Checkpoint`.
@@ -79,6 +81,11 @@ def open_checkpoint(path):
     path = pathlib.Path(path)
     files = _files(path)
     folder = path if path.is_dir() else path.parent
+    if part == "text" and files[0].suffix == ".keras":
+        raise ValueError(
+            "The text tower of a Keras file is a layer: keras.models.load_model(path).get_layer('text'). "
+            f"Received: {str(path)!r}"
+        )
     with contextlib.ExitStack() as stack:
         shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
@@ -104,9 +111,15 @@ def open_checkpoint(path):
         alone = files[0].suffix in (".npz", ".keras")
         config, processor, nested = ({} if alone else _json(folder / name) for name in CONFIGS)
         processor = nested if "image_processor" in nested else processor  # as transformers prefers
+        prefix, others = "", 0
         with _one_error(path):
-            names, prefix, others, found = unwrap(shapes)
-        if prefix and not config and not alone:
+            if part == "text":
+                names, found = unwrap_text(shapes)
+            else:
+                names, prefix, others, found = unwrap(shapes)
+        if part == "text" and not alone:
+            config = config | _json(folder / OPEN_CLIP)
+        elif prefix and not config and not alone:
             written = _json(folder / OPEN_CLIP)
             with _one_error(folder / OPEN_CLIP):
                 config = of_open_clip(written)

@@ -1,4 +1,4 @@
-"""Finds the Vision Transformer in a file with more: prefixes, averaged copies, text towers."""
+"""Finds the Vision Transformer, or the text tower, in a file with more: prefixes, averaged copies."""
 
 import re
 
@@ -11,6 +11,11 @@ FIRST = re.compile(
     r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|dinov2|dinov2_with_registers|vision_model)\.)?"
     r"(?:(?:patch_embed|preprocessor\.patchifier|embeds)\.proj\.weight|conv_proj\.weight|ln_pre\.weight|"
     r"embeddings\.(?:patch_embeddings?\.(?:projection\.)?|patch_embed\.)weight)"
+)
+# The same of text towers: transformers', OpenAI's and OpenCLIP's, big_vision's.
+FIRST_OF_TEXT = re.compile(
+    r"(?P<prefix>(?:.+?\.)??)(?:(?:(?:text_model\.)?embeddings\.|text\.)?token_embedding\.weight|"
+    r"(?:params/txt/)?Embed_0/embedding)"
 )
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
@@ -77,6 +82,24 @@ def unwrap(names):
     if others and not remarks:
         remarks = [f"Only its Vision Transformer is loaded. Left out: {listing(others)}."]
     return inside | heads, prefix, len(outside) - len(heads), remarks
+
+
+def unwrap_text(names):
+    """Takes off what stands before the names of a file with a text tower; its other tensors stay.
+
+    Args:
+        names: Names of all tensors.
+
+    Returns:
+        A dictionary from the names without the prefix to the file's, and sentences to warn with.
+
+    Raises:
+        ValueError: If there are several text towers.
+    """
+    prefixes = sorted({match["prefix"] for match in map(FIRST_OF_TEXT.fullmatch, names) if match})
+    prefix = preferred(prefixes) if prefixes else ""
+    inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+    return inside, [choice(prefixes, prefix)] if len(prefixes) > 1 else []
 
 
 def _short(name, prefix):

@@ -70,6 +70,8 @@ SIGLIP = {"hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_attent
 DEFAULTS = {
     "clip": CLIP,
     "clip_vision_model": CLIP,
+    "metaclip_2": CLIP,
+    "metaclip_2_vision_model": CLIP,
     "siglip": SIGLIP,
     "siglip_vision_model": SIGLIP,
 }
@@ -92,9 +94,7 @@ def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embedding.weight", 4)
     config = checkpoint.config
     kind = "CLIP" if "pre_layrnorm.weight" in shapes else "SigLIP"
-    names = ("vision_config", "vision_config_dict")  # the second wins
-    first, second = (config.get(name) or {} for name in names)
-    tower = {"model_type": config["model_type"], **first, **second} if set(names) & set(config) else config
+    tower = transformers_config.part_of(config, "vision")
     stated, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
     if not config and kind == "CLIP":
         origins["block.gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")

@@ -98,6 +98,7 @@ ALIASES = (
     (r"^preprocessor\.", ""),
     (r"^trunk\.", ""),
     (r"^post_trunk_norm\.", "norm."),
+    (r"^head\.proj\.", "head."),  # OpenCLIP's projection of timm's models
     (r"^blocks\.\d+\.(\d+)\.", r"blocks.\1."),  # DINOv2's training keeps blocks in chunks, numbered through
     (r"\.norm_([12])\.", r".norm\1."),
     (r"\.gamma_([12])$", r".ls\1.gamma"),

@@ -68,6 +68,15 @@ OF_ANY_ASPECT = re.compile(
 )
 
 
+def part_of(config, part):
+    """Returns what the `config.json` of two towers says of one, `"vision"` or `"text"`; that of one tower as it is."""
+    names = (f"{part}_config", f"{part}_config_dict")  # the second wins
+    if not set(names) & set(config):
+        return config
+    first, second = (config.get(name) or {} for name in names)
+    return {"model_type": config["model_type"], **first, **second}
+
+
 def read_model(config, width, defaults):
     """Reads `config.json`.
 

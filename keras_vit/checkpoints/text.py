@@ -1,0 +1,84 @@
+"""Builds the text tower that a checkpoint describes, and loads its weights."""
+
+import inspect
+
+from keras_vit.checkpoints.describe import one_error, recognize
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import google_text, huggingface_text, openai_text
+from keras_vit.checkpoints.match import Options, fill, matched
+from keras_vit.checkpoints.remarks import warn_of_assumptions
+from keras_vit.checkpoints.tables import Missing
+from keras_vit.models.text import text_tower
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import shapes_only
+from keras_vit.utils.warned import warn
+
+FORMATS = (huggingface_text.FORMAT, openai_text.FORMAT, google_text.FORMAT)
+ARGUMENTS = tuple(inspect.signature(text_tower).parameters)
+SIMILARITY = {"scale": "logit_scale", "bias": "logit_bias"}  # arguments of `two_towers`, and names in `names`
+IMAGE_ONLY = {"head": None, "resample": None, "patches": "resize", "grid": None}  # and their defaults
+
+
+def check_part(part, text, overrides, **of_image):
+    """Raises ValueError for arguments of `from_checkpoint` that do not belong to the part."""
+    checks.one_of("part", part, ("image", "text", "both"))
+    given = [f"{name}={value!r}" for name, value in of_image.items() if value != IMAGE_ONLY[name]]
+    if part == "text" and given:
+        raise ValueError(f"A text tower has no {', '.join(of_image)}. Received: part='text', {', '.join(given)}")
+    if part == "both" and of_image["head"] == "new":
+        raise ValueError("Both towers need the file's head, which gives their vectors one width. Received: head='new'")
+    if text is not None and part != "both":
+        raise ValueError(f"`text` is for part='both'. Received: part={part!r}, text={text!r}")
+    if text is not None:
+        checks.options("text", text, ARGUMENTS)
+    if part == "text":
+        checks.options("overrides", overrides, ARGUMENTS)
+
+
+def read_text(source, format, sha256, overrides):
+    """Builds the text tower that a checkpoint describes, and loads its weights.
+
+    Args:
+        source: As in `from_checkpoint`.
+        format: As in `from_checkpoint`.
+        sha256: As in `from_checkpoint`.
+        overrides: Arguments of `text_tower` that the caller passed.
+
+    Returns:
+        A model as from `text_tower`, and the arguments of `two_towers` that the file has.
+
+    Raises:
+        ValueError: If the file has no text tower, or one that `text_tower` does not build.
+    """
+    overrides = checks.plain(overrides)
+    with open_checkpoint(fetch(source, sha256=sha256), part="text") as checkpoint:
+        form, names = recognize(checkpoint, format, FORMATS, "have a text tower")
+        shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+        with one_error(checkpoint, form):
+            stated, tokens, origins = form.architecture(shapes, checkpoint)
+        missing = [why for name, why in origins.items() if isinstance(why, Missing) and name not in overrides]
+        if missing:
+            raise ValueError(f"{missing[0]} Received: {str(checkpoint.path)!r}")
+        origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+        if overrides.get("pooling", "end") != "end":
+            stated.pop("end", None)
+        about = {"source": str(source), "format": form.name, "from": origins, **tokens}
+        arguments = {**stated, **overrides, "metadata": about | (overrides.get("metadata") or {})}
+        layers = {"num_heads": arguments["num_heads"], "num_classes": None, "stem": None, "pooling": None}
+
+        def match(model):
+            return matched(model, layers, checkpoint, form, names, Options())
+
+        steps = shapes_only(lambda: match(text_tower(**arguments)))  # a file that does not match costs no memory
+        model = text_tower(**arguments)
+        fill(model, checkpoint, steps)
+        numbers = {
+            name: float(checkpoint.array(names[theirs]).item())
+            for name, theirs in SIMILARITY.items()
+            if theirs in names
+        }
+    for remark in checkpoint.remarks:
+        warn(remark)
+    warn_of_assumptions(source, arguments, origins)
+    return model, numbers
