@@ -4,7 +4,8 @@ import re
 
 from keras_vit.checkpoints import tables
 
-OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?|last_layer2?|last_norm2?)\.")  # DINO's and iBOT's heads
+# DINO's and iBOT's heads; OpenCLIP's projection of two layers is `head.mlp.fc1` and `fc2`.
+OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
 
 
 def check_head(model, checkpoint, description, own, options):

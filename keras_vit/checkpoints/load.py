@@ -163,7 +163,8 @@ def from_checkpoint(
         if "scale" not in numbers:
             raise ValueError(f"Both towers need the scale of their logits. Received: {str(source)!r}, without one")
         given = {"format": format, "resample": resample, "patches": patches, "grid": grid, "metadata": metadata}
-        return two_towers(from_checkpoint(source, head=head, sha256=sha256, **given, **overrides), tower, **numbers)
+        image = from_checkpoint(source, head="require", sha256=sha256, **given, **overrides)
+        return two_towers(image, tower, **numbers)
     overrides = checks.plain(overrides)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)

@@ -26,8 +26,11 @@ def check_part(part, text, overrides, **of_image):
     given = [f"{name}={value!r}" for name, value in of_image.items() if value != IMAGE_ONLY[name]]
     if part == "text" and given:
         raise ValueError(f"A text tower has no {', '.join(of_image)}. Received: part='text', {', '.join(given)}")
-    if part == "both" and of_image["head"] == "new":
-        raise ValueError("Both towers need the file's head, which gives their vectors one width. Received: head='new'")
+    if part == "both" and (of_image["head"] == "new" or "num_classes" in overrides):
+        given = "head='new'" if of_image["head"] == "new" else f"num_classes={overrides['num_classes']!r}"
+        raise ValueError(
+            f"Both towers need the file's head, which brings images to the texts' space. Received: {given}"
+        )
     if text is not None and part != "both":
         raise ValueError(f"`text` is for part='both'. Received: part={part!r}, text={text!r}")
     if text is not None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -78,6 +79,18 @@ def test_a_text_tower_beside_timm_s(tmp_path):
     path = written(tmp_path, arrays | {"visual.head.proj.weight": matrix}, TEXT | TANH, timm_proj="linear")
     found = answers(from_checkpoint(path, part="both", num_heads=3), io)
     np.testing.assert_allclose(found["image_embedding"], io["image_embedding"] @ matrix.T, atol=1e-3)
+    mlp = {f"visual.head.mlp.fc{i}.weight": matrix for i in (1, 2)}
+    path = written(tmp_path, arrays | mlp, TEXT | TANH, timm_proj="mlp")
+    calls = [(lambda: from_checkpoint(path, part="both", num_heads=3), "has a head that is not one linear layer")]
+    assert not unexpected(calls)
+
+
+def test_numbers_of_openai_s_archives_are_dropped(tmp_path):
+    numbers = {name: np.array(3) for name in ("input_resolution", "context_length", "vocab_size")}
+    shutil.copy(TOWERS / "clip_openclip" / "open_clip_config.json", tmp_path)
+    path, io = write(tmp_path / "x.safetensors", arrays_in("clip_openclip") | numbers), io_in("clip_openclip")
+    found = answers(from_checkpoint(path, part="both"), io)
+    np.testing.assert_allclose(found["logits_per_image"], io["logits_per_image"], atol=1e-4)
 
 
 def test_what_a_bare_file_assumes(tmp_path):
