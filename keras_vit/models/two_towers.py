@@ -1,6 +1,7 @@
 """An image tower and a text tower in one model."""
 
 import keras
+import numpy as np
 
 from keras_vit.layers import Similarity
 from keras_vit.layers.functional import Model
@@ -16,7 +17,8 @@ def two_towers(
     """Joins an image tower and a text tower that embed in one space, as CLIP and SigLIP do.
 
     The towers are the nested models `image` and `text`: `model.get_layer("text")` embeds texts alone. They share their
-    layers and weights with the models that are passed.
+    layers and weights with the models that are passed. A head of zeros, as `vit` begins with, is drawn at random here:
+    vectors of zeros have no direction, and their gradients no bound.
 
     Args:
         image: A model from images to vectors, such as `vit(..., num_classes=512)`.
@@ -46,12 +48,19 @@ def two_towers(
             f"Both towers must give vectors of one width. Received: {widths[0]} of images and {widths[1]} of texts"
         )
     similarity = Similarity(scale, bias, name="similarity")
+    _draw(towers["image"].layers[-1])
     inputs = {
         f"{name}s": keras.Input(tower.input_shape[1:], dtype=tower.inputs[0].dtype, name=f"{name}s")
         for name, tower in towers.items()
     }
     embedded = [tower(x) for tower, x in zip(towers.values(), inputs.values())]
     return Model(inputs, similarity(embedded), name="two_towers")
+
+
+def _draw(head):
+    """Draws the kernel of a dense layer, if it is zero."""
+    if isinstance(head, keras.layers.Dense) and not np.any(keras.ops.convert_to_numpy(head.kernel)):
+        head.kernel.assign(keras.initializers.GlorotUniform()(head.kernel.shape))
 
 
 def _tower(name, model):

@@ -54,6 +54,17 @@ def test_trains_compiled_saves_and_loads(tmp_path):
     assert loaded.get_layer("similarity").logit_bias is not None
 
 
+def test_a_head_of_zeros_is_drawn_and_another_kept():
+    """From zeros, the first gradients would be a million times the later ones."""
+    towers = image(), text()
+    assert not np.any(keras.ops.convert_to_numpy(towers[0].get_layer("head").kernel))
+    found = answers(two_towers(*towers, scale=0.0))
+    assert np.abs(found).max() <= 1.001 and np.std(found) > 1e-3
+    kernel = keras.ops.convert_to_numpy(towers[0].get_layer("head").kernel)
+    two_towers(*towers)
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(towers[0].get_layer("head").kernel), kernel)
+
+
 def test_mixed_precision_gives_logits_in_float32():
     model = two_towers(image(dtype="mixed_bfloat16"), text(dtype="mixed_bfloat16"))
     assert model.dtype_policy.name == "mixed_bfloat16"
