@@ -76,12 +76,16 @@ def read_text(source, format, sha256, overrides):
         steps = shapes_only(lambda: match(text_tower(**arguments)))  # a file that does not match costs no memory
         model = text_tower(**arguments)
         fill(model, checkpoint, steps)
-        numbers = {
-            name: float(checkpoint.array(names[theirs]).item())
-            for name, theirs in SIMILARITY.items()
-            if theirs in names
-        }
+        numbers = {name: _number(checkpoint, names[of]) for name, of in SIMILARITY.items() if of in names}
     for remark in checkpoint.remarks:
         warn(remark)
     warn_of_assumptions(source, arguments, origins)
     return model, numbers
+
+
+def _number(checkpoint, place):
+    """Returns the number in a tensor; raises ValueError unless it has one."""
+    array = checkpoint.array(place)
+    if array.size != 1:
+        raise ValueError(f"{place} of {str(checkpoint.path)!r} must be one number. Received: shape={array.shape}")
+    return float(array.item())

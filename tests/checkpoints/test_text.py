@@ -136,5 +136,9 @@ def test_wrong_parts_are_refused(tmp_path):
         (dict(source=more, part="text"), "does not match the model; not in the model: pooler.weight"),
     ]
     assert not unexpected([(lambda given=given: from_checkpoint(**given), says) for given, says in wrong])
+    two = copied("clip", tmp_path, lambda arrays: arrays | {"logit_scale": np.ones(2, "float32")})
+    assert not unexpected(
+        [(lambda: from_checkpoint(two, part="both"), "logit_scale of .* must be one number. Received")]
+    )
     by_name = [(lambda: from_pretrained("B/16-augreg-i21k-i1k-384", part="text"), "by name are of images alone")]
     assert not unexpected(by_name)
