@@ -13,7 +13,7 @@ with ending():  # the imports take half a second
     import tyro
 
     from keras_vit import __version__
-    from keras_vit.commands import checkpoints, features, recipes, runs, training
+    from keras_vit.commands import checkpoints, features, recipes, runs, training, words
     from keras_vit.commands.quiet import quiet
 
 COMMANDS = {
@@ -35,6 +35,7 @@ COMMANDS = {
     "probe": features.write_probe,
     "pca": features.draw_components,
     "anomaly": features.find_anomalies,
+    "zero-shot": words.print_zero_shot,
     "checkpoints": checkpoints.print_checkpoints,
     "convert": checkpoints.convert_checkpoint,
     "tour": training.tour,

@@ -35,6 +35,8 @@ from keras_vit.frozen import load_index as load_index
 from keras_vit.frozen import nearest as nearest
 from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
+from keras_vit.frozen import zero_shot as zero_shot
+from keras_vit.frozen import zero_shot_classifier as zero_shot_classifier
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
@@ -93,6 +95,7 @@ from keras_vit.tasks.base import Task as Task
 from keras_vit.tasks.classify.distillation import Distiller as Distiller
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder as MaskedAutoencoder
 from keras_vit.tasks.pretrain.masked import MaskedLoss as MaskedLoss
+from keras_vit.text import tokenizer as tokenizer
 from keras_vit.training import optimizers as optimizers
 from keras_vit.training.augmenting import augment as augment
 from keras_vit.training.before_fit import check_data as check_data

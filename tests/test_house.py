@@ -15,8 +15,8 @@ NEEDS_TENSORFLOW = {"data", "export", "training/devices", "explain/relevance", "
 # Imported where they are used, never on top.
 HEAVY = {
     "PIL", "ai_edge_litert", "fastapi", "gradio", "huggingface_hub", "jinja2", "keras_cv", "matplotlib",
-    "nncf", "openvino", "pycocotools", "skimage", "sklearn", "starlette", "tensorboard", "tensorflow_datasets", "torch",
-    "umap", "uvicorn",
+    "nncf", "openvino", "pycocotools", "sentencepiece", "skimage", "sklearn", "starlette", "tensorboard",
+    "tensorflow_datasets", "tokenizers", "torch", "umap", "uvicorn",
 }  # fmt: skip
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
@@ -31,7 +31,7 @@ PUBLIC = """
     export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn
     list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens
     nearest pca_image plot_attention plot_history predict predictor preprocess probe report save_checkpoint sweep
-    text_tower two_towers vit
+    text_tower tokenizer two_towers vit zero_shot zero_shot_classifier
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

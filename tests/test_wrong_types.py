@@ -16,6 +16,7 @@ from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
 from keras_vit.models.options import OPTIONS, flat, nested
 from tests.test_house import PUBLIC
+from tests.towers import WORDS, two_towers
 
 pytest.importorskip("tensorflow")
 
@@ -40,6 +41,11 @@ def model():
 @functools.cache
 def text():
     return keras_vit.text_tower(vocabulary=20, length=5, width=8, depth=1, num_heads=2, end=1, projection=3)
+
+
+@functools.cache
+def both():
+    return two_towers()
 
 
 @functools.cache
@@ -139,11 +145,17 @@ TAKES = {
         projection=4, projection_bias=False, gelu="tanh", epsilon=1e-6, metadata=None,
     ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
+    "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", position="learned", dropout=0.0,
         stochastic_depth=0.0, mean=0.5, std=0.5, stem=None, width=32, depth=1, num_heads=2, mlp_dim=8, patch_size=4,
         metadata=None, representation_size=None, rotary=None, tokens={}, norm={}, block={}, pool={},
     ),
+    "zero_shot": lambda: dict(
+        model=both(), images=PIXELS, classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",), batch_size=2,
+        bad_images="raise",
+    ),
+    "zero_shot_classifier": lambda: dict(model=both(), classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",)),
 }  # fmt: skip
 LAYERS = {
     "AddToImage": dict(scale=2, keep_brightness=False),

@@ -35,6 +35,11 @@ def arguments_of(model):
             f"`model` must be a model from `keras_vit.vit`. Received: {getattr(model, 'name', model)!r}, which lacks "
             f"{', '.join(missing)}"
         )
+    if any(isinstance(layer, keras.layers.UnitNormalization) for layer in layers.values()):
+        raise ValueError(
+            "`model` must be a model from `keras_vit.vit`. Received: a classifier by the names of classes, whose "
+            "embeddings have length 1; load its file with keras.models.load_model"
+        )
     encoder, block, rescale, names = layers["encoder"], blocks[0], layers["rescale"], list(layers)
     final = None
     if "norm" in layers:

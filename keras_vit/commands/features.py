@@ -7,13 +7,13 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
+from keras_vit.commands.many import end, files_of, if_bad, needed, shown
 from keras_vit.commands.runs import say
-from keras_vit.commands.types import Count, File, Flag, Folder, Images, Text, about
+from keras_vit.commands.types import MODEL, TOKENS, Count, File, Flag, Folder, Images, Text, Texts, about
 
 Source = Annotated[Positional[pathlib.Path], about("Folder of images, searched with all its subfolders.", "FOLDER")]
 Index = Annotated[Positional[pathlib.Path], about("A file that the command embed wrote.", "INDEX")]
 DRAWN = 1024  # pixels of an image's longer side in a heat map, at most twice as many
-MODEL = "Published or shipped weights, a run directory, or a file"
 
 
 def write_vectors(
@@ -39,35 +39,47 @@ def write_vectors(
     from keras_vit.frozen.embed import embed
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
-    out, changes = embed(folder, _needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
+    out, changes = embed(folder, needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
     added = changes["kept"] or changes["changed"] or changes["dropped"]
     how = ", ".join(f"{count:,} {name}" for name, count in changes.items())
-    print(f"{_shown(out)}: {frozen.count(out):,} images{f' ({how})' if added else ''}")
+    print(f"{shown(out)}: {frozen.count(out):,} images{f' ({how})' if added else ''}")
 
 
 def print_nearest(
     index: Index,
     images: Images = (),
     *,
+    text: Texts = (),
     k: Count = 5,
     model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
+    tokens: Annotated[Text, about(TOKENS)] = None,
 ) -> None:
-    """Find the images of an index that are most similar to others.
+    """Find the images of an index that are most similar to others, or to texts.
 
     Args:
         images: Image files, and folders of them.
+        text: Texts in place of images, each in quotes.
         k: How many to find for each.
     """
     from keras_vit import frozen
+    from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.frozen.neighbors import named
+    from keras_vit.frozen.towers import usual_tokens
 
-    files = _files(images)
-    found = frozen.nearest(index, files, k, model=model, bad_images=_bad(files))
-    for file, answers in zip(files, found):
+    if text and images:
+        raise ValueError(f"Pass images or --text. Received: both, such as {images[0]!r} and {text[0]!r}")
+    opened, asked = frozen.load_index(index), list(text) or files_of(images)
+    if text:
+        name = named(opened, model)
+        model = from_pretrained(name, part="both")
+        tokens = tokens or usual_tokens(model, name)
+    found = frozen.nearest(opened, asked, k, model=model, tokens=tokens if text else None, bad_images=if_bad(asked))
+    for each, answers in zip(asked, found):
         if answers:
-            print(f"{_shown(file)}:")
+            print(f"{shown(each)}:")
         for path, similarity in answers:
-            print(f"  {similarity:.3f}  {_shown(path)}")
-    _end(found)
+            print(f"  {similarity:.3f}  {shown(path)}")
+    end(found)
 
 
 def print_votes(
@@ -89,13 +101,13 @@ def print_votes(
     from keras_vit.utils import checks
 
     checks.positive(top=top)
-    files = _files(images)
-    found = frozen.knn(index, files, k=k, model=model, bad_images=_bad(files))
+    files = files_of(images)
+    found = frozen.knn(index, files, k=k, model=model, bad_images=if_bad(files))
     for file, shares in zip(files, found):
         if shares:
-            best = [f"{_shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]]
-            print(f"{_shown(file)}: {', '.join(best)}")
-    _end(found)
+            best = [f"{shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]]
+            print(f"{shown(file)}: {', '.join(best)}")
+    end(found)
 
 
 def write_probe(
@@ -144,8 +156,8 @@ def draw_components(
 
     if to.is_dir():
         raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
-    files, built = _files(images), frozen.Embedder(_needed(model), tokens=True).model
-    colors = frozen.pca_image(built, files, foreground=not whole, bad_images=_bad(files))
+    files, built = files_of(images), frozen.Embedder(needed(model), tokens=True).model
+    colors = frozen.pca_image(built, files, foreground=not whole, bad_images=if_bad(files))
     read = np.isfinite(colors).all((1, 2, 3))
     pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, read) if fine])
     figure = plots.plot_pca(pixels, colors[read])
@@ -153,7 +165,7 @@ def draw_components(
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")
     print(to)
-    _end(read)
+    end(read)
 
 
 def find_anomalies(
@@ -177,27 +189,27 @@ def find_anomalies(
     from keras_vit.utils.files import check_free
     from keras_vit.utils.folders import in_folder
 
-    files, normal = _files(images), in_folder(good)
+    files, normal = files_of(images), in_folder(good)
     if save and save.suffix != ".keras":
         raise ValueError(f"--save must end in .keras. Received: {str(save)!r}")
     if save:
         check_free(save, overwrite)
     if to and to.exists() and not to.is_dir():
         raise ValueError(f"--to must be a folder. Received: the file {str(to)!r}")
-    detector = frozen.AnomalyDetector(_needed(model))
+    detector = frozen.AnomalyDetector(needed(model))
     say(f"Remembering {len(normal)} images")
-    detector.fit(normal, bad_images=_bad(normal))
+    detector.fit(normal, bad_images=if_bad(normal))
     if save:
         detector.save(save, overwrite)
-    found = detector.score(files, bad_images=_bad(files))
+    found = detector.score(files, bad_images=if_bad(files))
     read = [not math.isnan(score) for score in found.images]
     for file, score, fine in zip(files, found.images, read):
         if fine:
-            print(f"{_shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
+            print(f"{shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
     print(f"threshold: {detector.threshold:.4f}", file=sys.stderr)
     if to:
         _draw_maps(detector, files, found.maps, to)
-    _end(read)
+    end(read)
 
 
 def _draw_maps(detector, files, maps, folder):
@@ -217,34 +229,3 @@ def _draw_maps(detector, files, maps, folder):
         figure = plots.plot_maps(pixels[None, ::step, ::step], heat[None], limits=(0, np.nanmax(maps)))
         with replacing(folder / f"{i:04}_{file.stem}.png") as temporary:
             figure.savefig(temporary, format="png")
-
-
-def _bad(files):
-    """Returns what to do about files that cannot be read: one alone is an error."""
-    return "skip" if len(files) > 1 else "raise"
-
-
-def _end(answers):
-    """Ends the command with status 1 if images have no answer; a warning has named them."""
-    bad = sum(not answer for answer in answers)
-    if bad:
-        print(f"error: {bad} of {len(answers)} images cannot be read.", file=sys.stderr)
-        sys.exit(1)
-
-
-def _needed(model):
-    if not model:
-        raise ValueError("--model is missing: published weights, such as S/14-dinov2, or a run directory.")
-    return model
-
-
-def _files(images):
-    from keras_vit.runs.predictions import image_files
-
-    return image_files(images)
-
-
-def _shown(path):
-    from keras_vit.utils.folders import shown
-
-    return shown(path)

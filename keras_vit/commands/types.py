@@ -19,10 +19,13 @@ def stated(default):
 RECIPE = "Name of a recipe, or path of your own. It is a program: run only those that you trust."
 RUN = "Directory of a run, a .keras file, or name of a recipe with trained weights."
 CHANGES = "Changes, such as optim.epochs=3 model.depth=6."
+MODEL = "Published or shipped weights, a run directory, or a file"
+TOKENS = "Folder or repository of the tokenizer; that of the model by default."
 Name = Annotated[Positional[str], about(RECIPE, "RECIPE")]
 Run = Annotated[Positional[str], about(RUN, "RUN")]
 Changes = Annotated[Positional[tuple[str, ...]], about(CHANGES, "[NAME=VALUE ...]")]
 Images = Annotated[Positional[tuple[str, ...]], about(metavar="[IMAGE ...]")]
+Texts = Annotated[tuple[str, ...], about(metavar="TEXT ...")]
 Flag = Annotated[bool, about()]
 Folder = Annotated[pathlib.Path | None, about(metavar="DIR", default=stated)]
 File = Annotated[pathlib.Path | None, about(metavar="FILE", default=stated)]

@@ -14,6 +14,7 @@ from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.export.fastest import Fastest
+from keras_vit.frozen.towers import has_towers, towers_of
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.utils import checks, progress, reading
@@ -39,8 +40,9 @@ class Embedder:
     """A frozen model that turns images into vectors.
 
     Args:
-        model: A Keras model, whose head is left out; or what `from_pretrained` takes: the name of published or shipped
-            weights, a run directory, a file. A model without pooling gets average pooling if it is named.
+        model: A Keras model, whose head is left out, of two towers the image tower; or what `from_pretrained` takes:
+            the name of published or shipped weights, a run directory, a file. A model without pooling gets average
+            pooling if it is named.
         tokens: Whether an image becomes a vector for each patch, `(rows, columns, width)`, instead of one, `(width,)`.
             They are the last block's, after the final norm if it comes before the pooling.
         batch_size: Number of images that are computed at once.
@@ -50,7 +52,7 @@ class Embedder:
         checks.positive(batch_size=batch_size)
         checks.switch(tokens=tokens)
         self.model = _built(model)
-        self.name = "" if model is self.model else _name(model)
+        self.name = "" if isinstance(model, keras.Model) else _name(model)
         self.batch_size = batch_size
         self.tokens = tokens
         if tokens:
@@ -166,7 +168,7 @@ def _name(model):
 def _built(model):
     """Returns a Keras model, or the model of a name, without its head."""
     if isinstance(model, keras.Model):
-        return model
+        return towers_of(model).image if has_towers(model) else model
     checks.path("model", model)
     built = from_pretrained(model, num_classes=0)
     return built if len(built.output_shape) == 2 else from_pretrained(model, num_classes=0, pooling="gap")

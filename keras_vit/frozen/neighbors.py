@@ -7,24 +7,36 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import embedding
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import flat, opened
+from keras_vit.frozen.towers import projected, text_vectors, towers_of
 from keras_vit.tasks.pretrain.neighbors import votes
 from keras_vit.utils import checks
 from keras_vit.utils.folders import SPLITS
 
 
 def nearest(
-    index: Any, images: Any, k: int = 5, *, model: keras.Model | str | None = None, bad_images: str = "raise"
+    index: Any,
+    images: Any,
+    k: int = 5,
+    *,
+    model: keras.Model | str | None = None,
+    tokens: Any = None,
+    bad_images: str = "raise",
 ) -> list[list[tuple[str, float]]]:
-    """Finds the images of an index that are most similar to each of the given ones.
+    """Finds the images of an index that are most similar to each of the given ones, or to texts.
 
     Args:
         index: An `Index`, or the path of its file.
-        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)`.
+        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)`. With `tokens`
+            texts, or a single one, such as `"a red car"`.
         k: Number of answers for each image.
-        model: The model of the index; the one that its file names if `None`. Not needed for vectors.
+        model: The model of the index; the one that its file names if `None`. Not needed for vectors. For texts the
+            model with both towers, or what `from_pretrained` takes with `part="both"`.
+        tokens: For texts: a `tokenizer`, or the folder or repository that it is read from; or the model, if it has a
+            table of words of its own.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its answer
             is empty.
 
@@ -33,16 +45,21 @@ def nearest(
 
     Raises:
         ValueError: For an index of patch tokens or of another model; for vectors of another width, that are not
-            finite or are zero; if `k` is larger than the index; or as `preprocess`.
+            finite or are zero; if `k` is larger than the index; or as `preprocess`. For a text that is empty or longer
+            than the tower's table, and for a model without a text tower.
         FileNotFoundError: If a file does not exist.
     """
     checks.positive(k=k)
     index = flat(opened(index))
     if k > len(index.paths):
         raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
-    vectors, read = queries(index, images, model, bad_images)
+    if tokens is None:
+        searched, (vectors, read) = index.vectors, queries(index, images, model, bad_images)
+    else:
+        searched, vectors = common_space(index, images, model, tokens)
+        read = np.ones(len(vectors), bool)
     answers = [[] for _ in read]
-    for place, row, near in zip(np.flatnonzero(read), *embedding.nearest(index.vectors, vectors, k)):
+    for place, row, near in zip(np.flatnonzero(read), *embedding.nearest(searched, vectors, k)):
         answers[place] = [(str(index.file(i)), float(s)) for i, s in zip(row, near)]
     return answers
 
@@ -104,15 +121,33 @@ def queries(index, images, model=None, bad_images="raise"):
     return vectors[read], read
 
 
+def common_space(index, texts, model, tokens):
+    """Returns the vectors of an index's images in the space of texts, and those of the texts.
+
+    Arguments and errors as in `nearest`.
+    """
+    model = named(index, model)
+    model = model if isinstance(model, keras.Model) else from_pretrained(model, part="both")
+    towers = towers_of(model)
+    embedder_of(index, towers.image)
+    return projected(towers.image, index.vectors), text_vectors(towers, tokens, texts)
+
+
+def named(index, model=None):
+    """Returns a model, or the name of the index's if it is `None`; raises ValueError if the index names none."""
+    model = model if model is not None else index.about["model"]
+    if isinstance(model, str) and not model:
+        raise ValueError("The index was made with a model that has no name: pass it. Received: model=None")
+    return model
+
+
 def embedder_of(index, model=None):
     """Returns the `Embedder` of an index; of the model that it names if `model` is `None`.
 
     Raises:
         ValueError: If it is another model, or the index names none.
     """
-    model = model if model is not None else index.about["model"]
-    if isinstance(model, str) and not model:
-        raise ValueError("The index was made with a model that has no name: pass it. Received: model=None")
+    model = named(index, model)
     embedder = Embedder(model, tokens=index.vectors.ndim == 4)
     if embedder.fingerprint() != index.about["fingerprint"]:
         raise ValueError(

@@ -5,6 +5,7 @@ import pytest
 import keras_vit
 from keras_vit.frozen import neighbors as neighbors
 from keras_vit.utils.warned import LeftOut
+from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.utils.warned.LeftOut")]
 
@@ -76,6 +77,39 @@ def test_one_bad_file_does_not_end_the_others(index, model, folder):
         keras_vit.nearest(index, files[1], model=model, bad_images="skip")
     with pytest.raises(ValueError, match="`bad_images` must be one of 'raise', 'skip'. Received: bad_images='drop'"):
         keras_vit.nearest(index, files, model=model, bad_images="drop")
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_texts_find_images_in_the_common_space(head, folder, tmp_path):
+    """On an index of the image tower, which leaves out the projection: the tower's head."""
+    both = two_towers(head=head)
+    image, text, tokens = both.get_layer("image"), both.get_layer("text"), keras_vit.tokenizer(WORDS, LENGTH)
+    bare = keras_vit.vit("mu/4", image_size=(12, 8), pooling="gap", num_classes=0, depth=1, name="bare")
+    bare.set_weights(image.get_weights()[: len(bare.weights)])
+    found = []
+    for given, texts in ((image, "a red car"), (both, ["a red car", "dog"]), (bare, "a red car")):
+        index = keras_vit.embed_folder(folder, given, tmp_path / f"{given.name}.npz")
+        found.append(keras_vit.nearest(index, texts, 11, model=both, tokens=tokens))
+    paths = [path for path, _ in found[0][0]]
+    assert paths == [path for path, _ in found[1][0]] and found[0] == found[2] and len(found[1]) == 2
+    vectors = keras.ops.convert_to_numpy(image(keras_vit.preprocess(image, paths)))
+    query = keras.ops.convert_to_numpy(text(tokens("a red car")))[0]
+    wanted = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    np.testing.assert_allclose([similarity for _, similarity in found[0][0]], wanted, atol=1e-5)
+    assert (np.diff(wanted) < 1e-6).all()
+
+
+def test_texts_need_the_index_s_towers(index, folder, tmp_path):
+    both, other = two_towers(), two_towers(seed=1)
+    made = keras_vit.embed_folder(folder, both, tmp_path / "both.npz")
+    for given, said in (
+        (dict(model=other, tokens=WORDS), "`model` must be the index's: the same weights"),
+        (dict(model=both.get_layer("image"), tokens=WORDS), "`model` must have an image tower and a text tower"),
+        (dict(model=both, tokens=[*WORDS, "boat"]), "whose table has 12 rows"),
+        (dict(tokens=WORDS), "made with a model that has no name: pass it"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            keras_vit.nearest(made, "a red car", 2, **given)
 
 
 def test_bad_input(index, model, folder):

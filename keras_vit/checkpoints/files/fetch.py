@@ -1,20 +1,17 @@
 """Finds a checkpoint by its path, or downloads it from a URL or the Hugging Face hub."""
 
 import contextlib
-import errno
 import hashlib
-import http.client
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 import urllib.parse
 
 import keras
 
 from keras_vit.checkpoints.files.wrapped import OPEN_CLIP
-from keras_vit.utils import extras, files
+from keras_vit.utils import downloads, files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
 _SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", OPEN_CLIP]
@@ -91,7 +88,7 @@ def _from_url(url, sha256, cache):
             with open(part, "rb+") as file:
                 os.fsync(file)
         except Exception as error:  # `get_file` raises no narrower class
-            raise _clear_error(error, url, cache) from None
+            raise downloads.clear_error(error, url, cache) from None
         _verified(part, sha256, url)
         kept.parent.mkdir(exist_ok=True)
         os.replace(part, kept)
@@ -107,52 +104,12 @@ def _file_name(url):
     return re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-128:]
 
 
-def _clear_error(error, source, folder):
-    """Returns the error to raise instead of a download library's."""
-    if type(error) is Exception and error.__context__:  # `get_file` wraps the exceptions of urllib
-        error = error.__context__
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        free = shutil.disk_usage(folder).free
-        return OSError(f"No room in {str(folder)!r} for {source!r}: {os.strerror(error.errno)}, {free:,} bytes free")
-    reason, code = _line(getattr(error, "reason", error)), getattr(error, "code", None)
-    if isinstance(error, (http.client.InvalidURL, ValueError)):
-        return ValueError(f"Cannot download {source!r}: {reason}")
-    if code:  # an HTTP error
-        error.close()
-        reason = f"the server responded {code}, {reason}"
-    kind = FileNotFoundError if code == 404 else ConnectionError
-    return kind(f"Cannot download {source!r}: {reason}. To use a local file, pass its path.")
-
-
-def _line(error):
-    return (str(error).strip() or type(error).__name__).partition("\n")[0]
-
-
 def _from_hub(source, cache):
-    """Downloads a repository. The hub's own library verifies it, and finds it in its cache when offline."""
-    match = re.fullmatch(r"hf://(\w[\w.-]*/\w[\w.-]*)(?:@([^\s@]+))?", source, flags=re.IGNORECASE | re.ASCII)
-    if not match:
-        raise ValueError(f"A repository must be hf://owner/name or hf://owner/name@revision. Received: {source!r}")
-    extras.need(repr(source), "hub", "huggingface_hub")
-    from huggingface_hub import constants, errors, snapshot_download
-
-    repo, revision = match.groups()
-    cache = cache or pathlib.Path(constants.HF_HUB_CACHE)
-    try:
-        for weights in _WEIGHTS:
-            patterns = [*_SETTINGS, weights]
-            folder = pathlib.Path(snapshot_download(repo, revision=revision, cache_dir=cache, allow_patterns=patterns))
-            if any(folder.glob(weights)):
-                return folder
-    except errors.GatedRepoError:
-        raise PermissionError(f"{source!r} is gated. Request access on its page, then run: hf auth login") from None
-    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
-        raise FileNotFoundError(f"There is no {source!r}, or it is private. Then run: hf auth login") from None
-    except errors.LocalEntryNotFoundError as error:
-        reason = _line(error.__cause__ or error)
-        raise ConnectionError(f"{source!r} cannot be reached and is not complete in the cache: {reason}") from None
-    except Exception as error:
-        raise _clear_error(error, source, cache) from None
+    """Downloads the settings of a repository, and its weights of the first kind that it has."""
+    for weights in _WEIGHTS:
+        folder = downloads.snapshot(source, [*_SETTINGS, weights], cache)
+        if any(folder.glob(weights)):
+            return folder
     raise FileNotFoundError(
         f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into "
         "its base model first; KerasHub's models are not read."

@@ -1,0 +1,128 @@
+"""The towers of a model of images and texts, and what both become in their common space."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit.explain.embedding import vectors_of
+from keras_vit.frozen.patch_memory import unit
+from keras_vit.text import tokenizer
+from keras_vit.text.tokenizer import listed
+from keras_vit.utils import checks
+from keras_vit.utils.feeding import predict
+from keras_vit.utils.keras_private import sublayers
+
+PARTS = ("image", "text", "similarity")  # names of the layers of two towers
+WORDS = "words"  # the layer with the table of embeddings, and in its metadata the model's own table of words
+
+
+class Towers(NamedTuple):
+    """The parts of a model of images and texts."""
+
+    image: keras.Model  # from pixels to embeddings
+    text: keras.Model  # from ids, (batch, length), to embeddings
+    scale: float  # by which cosines become logits
+    bias: float | None  # added to logits of independent probabilities; `None` for those of a softmax
+
+
+def has_towers(model):
+    """Returns whether a model has an image tower and a text tower."""
+    return set(PARTS) <= {layer.name for layer in model.layers}
+
+
+def towers_of(model):
+    """Returns the `Towers` of a model.
+
+    Raises:
+        TypeError: For anything but a Keras model.
+        ValueError: If it has not two towers.
+    """
+    checks.model(model)
+    if not has_towers(model):
+        raise ValueError(
+            "`model` must have an image tower and a text tower, as from keras_vit.two_towers or with part='both'. "
+            f"Received: {model.name!r}"
+        )
+    image, text, similarity = map(model.get_layer, PARTS)
+    scale, bias = (getattr(similarity, name, None) for name in ("logit_scale", "logit_bias"))
+    number = lambda variable: float(np.ravel(keras.ops.convert_to_numpy(variable))[0])  # noqa: E731
+    return Towers(image, text, float(np.exp(number(scale))), None if bias is None else number(bias))
+
+
+def tokens_for(towers, tokens=None):
+    """Returns a function from texts to the ids that a text tower takes.
+
+    Args:
+        towers: `Towers`.
+        tokens: Such a function, or a source of `keras_vit.tokenizer`. `None`, or the model itself, for its own table of
+            words.
+
+    Raises:
+        ValueError: If there is no such table; or for a tokenizer with ids that the tower's embeddings lack.
+    """
+    length = towers.text.input_shape[1]
+    if tokens is None or isinstance(tokens, keras.Model):
+        tokens = own_words(towers.text)
+        if tokens is None:
+            raise ValueError("The model has no table of words: pass `tokens`, a tokenizer. Received: tokens=None")
+    tokens = tokens if callable(tokens) else tokenizer(tokens, length)
+    rows, size = rows_of(towers.text), getattr(tokens, "size", 0)
+    if size > rows:
+        raise ValueError(
+            f"`tokens` must be the text tower's own, whose table has {rows} rows. Received: ids up to {size - 1}"
+        )
+    return tokens
+
+
+def own_words(text):
+    """Returns the table of words in a text tower's metadata, or `None`."""
+    stated = (getattr(layer, "metadata", {}).get(WORDS) for layer in sublayers(text))
+    return next((list(table) for table in stated if table), None)
+
+
+def usual_tokens(model, name):
+    """Returns what `tokens` is for a named model: the model itself if it has a table of words, else its name."""
+    return model if own_words(towers_of(model).text) else name
+
+
+def rows_of(text):
+    """Returns the number of rows in a text tower's table of embeddings."""
+    table = text.get_layer(WORDS)
+    return getattr(table, "vocabulary", None) or table.input_dim
+
+
+def text_vectors(towers, tokens, texts, batch_size=64):
+    """Returns the embeddings of texts, of length 1, `(texts, width)`.
+
+    Args:
+        towers: `Towers`.
+        tokens: As in `tokens_for`.
+        texts: A text or several.
+        batch_size: Number of texts that are computed at once.
+
+    Raises:
+        TypeError, ValueError: As `tokens_for` and a `Tokenizer`; for an empty text, ids that do not fit the tower, or
+            embeddings that are not finite.
+    """
+    tokens, texts = tokens_for(towers, tokens), listed(texts)
+    if not texts or not all(map(str.strip, texts)):
+        raise ValueError(f"Each text must have a word. Received: {texts!r:.100}")
+    ids, rows = np.asarray(tokens(texts)), rows_of(towers.text)
+    shape = (len(texts), towers.text.input_shape[1])
+    if ids.shape != shape or ids.dtype.kind not in "iu":
+        raise ValueError(f"`tokens` must return integers of shape {shape}. Received: {ids.shape}, {ids.dtype}")
+    if ids.min() < 0 or ids.max() >= rows:
+        raise ValueError(f"`tokens` must return ids from 0 to {rows - 1}. Received: {ids.min()} to {ids.max()}")
+    vectors = np.asarray(predict(towers.text, ids.astype("int32"), batch_size), "float32")
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"{towers.text.name!r} must return finite embeddings. Received: NaN or infinity")
+    return unit(vectors)
+
+
+def projected(image, vectors, batch_size=1024):
+    """Returns embeddings of images, of length 1, from the vectors that enter the head of an image tower."""
+    before, after = vectors_of(image), image.outputs[0]
+    if before is not after:
+        vectors = np.asarray(predict(keras.Model(before, after), vectors, batch_size), "float32")
+    return unit(vectors)

@@ -1,0 +1,157 @@
+"""Classifies images by the names of classes, with the text tower of CLIP, SigLIP or one's own."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.frozen.embedder import Embedder
+from keras_vit.frozen.patch_memory import unit
+from keras_vit.frozen.towers import projected, text_vectors, towers_of
+from keras_vit.layers import Rescale
+from keras_vit.layers.functional import Model
+from keras_vit.models.backbone import fill
+from keras_vit.models.kinds import GIVES
+from keras_vit.models.outputs import check_labels
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
+
+PROMPTS = ("a photo of a {}.",)
+SLOT = "{}"
+RENAMED = {"head": "projection", "classes": "head"}  # names in the classifier
+
+
+class ZeroShot(NamedTuple):
+    """The result of `zero_shot`."""
+
+    probabilities: np.ndarray  # float32, (images, classes); NaN for an image that was skipped
+    classes: list[str]  # in their order
+    kind: str  # "softmax": those of an image sum to 1; "sigmoid": each is independent of the others
+
+
+def zero_shot(
+    model: keras.Model,
+    images: Any,
+    classes: Sequence[str],
+    tokens: Any = None,
+    *,
+    prompts: str | Sequence[str] = PROMPTS,
+    batch_size: int = 32,
+    bad_images: str = "raise",
+) -> ZeroShot:
+    """Classifies images by the names of classes, without training.
+
+    Radford et al. 2021 (CLIP, arXiv:2103.00020), section 3.1. A class's vector is the mean of the embeddings of its
+    prompts, each of length 1, and has length 1 again. The logit is its cosine with the image's embedding, by the
+    model's scale.
+
+    A model with a bias, such as SigLIP (Zhai et al. 2023, arXiv:2303.15343), was trained to say of each pair whether it
+    belongs together: its probabilities are independent, and may all be small. Their order is still the answer.
+
+    Args:
+        model: A model with an image tower and a text tower, as from `from_pretrained(..., part="both")`.
+        images: Image files or other images that `preprocess` takes.
+        classes: Names, all different; two or more for a softmax.
+        tokens: What makes ids of texts: a `tokenizer`, or the folder or repository that it is read from. `None` for a
+            model with a table of words of its own.
+        prompts: Texts with `{}` in the place of the name. SigLIP's own is `"this is a photo of {}."`.
+        batch_size: Number of images that are computed at once.
+        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its row is NaN.
+
+    Returns:
+        A `ZeroShot`: `probabilities`, float32, `(images, classes)`, `classes`, and `kind`, `"softmax"` or `"sigmoid"`.
+
+    Raises:
+        TypeError, ValueError: For another model; for a class given twice or none, a prompt without `{}`, a text that is
+            longer than the tower's table or another checkpoint's tokenizer; and as `preprocess`.
+
+    Example:
+
+    >>> found = zero_shot(model, ["cat.jpg"], ["cat", "dog"], "clip-vit-base-patch32")
+    >>> found.classes[found.probabilities[0].argmax()]
+    'cat'
+    """
+    from scipy.special import expit, softmax
+
+    checks.positive(batch_size=batch_size)
+    towers = towers_of(model)
+    classes, vectors = class_vectors(towers, classes, tokens, prompts)
+    seen = projected(towers.image, Embedder(towers.image, batch_size=batch_size)(images, bad_images))
+    logits = towers.scale * seen.astype("float64") @ vectors.T + (towers.bias or 0)
+    shares = softmax(logits, -1) if towers.bias is None else expit(logits)
+    return ZeroShot(shares.astype("float32"), classes, "softmax" if towers.bias is None else "sigmoid")
+
+
+def zero_shot_classifier(
+    model: keras.Model,
+    classes: Sequence[str],
+    tokens: Any = None,
+    *,
+    prompts: str | Sequence[str] = PROMPTS,
+) -> keras.Model:
+    """Builds a classifier of the names of classes: an image tower whose head has the vectors of `zero_shot`.
+
+    It needs no text tower and no tokenizer, and is saved, evaluated and exported like any other model.
+
+    Args:
+        model: As in `zero_shot`.
+        classes: As in `zero_shot`.
+        tokens: As in `zero_shot`.
+        prompts: As in `zero_shot`.
+
+    Returns:
+        A `keras.Model` from pixels to logits, `(batch, classes)`, with copies of the image tower's weights. Its last
+        layers are `projection` (CLIP's), `unit`, which makes the embedding's length 1, and `head`. `class_names` has
+        the names. With a bias its outputs are several labels, each with a probability of its own.
+
+    Raises:
+        TypeError, ValueError: As `zero_shot`.
+    """
+    towers = towers_of(model)
+    classes, vectors = class_vectors(towers, classes, tokens, prompts)
+    embeddings = keras.layers.UnitNormalization(name="unit", dtype="float32")(towers.image.outputs[0])
+    head = keras.layers.Dense(len(classes), name="classes", dtype="float32")
+    shared = Model(towers.image.inputs[0], head(embeddings), name=towers.image.name)
+    head.set_weights([towers.scale * vectors.T, np.full(len(classes), towers.bias or 0)])
+    copy = fill(keras.models.clone_model(shared, clone_function=_renamed), shared.get_weights())
+    for layer in sublayers(copy):
+        if isinstance(layer, Rescale):
+            kept = {name: value for name, value in layer.metadata.items() if name not in OF_HEAD}
+            kind = {} if towers.bias is None else {GIVES: {"head": "labels"}}
+            layer.metadata = kept | kind | {"labels": classes}
+    return copy
+
+
+def class_vectors(towers, classes, tokens, prompts):
+    """Returns the names of classes as a list, and their vectors, of length 1, `(classes, width)`.
+
+    Arguments and errors as in `zero_shot`.
+    """
+    classes = classes.tolist() if isinstance(classes, np.ndarray) else classes
+    classes = list(checks.sequence("classes", classes))
+    prompts = list(checks.sequence("prompts", [prompts] if isinstance(prompts, str) else prompts))
+    wrong = [each for each in classes + prompts if not isinstance(each, str) or not each.strip()]
+    if wrong:
+        raise ValueError(f"Each class and each prompt must be a text. Received: {wrong[0]!r:.100}")
+    if not classes or (len(classes) == 1 and towers.bias is None):
+        raise ValueError(f"`classes` must be two names or more. Received: classes={classes!r:.100}")
+    if len(set(classes)) < len(classes):
+        twice = next(name for name in classes if classes.count(name) > 1)
+        raise ValueError(f"Each class must be given once. Received: {twice!r} twice")
+    without = [prompt for prompt in prompts if SLOT not in prompt]
+    if without or not prompts:
+        raise ValueError(
+            f"Each prompt must have {SLOT} in the place of the name. Received: {(without or prompts)!r:.100}"
+        )
+    check_labels(classes)
+    texts = [prompt.replace(SLOT, name) for name in classes for prompt in prompts]
+    vectors = text_vectors(towers, tokens, texts)
+    return classes, unit(vectors.reshape(len(classes), len(prompts), -1).mean(1))
+
+
+def _renamed(layer):
+    """Returns a copy of a layer, whose name makes room for the head of the classes."""
+    config = layer.get_config()
+    return type(layer).from_config({**config, "name": RENAMED.get(layer.name, layer.name)})

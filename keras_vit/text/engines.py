@@ -1,0 +1,121 @@
+"""Cuts texts into pieces with ids: by the files of published tokenizers, or by a table of words."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from keras_vit.utils import extras
+
+EXTRA = "text"
+# Of CLIP: contractions, letters, single digits, runs of anything else.
+CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+BYTE_LEVEL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # special tokens of GPT-2 and RoBERTa
+BERT = ("[UNK]", "[SEP]", "[CLS]", "[PAD]", "[MASK]")
+PIECE = re.compile(r"\w+|[^\w\s]")  # of a table of words: a run of letters and digits, or another sign
+
+
+class Engine(NamedTuple):
+    """What a file of a tokenizer computes."""
+
+    pieces: Callable  # from a list of texts to a list of lists of ids, without start and end
+    id_of: Callable  # from the name of a piece to its id, or `None`
+    size: int  # rows that its ids need
+
+
+def whole(path, settings):
+    """Reads `tokenizer.json`, which has all rules but those of start, end and length."""
+    extras.need(repr(path.name), EXTRA, "tokenizers")
+    from tokenizers import Tokenizer
+
+    built = Tokenizer.from_file(str(path))
+    built.no_truncation()
+    built.no_padding()
+    return _engine(built)
+
+
+def clip(path, settings):
+    """Reads `vocab.json` and `merges.txt` as CLIP's: pairs of bytes, with `</w>` after a word's last one."""
+    extras.need(repr(path.name), EXTRA, "tokenizers")
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    end = "<|endoftext|>"
+    pairs = {"continuing_subword_prefix": "", "end_of_word_suffix": "</w>", "unk_token": end}
+    built = Tokenizer(models.BPE.from_file(str(path), _merges(path), **pairs))
+    blanks = normalizers.Replace(Regex(r"\s+"), " ")
+    built.normalizer = normalizers.Sequence([normalizers.NFC(), blanks, normalizers.Lowercase()])
+    words = pre_tokenizers.Split(Regex(CLIP), behavior="removed", invert=True)
+    built.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    return _engine(built, ("<|startoftext|>", end))
+
+
+def byte_level(path, settings):
+    """Reads `vocab.json` and `merges.txt` as GPT-2's and RoBERTa's: pairs of bytes; a blank begins a word."""
+    extras.need(repr(path.name), EXTRA, "tokenizers")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    built = Tokenizer(models.BPE.from_file(str(path), _merges(path)))
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space", False)))
+    return _engine(built, BYTE_LEVEL)
+
+
+def bert(path, settings):
+    """Reads `vocab.txt` as BERT's: accents off and small letters unless the settings say otherwise, then WordPiece."""
+    extras.need(repr(path.name), EXTRA, "tokenizers")
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    built = Tokenizer(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
+    built.normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return _engine(built, BERT)
+
+
+def sentences(path, settings):
+    """Reads `spiece.model`, of the package sentencepiece."""
+    extras.need(repr(path.name), EXTRA, "sentencepiece")
+    from sentencepiece import SentencePieceProcessor
+
+    built = SentencePieceProcessor(model_file=str(path))
+    names = {built.id_to_piece(i): i for i in range(built.get_piece_size())}
+    return Engine(built.encode, names.get, len(names))
+
+
+def table(words, unknown):
+    """Returns the engine of a table of words, a list in the order of their ids.
+
+    Args:
+        words: List of different texts. A word is a run of letters and digits, or another single sign.
+        unknown: Name of the row of words that are not in the table, if it has one.
+    """
+    ids = {word: i for i, word in enumerate(words)}
+
+    def id_in(word, text):
+        if word not in ids and unknown not in ids:
+            raise ValueError(f"Each word must be in the table. Received: {word!r} in {text!r:.200}")
+        return ids.get(word, ids.get(unknown))
+
+    def pieces(texts):
+        return [[id_in(word, text) for word in PIECE.findall(text)] for text in texts]
+
+    return Engine(pieces, ids.get, len(ids))
+
+
+def _merges(path):
+    """Returns the path of the merges that belong to a `vocab.json`."""
+    merges = path.with_name("merges.txt")
+    if not merges.is_file():
+        raise FileNotFoundError(f"{str(path)!r} needs merges.txt in the same folder. Received: none")
+    return str(merges)
+
+
+def _engine(built, special=()):
+    """Returns the engine of a `tokenizers.Tokenizer`, where some of its names are never cut."""
+    built.add_special_tokens([name for name in special if built.token_to_id(name) is not None])
+
+    def pieces(texts):
+        return [found.ids for found in built.encode_batch(texts, add_special_tokens=False)]
+
+    return Engine(pieces, built.token_to_id, max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1)

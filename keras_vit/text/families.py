@@ -1,0 +1,108 @@
+"""How each family of text towers makes ids of a text: a family is a row."""
+
+import re
+import string
+from collections.abc import Callable
+from typing import NamedTuple
+
+from keras_vit.text import engines
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def as_it_is(text):
+    return text
+
+
+def lower(text):
+    """Returns a text in small letters, by Python's rules: a Greek capital sigma at the end of a word becomes ς."""
+    return text.lower()
+
+
+def canonical(text):
+    """Returns a text in small letters, without ASCII punctuation, with single blanks."""
+    return re.sub(r"\s+", " ", text.lower().translate(_NO_PUNCTUATION)).strip()
+
+
+def open_clip_canonical(text):
+    """As `canonical`, but an underscore becomes a blank."""
+    return canonical(text.replace("_", " "))
+
+
+class Family(NamedTuple):
+    """A family of tokenizers.
+
+    Args:
+        clean: Function that is applied to each text first; what the files themselves say comes after it.
+        pad: Name of what fills the rest of the row.
+        start: Name of what is put before a text, or `None`.
+        end: Name of what is put after it; a text that is cut keeps it.
+        read: Functions that read the pieces of words from a file, by its name; the first file that exists is read.
+        classes: Names of transformers' tokenizers of this family, without `Fast`.
+        models: transformers' `model_type`s of this family.
+    """
+
+    clean: Callable
+    pad: str
+    start: str | None = None
+    end: str | None = None
+    read: dict[str, Callable] = {}
+    classes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+
+FAMILIES = {
+    "clip": Family(
+        clean=lower,
+        start="<|startoftext|>",
+        end="<|endoftext|>",
+        pad="<|endoftext|>",
+        read={"tokenizer.json": engines.whole, "vocab.json": engines.clip},
+        classes=("CLIPTokenizer",),
+        models=("clip", "clip_text_model"),
+    ),
+    "siglip": Family(
+        clean=canonical,
+        end="</s>",
+        pad="</s>",
+        read={"spiece.model": engines.sentences},
+        classes=("SiglipTokenizer",),
+        models=("siglip", "siglip_text_model"),
+    ),
+    "siglip2": Family(
+        clean=lower,
+        end="<eos>",
+        pad="<pad>",
+        read={"tokenizer.json": engines.whole},
+        classes=("GemmaTokenizer", "Siglip2Tokenizer"),
+        models=("siglip", "siglip_text_model", "siglip2", "siglip2_text_model"),
+    ),
+    "bert": Family(
+        clean=as_it_is,
+        start="[CLS]",
+        end="[SEP]",
+        pad="[PAD]",
+        read={"tokenizer.json": engines.whole, "vocab.txt": engines.bert},
+        classes=("BertTokenizer",),
+        models=("bert", "vilt", "blip", "blip_text_model"),
+    ),
+    "gpt2": Family(
+        clean=as_it_is,
+        end="<|endoftext|>",
+        pad="<|endoftext|>",
+        read={"tokenizer.json": engines.whole, "vocab.json": engines.byte_level},
+        classes=("GPT2Tokenizer",),
+        models=("gpt2",),
+    ),
+    "roberta": Family(
+        clean=as_it_is,
+        start="<s>",
+        end="</s>",
+        pad="<pad>",
+        read={"tokenizer.json": engines.whole, "vocab.json": engines.byte_level},
+        classes=("RobertaTokenizer",),
+        models=("roberta", "trocr"),
+    ),
+    "words": Family(clean=lower, start="<start>", end="<end>", pad="<pad>"),
+}
+UNKNOWN = "<unknown>"  # of a table of words

@@ -1,0 +1,131 @@
+"""Finds the files of a tokenizer, and which family it is of."""
+
+import json
+import pathlib
+from typing import NamedTuple
+
+from keras_vit.text.families import FAMILIES, open_clip_canonical
+from keras_vit.utils import checks, downloads, files
+
+TOKENIZER, CONFIG, OPEN_CLIP = "tokenizer_config.json", "config.json", "open_clip_config.json"
+CAPTIONS = "BlipForConditionalGeneration"
+GENERIC = ("", "PreTrainedTokenizer", "TokenizersBackend")  # classes that say nothing of the rules
+# What is downloaded of a repository.
+WANTED = sorted({TOKENIZER, CONFIG, OPEN_CLIP, "merges.txt", *(name for row in FAMILIES.values() for name in row.read)})
+
+
+class Found(NamedTuple):
+    """A tokenizer's file and its rules."""
+
+    family: str
+    path: pathlib.Path
+    settings: dict  # tokenizer_config.json
+    changes: dict  # what replaces fields of the family's row; ids as integers
+
+
+def find(source, family=None):
+    """Finds the file of a tokenizer.
+
+    Args:
+        source: Path of a folder or of one of its files, or `hf://owner/name`.
+        family: Name of a row of `FAMILIES`, or `None` for what the files say.
+
+    Returns:
+        A `Found`.
+
+    Raises:
+        FileNotFoundError: If there is no such folder or file, or the folder has none of the family's files.
+        ValueError: If the files do not say which family, or another one.
+    """
+    path = downloads.snapshot(source, WANTED) if "://" in str(source) else checks.path("source", source)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
+    folder = path if path.is_dir() else path.parent
+    settings = {name: _read(folder / name) for name in (TOKENIZER, CONFIG, OPEN_CLIP)}
+    there = [path.name] if path.is_file() else [each.name for each in folder.iterdir()]
+    family = family or told(settings, there, source)
+    row = FAMILIES[family]
+    file = next((name for name in row.read if name in there), None)
+    if file is None:
+        given = repr(path.name) if path.is_file() else f"none in {str(source)!r}"
+        raise FileNotFoundError(f"A tokenizer of {family!r} must have {' or '.join(row.read)}. Received: {given}")
+    return Found(family, folder / file, settings[TOKENIZER], _changes(family, settings, source))
+
+
+def told(settings, there, source):
+    """Returns the family that the settings of a tokenizer name, or its model's.
+
+    Args:
+        settings: Contents of the JSON files, by their names; empty for one that is not there.
+        there: Names of the files in the folder.
+        source: As in `find`.
+    """
+    kind = str(settings[TOKENIZER].get("tokenizer_class") or "")
+    model = str((_part(settings[CONFIG], "decoder") or settings[CONFIG]).get("model_type") or "")
+    text = {} if settings[CONFIG] else _part(settings[OPEN_CLIP], "model_cfg", "text_cfg")
+    found = []
+    if kind.removesuffix("Fast") not in GENERIC:
+        found = [name for name, row in FAMILIES.items() if kind.removesuffix("Fast") in row.classes]
+    elif model:
+        found = [name for name, row in FAMILIES.items() if model in row.models]
+    elif _cleans(text):
+        found = ["siglip", "siglip2"]
+    elif text and "hf_tokenizer_name" not in text:
+        found = ["clip"]
+    fitting = [name for name in found if set(FAMILIES[name].read) & set(there)]
+    if not found:
+        known = ", ".join(repr(name) for name, row in FAMILIES.items() if row.read)
+        received = " and ".join(filter(None, (kind, model))) or "no settings that say it"
+        raise ValueError(f"`family` must be one of {known} for the tokenizer in {str(source)!r}. Received: {received}")
+    return (fitting or found)[0]
+
+
+def _part(settings, *names):
+    """Returns a dictionary inside settings; an empty one if there is none."""
+    for name in names:
+        settings = settings.get(name)
+        if not isinstance(settings, dict):
+            return {}
+    return settings
+
+
+def _cleans(text):
+    """Returns whether OpenCLIP's settings of a text tower clean as SigLIP's do."""
+    return _part(text, "tokenizer_kwargs").get("clean") == "canonicalize"
+
+
+def _changes(family, settings, source):
+    """Returns what a folder's settings change in the row of a family."""
+    config, changes = settings[CONFIG], {}
+    pad = settings[TOKENIZER].get("pad_token")
+    pad = pad.get("content") if isinstance(pad, dict) else pad
+    if isinstance(pad, str):
+        changes["pad"] = pad
+    if settings[OPEN_CLIP] and not config:  # OpenCLIP's own code
+        changes |= {"pad": 0} if family == "clip" else {}
+        cleans = _cleans(_part(settings[OPEN_CLIP], "model_cfg", "text_cfg"))
+        changes |= {"clean": open_clip_canonical} if cleans else {}
+    if config.get("model_type") == "blip" and CAPTIONS in (config.get("architectures") or [CAPTIONS]):  # with [DEC]
+        changes["start"] = _id(_part(config, "text_config").get("bos_token_id", 30522), "bos_token_id", source)
+    if family == "gpt2" and config.get("eos_token_id") is not None:  # GPT-2 has no end of its own
+        changes["end"] = _id(config["eos_token_id"], "eos_token_id", source)
+    return changes
+
+
+def _id(value, name, source):
+    if type(value) is not int or value < 0:
+        raise ValueError(f"`{name}` must be an id in the config.json of {str(source)!r}. Received: {value!r}")
+    return value
+
+
+def _read(path):
+    """Returns a dictionary from a JSON file; an empty one if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(files.read(path))
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} must be JSON. Received: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{str(path)!r} must be a JSON object. Received: {type(found).__name__}")
+    return found

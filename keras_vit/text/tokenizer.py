@@ -1,0 +1,169 @@
+"""Makes rows of ids of texts, by the rules of a published tokenizer or by a table of words."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_vit.text import engines, files
+from keras_vit.text.families import FAMILIES, UNKNOWN
+from keras_vit.utils import checks
+
+LONG = ("raise", "cut")
+
+
+def tokenizer(
+    source: str | os.PathLike | Sequence[str],
+    length: int,
+    *,
+    family: str | None = None,
+    long: str = "raise",
+) -> "Tokenizer":
+    """Reads a tokenizer: a function from texts to rows of ids, which a text tower takes.
+
+    Files of published tokenizers need an extra: `pip install 'keras-vision-transformers[text]'`. A table of words does
+    not.
+
+    Args:
+        source: Folder of a published model, one of the files `tokenizer.json`, `vocab.json` (with `merges.txt`),
+            `vocab.txt` and `spiece.model` in it, or its repository, `hf://owner/name`. Or a table of words: a list in
+            the order of their ids, in small letters, with `"<pad>"`. A word is a run of letters and digits, or another
+            single sign. If the table has `"<start>"` and `"<end>"`, they are put around each text; `"<unknown>"` is for
+            words that it lacks.
+        length: Ids in a row, that of the tower's table of positions: 77 for CLIP, 64 for SigLIP.
+        family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"` or `"roberta"`; `"words"` for a
+            table. By default what `tokenizer_config.json`, `config.json` or `open_clip_config.json` beside the file
+            says.
+        long: What happens to a text of more ids: `"raise"`, or `"cut"`, which keeps the end's id.
+
+    Returns:
+        A `Tokenizer`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the files do not say which family, are damaged or of another one; for a table with a word twice,
+            or that could not be found in a text.
+        ImportError: If the package that reads the file is not installed.
+
+    Example:
+
+    >>> tokenizer(["<pad>", "a", "cat", "red"], 4)(["a red cat", "Cat"])
+    array([[1, 3, 2, 0],
+           [2, 0, 0, 0]], dtype=int32)
+    """
+    checks.positive(length=length)
+    checks.one_of("long", long, LONG)
+    if family is not None:
+        checks.one_of("family", family, tuple(FAMILIES))
+    if isinstance(source, (list, tuple)):
+        if family not in (None, "words"):
+            raise ValueError(f"A table of words must have family='words'. Received: family={family!r}")
+        return _of(_checked(source), "words", {}, length, long, "the table")
+    checks.path("source", source)
+    if family == "words":
+        raise ValueError(f"family='words' must have a list of words. Received: source={str(source)!r}")
+    found = files.find(source, family)
+    try:
+        engine = FAMILIES[found.family].read[found.path.name](found.path, found.settings)
+    except (ImportError, FileNotFoundError):
+        raise
+    except Exception as error:  # of the reader's library, which raises plain exceptions
+        raise ValueError(f"{str(found.path)!r} is damaged or no tokenizer: {str(error)[:200]}") from None
+    return _of(engine, found.family, found.changes, length, long, repr(str(found.path)))
+
+
+class Tokenizer:
+    """A function from texts to ids, int32, `(texts, length)`; `tokenizer` makes it.
+
+    Attributes:
+        length: Ids in a row.
+        family: Name of its rules.
+        size: Rows that a table of embeddings must have at least.
+        pad: Id that fills a row.
+        start: Id before each text, or `None`.
+        end: Id after each text, or `None`.
+    """
+
+    def __init__(self, engine, clean, marks, length, long, family):
+        self.length = length
+        self.family = family
+        self.size = max(engine.size, *(1 + id for id in marks.values() if id is not None))
+        self.pad = marks["pad"]
+        self.start = marks["start"]
+        self.end = marks["end"]
+        self._pieces = engine.pieces
+        self._clean = clean
+        self._long = long
+
+    def __call__(self, texts: str | Sequence[str]) -> np.ndarray:
+        """Returns the ids of texts, or of one: int32, `(texts, length)`.
+
+        Raises:
+            TypeError: If a text is no string.
+            ValueError: For a text that is too long, is no valid Unicode, or has a word that the table lacks.
+        """
+        texts = listed(texts)
+        rows = np.full((len(texts), self.length), self.pad, "int32")
+        for row, text, ids in zip(rows, texts, self.ids(texts)):
+            if len(ids) > self.length and self._long == "raise":
+                raise ValueError(
+                    f"A text must have at most {self.length} tokens: shorten it, or pass long='cut'. "
+                    f"Received: {len(ids)} in {text!r:.200}"
+                )
+            if len(ids) > self.length:
+                ids = ids[: self.length] if self.end is None else [*ids[: self.length - 1], self.end]
+            row[: len(ids)] = ids
+        return rows
+
+    def ids(self, texts: str | Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text, with start and end, of any length; errors as in a call."""
+        before = [] if self.start is None else [self.start]
+        after = [] if self.end is None else [self.end]
+        return [before + ids + after for ids in self._pieces([self._clean(text) for text in listed(texts)])]
+
+
+def listed(texts):
+    """Returns texts as a list, also a single one; raises for what is no text."""
+    texts = [texts] if isinstance(texts, str) else texts.tolist() if isinstance(texts, np.ndarray) else texts
+    if not isinstance(texts, (list, tuple)):
+        raise TypeError(f"`texts` must be a string or a list of them. Received: {type(texts).__name__}")
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"Each text must be a string. Received: {text!r:.100}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"Each text must be valid Unicode. Received: {text!r:.100}") from None
+    return list(texts)
+
+
+def _of(engine, family, changes, length, long, source):
+    """Returns a `Tokenizer` by the row of a family, in which some fields are replaced."""
+    row = FAMILIES[family]._replace(**changes)
+    marks = {}
+    for name in ("pad", "start", "end"):
+        value = getattr(row, name)
+        marks[name] = engine.id_of(value) if isinstance(value, str) else value
+        optional = value is None or (family == "words" and name != "pad")
+        if marks[name] is None and not optional:
+            raise ValueError(f"{source} must have the piece {value!r}, as all of {family!r}. Received: none")
+    least = 1 + sum(marks[name] is not None for name in ("start", "end"))
+    if length < least:
+        raise ValueError(f"`length` must be at least {least} for {family!r}. Received: length={length}")
+    return Tokenizer(engine, row.clean, marks, length, long, family)
+
+
+def _checked(words):
+    """Returns the engine of a table of words, each of which a text can have."""
+    marks = {FAMILIES["words"].pad, FAMILIES["words"].start, FAMILIES["words"].end, UNKNOWN}
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"Each word of a table must be a string. Received: {word!r:.100}")
+        if word not in marks and (engines.PIECE.findall(word) != [word] or word != word.lower()):
+            raise ValueError(
+                f"A word must be one run of small letters and digits, or one sign. Received: {word!r:.100}"
+            )
+    if len(set(words)) < len(words):
+        twice = next(word for word in words if list(words).count(word) > 1)
+        raise ValueError(f"Each word of a table must be there once. Received: {twice!r} twice")
+    return engines.table(words, UNKNOWN)

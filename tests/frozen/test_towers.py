@@ -1,0 +1,67 @@
+import keras
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit.frozen import towers as module
+from tests.towers import LENGTH, WORDS, two_towers
+
+pytestmark = pytest.mark.backend
+
+
+@pytest.fixture(scope="module")
+def model():
+    return two_towers()
+
+
+def test_the_parts_of_two_towers(model):
+    towers = module.towers_of(model)
+    assert (towers.image.name, towers.text.name, towers.bias) == ("image", "text", None)
+    assert abs(towers.scale - np.exp(1.5)) < 1e-5 and module.towers_of(two_towers(bias=-3.0)).bias == -3
+    with pytest.raises(ValueError, match="must have an image tower and a text tower.* Received: 'image'"):
+        module.towers_of(towers.image)
+    with pytest.raises(TypeError, match="`model` must be a Keras model. Received: model='clip'"):
+        module.towers_of("clip")
+
+
+def test_embeddings_are_those_of_the_towers(model):
+    towers = module.towers_of(model)
+    tokens = keras_vit.tokenizer(WORDS, LENGTH)
+    texts = ["a red car", "dog"]
+    vectors = module.text_vectors(towers, tokens, texts)
+    raw = keras.ops.convert_to_numpy(towers.text(tokens(texts)))
+    np.testing.assert_allclose(vectors, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(module.text_vectors(towers, WORDS, texts, batch_size=1), vectors, atol=1e-6)
+    own = module.towers_of(two_towers(words=WORDS))
+    np.testing.assert_allclose(module.text_vectors(own, None, texts), vectors, atol=1e-6)
+
+
+def test_what_tokens_is_for_a_named_model(model):
+    own = two_towers(words=WORDS)
+    assert module.usual_tokens(own, "name") is own and module.usual_tokens(model, "name") == "name"
+    assert module.tokens_for(module.towers_of(own), own).size == len(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (None, "The model has no table of words: pass `tokens`, a tokenizer. Received: tokens=None"),
+        ([*WORDS, "boat"], "whose table has 12 rows. Received: ids up to 12"),
+        (lambda texts: np.full((1, LENGTH), 12), "must return ids from 0 to 11. Received: 12 to 12"),
+        (lambda texts: np.full((1, LENGTH), -1), "must return ids from 0 to 11. Received: -1 to -1"),
+        (lambda texts: np.ones((1, LENGTH)), r"must return integers of shape \(1, 8\). Received: \(1, 8\), float64"),
+        (keras_vit.tokenizer(WORDS, 5), r"must return integers of shape \(1, 8\). Received: \(1, 5\), int32"),
+    ],
+)
+def test_tokens_of_another_model(model, tokens, said):
+    with pytest.raises(ValueError, match=said):
+        module.text_vectors(module.towers_of(model), tokens, "a dog")
+
+
+def test_texts_that_cannot_be_searched(model):
+    towers = module.towers_of(model)
+    for texts in ("", [" "], []):
+        with pytest.raises(ValueError, match="Each text must have a word"):
+            module.text_vectors(towers, WORDS, texts)
+    with pytest.raises(ValueError, match="at most 8 tokens: shorten it, .*Received: 10 in 'a a a"):
+        module.text_vectors(towers, WORDS, "a a a a a a a a a")

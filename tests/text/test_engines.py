@@ -1,0 +1,38 @@
+import pytest
+
+from keras_vit import tokenizer
+from tests.text.test_tokenizer import GOLDEN
+
+TEXTS = [
+    "", "A photo of a cat.", "l'été à Paris", "e\u0301te\u0301", "😀😀 ok", "Ἀθήνας ΣΑΣ", "you've 2024!!!", "\ta\n b  ",
+    "ﬁ “x” ½", "<|endoftext|> a", "日本 語", "a_b-c", "don't", "ǅ İ ẞ",
+]  # fmt: skip
+
+
+def test_vocabulary_and_merges_are_as_the_whole_file():
+    pytest.importorskip("tokenizers")
+    whole, parts = (tokenizer(GOLDEN / "clip" / name, 40) for name in ("tokenizer.json", "vocab.json"))
+    assert whole.ids(TEXTS) == parts.ids(TEXTS) and whole.size == parts.size == 574
+
+
+def test_settings_of_bert(tmp_path):
+    pytest.importorskip("tokenizers")
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "A", "é", "e", ","]))
+    plain = tokenizer(tmp_path / "vocab.txt", 8, family="bert")
+    assert plain("A, é x").tolist() == [[2, 4, 8, 7, 1, 3, 0, 0]]
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert tokenizer(tmp_path, 8, family="bert")("A, é").tolist() == [[2, 5, 8, 6, 3, 0, 0, 0]]
+
+
+def test_a_vocabulary_needs_its_merges(tmp_path):
+    pytest.importorskip("tokenizers")
+    (tmp_path / "vocab.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match="vocab.json' needs merges.txt in the same folder"):
+        tokenizer(tmp_path, 8, family="roberta")
+
+
+def test_a_blank_belongs_to_the_next_word_of_gpt2():
+    pytest.importorskip("tokenizers")
+    tokens = tokenizer(GOLDEN / "vision_encoder_decoder", 8)
+    assert tokens.start is None and tokens.ids("cat") != tokens.ids(" cat")
+    assert tokenizer(GOLDEN / "trocr", 8).ids("") == [[0, 2]]
