@@ -37,7 +37,8 @@ class Family(NamedTuple):
         pad: Name of what fills the rest of the row.
         start: Name of what is put before a text, or `None`.
         end: Name of what is put after it; a text that is cut keeps it.
-        read: Functions that read the pieces of words from a file, by its name; the first file that exists is read.
+        read: Functions that read the pieces of words from a file, by its name; the first file that exists is read. Of
+            families with one `model_type`, the first whose first file exists is meant.
         classes: Names of transformers' tokenizers of this family, without `Fast`.
         models: transformers' `model_type`s of this family.
     """
@@ -65,7 +66,7 @@ FAMILIES = {
         clean=canonical,
         end="</s>",
         pad="</s>",
-        read={"spiece.model": engines.sentences},
+        read={"spiece.model": engines.sentences, "tokenizer.json": engines.whole},
         classes=("SiglipTokenizer",),
         models=("siglip", "siglip_text_model"),
     ),

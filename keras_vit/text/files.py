@@ -64,15 +64,15 @@ def told(settings, there, source):
     model = str((_part(settings[CONFIG], "decoder") or settings[CONFIG]).get("model_type") or "")
     text = {} if settings[CONFIG] else _part(settings[OPEN_CLIP], "model_cfg", "text_cfg")
     found = []
-    if kind.removesuffix("Fast") not in GENERIC:
+    if _cleans(text):
+        found = ["siglip"] if kind.startswith("T5") else ["siglip", "siglip2"]
+    elif kind.removesuffix("Fast") not in GENERIC:
         found = [name for name, row in FAMILIES.items() if kind.removesuffix("Fast") in row.classes]
     elif model:
         found = [name for name, row in FAMILIES.items() if model in row.models]
-    elif _cleans(text):
-        found = ["siglip", "siglip2"]
     elif text and "hf_tokenizer_name" not in text:
         found = ["clip"]
-    fitting = [name for name in found if set(FAMILIES[name].read) & set(there)]
+    fitting = [name for name in found if next(iter(FAMILIES[name].read)) in there]
     if not found:
         known = ", ".join(repr(name) for name, row in FAMILIES.items() if row.read)
         received = " and ".join(filter(None, (kind, model))) or "no settings that say it"

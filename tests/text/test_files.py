@@ -39,6 +39,8 @@ def test_open_clip_s_own_settings_change_the_row(tmp_path):
     clean = {"model_cfg": {"text_cfg": {"tokenizer_kwargs": {"clean": "canonicalize"}}}}
     assert family(tmp_path / "one", ["spiece.model"], open_clip_config=clean) == "siglip"
     assert family(tmp_path / "two", ["tokenizer.json"], open_clip_config=clean) == "siglip2"
+    t5 = {"tokenizer_class": "T5TokenizerFast"}
+    assert family(tmp_path / "t5", ["tokenizer.json"], open_clip_config=clean, tokenizer_config=t5) == "siglip"
     assert files.find(tmp_path / "two").changes["clean"]("A_b, C!") == "a b c"
     assert files.find(GOLDEN / "clip_openclip").changes["pad"] == 0
     assert files.find(GOLDEN / "clip").changes["pad"] == "<|endoftext|>"
@@ -76,7 +78,9 @@ def test_others_are_refused(there, settings, said, tmp_path):
 
 def test_one_file_of_a_folder(tmp_path):
     assert files.find(GOLDEN / "clip" / "vocab.json").path.name == "vocab.json"
-    with pytest.raises(FileNotFoundError, match="'siglip' must have spiece.model. Received: 'vocab.json'"):
+    with pytest.raises(
+        FileNotFoundError, match="'siglip' must have spiece.model or tokenizer.json. Received: 'vocab.json'"
+    ):
         files.find(GOLDEN / "clip" / "vocab.json", "siglip")
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match="config.json' must be JSON"):

@@ -131,6 +131,18 @@ def test_damaged_files_and_others(tmp_path):
         tokenizer("nowhere", 8)
 
 
+def test_a_repository_is_downloaded(monkeypatch):
+    pytest.importorskip("tokenizers")
+    asked = []
+    download = lambda source, patterns: asked.append((source, patterns)) or GOLDEN / "clip"  # noqa: E731
+    monkeypatch.setattr("keras_vit.utils.downloads.snapshot", download)
+    texts, ids = known("clip")
+    np.testing.assert_array_equal(tokenizer("hf://me/clip", 20)(texts), ids)
+    [(source, patterns)] = asked
+    assert source == "hf://me/clip" and {"tokenizer.json", "merges.txt", "config.json"} <= set(patterns)
+    assert not [name for name in patterns if "safetensors" in name or "*" in name]
+
+
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
     for case, library in (("clip", "tokenizers"), ("siglip", "sentencepiece")):
