@@ -9,14 +9,19 @@ WORDS = ["<pad>", "<end>", "a", "photo", "of", "red", "green", "cat", "dog", "."
 LENGTH = 8
 
 
+@keras.saving.register_keras_serializable(package="tests")
 class Similarity(keras.layers.Layer):
     """Logits of pairs: scaled cosines, with a bias or without."""
 
     def __init__(self, bias=False, **kwargs):
         super().__init__(**kwargs)
+        self.bias = bias
         self.logit_scale = self.add_weight(name="logit_scale", shape=(), initializer="zeros")
         if bias:
             self.logit_bias = self.add_weight(name="logit_bias", shape=(), initializer="zeros")
+
+    def get_config(self):
+        return {**super().get_config(), "bias": self.bias}
 
     def call(self, image, text):
         image, text = (keras.ops.normalize(each, axis=-1, epsilon=1e-12) for each in (image, text))

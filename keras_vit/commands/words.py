@@ -30,9 +30,8 @@ def print_zero_shot(
     import numpy as np
 
     from keras_vit import frozen
-    from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.export.prepare import destination
-    from keras_vit.frozen.towers import usual_tokens
+    from keras_vit.frozen.towers import loaded, usual_tokens
     from keras_vit.frozen.zero_shot import PROMPTS
     from keras_vit.utils import checks
 
@@ -40,7 +39,7 @@ def print_zero_shot(
     if to and to.suffix != ".keras":
         raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
     files = files_of(images) if images or not to else []
-    built = from_pretrained(needed(model), part="both")
+    built = loaded(needed(model))
     given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or PROMPTS}
     if to:
         with destination(to, overwrite) as temporary:

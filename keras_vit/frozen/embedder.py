@@ -14,8 +14,7 @@ from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.export.fastest import Fastest
-from keras_vit.frozen.towers import has_towers, towers_of
-from keras_vit.models.backbone import backbone, input_of
+from keras_vit.models.backbone import backbone, image_tower, input_of
 from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.feeding import run
@@ -168,7 +167,7 @@ def _name(model):
 def _built(model):
     """Returns a Keras model, or the model of a name, without its head."""
     if isinstance(model, keras.Model):
-        return towers_of(model).image if has_towers(model) else model
+        return image_tower(model)
     checks.path("model", model)
     built = from_pretrained(model, num_classes=0)
     return built if len(built.output_shape) == 2 else from_pretrained(model, num_classes=0, pooling="gap")

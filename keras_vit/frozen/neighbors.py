@@ -7,11 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import embedding
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import flat, opened
-from keras_vit.frozen.towers import projected, text_vectors, towers_of
+from keras_vit.frozen.towers import loaded, projected, text_vectors, towers_of
 from keras_vit.tasks.pretrain.neighbors import votes
 from keras_vit.utils import checks
 from keras_vit.utils.folders import SPLITS
@@ -34,7 +33,7 @@ def nearest(
             texts, or a single one, such as `"a red car"`.
         k: Number of answers for each image.
         model: The model of the index; the one that its file names if `None`. Not needed for vectors. For texts the
-            model with both towers, or what `from_pretrained` takes with `part="both"`.
+            model with both towers, its `.keras` file, or what `from_pretrained` takes with `part="both"`.
         tokens: For texts: a `tokenizer`, or the folder or repository that it is read from; or the model, if it has a
             table of words of its own.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning, and its answer
@@ -127,8 +126,7 @@ def common_space(index, texts, model, tokens):
     Arguments and errors as in `nearest`.
     """
     model = named(index, model)
-    model = model if isinstance(model, keras.Model) else from_pretrained(model, part="both")
-    towers = towers_of(model)
+    towers = towers_of(model if isinstance(model, keras.Model) else loaded(model))
     embedder_of(index, towers.image)
     return projected(towers.image, index.vectors), text_vectors(towers, tokens, texts)
 

@@ -1,19 +1,22 @@
 """The towers of a model of images and texts, and what both become in their common space."""
 
+import pathlib
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
+from keras_vit.checkpoints.pretrained import from_pretrained, location
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.patch_memory import unit
+from keras_vit.models.backbone import TOWERS, has_towers
 from keras_vit.text import tokenizer
 from keras_vit.text.tokenizer import listed
+from keras_vit.training.rundir import read_model
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 from keras_vit.utils.keras_private import sublayers
 
-PARTS = ("image", "text", "similarity")  # names of the layers of two towers
 WORDS = "words"  # the layer with the table of embeddings, and in its metadata the model's own table of words
 
 
@@ -26,9 +29,11 @@ class Towers(NamedTuple):
     bias: float | None  # added to logits of independent probabilities; `None` for those of a softmax
 
 
-def has_towers(model):
-    """Returns whether a model has an image tower and a text tower."""
-    return set(PARTS) <= {layer.name for layer in model.layers}
+def loaded(source):
+    """Returns a model with both towers from a `.keras` file, or what `from_pretrained` takes with `part="both"`."""
+    checks.path("model", source)
+    place = pathlib.Path(str(location(source)))
+    return read_model(place) if place.suffix == ".keras" else from_pretrained(source, part="both")
 
 
 def towers_of(model):
@@ -44,7 +49,7 @@ def towers_of(model):
             "`model` must have an image tower and a text tower, as from keras_vit.two_towers or with part='both'. "
             f"Received: {model.name!r}"
         )
-    image, text, similarity = map(model.get_layer, PARTS)
+    image, text, similarity = map(model.get_layer, TOWERS)
     scale, bias = (getattr(similarity, name, None) for name in ("logit_scale", "logit_bias"))
     number = lambda variable: float(np.ravel(keras.ops.convert_to_numpy(variable))[0])  # noqa: E731
     return Towers(image, text, float(np.exp(number(scale))), None if bias is None else number(bias))

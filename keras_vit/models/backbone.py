@@ -6,6 +6,7 @@ from keras_vit.layers import TransformerBlock
 from keras_vit.layers.base import STATES
 from keras_vit.utils.keras_private import call_of, kernel_without_lora, sublayers
 
+TOWERS = ("image", "text", "similarity")  # layers of a model of images and texts
 HEADS = ("head", "head_distilled")  # layers that return logits
 
 
@@ -16,6 +17,16 @@ def fill(copy, values):
         if hasattr(layer, "finalize_state"):
             layer.finalize_state()
     return copy
+
+
+def has_towers(model):
+    """Returns whether a model has an image tower and a text tower."""
+    return set(TOWERS) <= {layer.name for layer in model.layers}
+
+
+def image_tower(model):
+    """Returns the image tower of a model of images and texts; any other model itself."""
+    return model.get_layer(TOWERS[0]) if has_towers(model) else model
 
 
 def has_lora(model):

@@ -4,6 +4,7 @@ import pytest
 
 import keras_vit
 from keras_vit.frozen import towers as module
+from keras_vit.frozen.embedder import Embedder
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -40,6 +41,18 @@ def test_what_tokens_is_for_a_named_model(model):
     own = two_towers(words=WORDS)
     assert module.usual_tokens(own, "name") is own and module.usual_tokens(model, "name") == "name"
     assert module.tokens_for(module.towers_of(own), own).size == len(WORDS)
+
+
+def test_a_keras_file_has_both_and_is_read_as_its_image_tower(model, tmp_path):
+    model.save(tmp_path / "both.keras")
+    texts, tokens = ["a red car"], keras_vit.tokenizer(WORDS, LENGTH)
+    again = module.towers_of(module.loaded(tmp_path / "both.keras"))
+    wanted = module.text_vectors(module.towers_of(model), tokens, texts)
+    np.testing.assert_allclose(module.text_vectors(again, tokens, texts), wanted, atol=1e-6)
+    with pytest.warns(UserWarning, match="Only the ViT 'image' of .*Left out: .*similarity"):
+        named = Embedder(tmp_path / "both.keras")
+    assert named.fingerprint() == Embedder(model).fingerprint() == Embedder(again.image).fingerprint()
+    assert named.name == str(tmp_path / "both.keras") and Embedder(model).name == ""
 
 
 @pytest.mark.parametrize(

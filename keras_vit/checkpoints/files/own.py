@@ -10,7 +10,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
 from keras_vit.layers import MergingBlock
-from keras_vit.models.backbone import HEADS, backbone, variables_of
+from keras_vit.models.backbone import HEADS, backbone, image_tower, variables_of
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
 
@@ -23,7 +23,7 @@ SAVED = "the saved model"
 def open_keras(path):
     """Opens a `.keras` file with a model from `keras_vit.vit`; see `read.open_checkpoint`."""
     whole = keras.models.load_model(path, compile=False)  # its loss and optimizer do not matter here
-    model = backbone(whole)
+    model = backbone(image_tower(whole))
     if model is not whole:
         others = [layer.name for layer in whole.layers if layer is not model]
         warnings.warn(
