@@ -10,13 +10,13 @@ from keras_vit.checkpoints.pretrained import from_pretrained, location
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.patch_memory import unit
 from keras_vit.models.backbone import TOWERS, has_towers
-from keras_vit.text import tokenizer
+from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.tokenizer import listed
 from keras_vit.training.rundir import read_model
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
-from keras_vit.utils.keras_private import sublayers
 
+RULES = "tokens"  # in the metadata of a published tower: the family of its tokenizer, "siglip" for both
 WORDS = "words"  # the layer with the table of embeddings, and in its metadata the model's own table of words
 
 
@@ -64,7 +64,8 @@ def tokens_for(towers, tokens=None):
             words.
 
     Raises:
-        ValueError: If there is no such table; or for a tokenizer with ids that the tower's embeddings lack.
+        ValueError: If there is no such table; or for a tokenizer of another tower: with ids that its table lacks, other
+            rules, or another end of text.
     """
     length = towers.text.input_shape[1]
     if tokens is None or isinstance(tokens, keras.Model):
@@ -72,18 +73,33 @@ def tokens_for(towers, tokens=None):
         if tokens is None:
             raise ValueError("The model has no table of words: pass `tokens`, a tokenizer. Received: tokens=None")
     tokens = tokens if callable(tokens) else tokenizer(tokens, length)
-    rows, size = rows_of(towers.text), getattr(tokens, "size", 0)
-    if size > rows:
-        raise ValueError(
-            f"`tokens` must be the text tower's own, whose table has {rows} rows. Received: ids up to {size - 1}"
-        )
+    if isinstance(tokens, Tokenizer):
+        _check_own(towers.text, tokens)
     return tokens
+
+
+def _check_own(text, tokens):
+    """Raises ValueError unless a `Tokenizer` may be that of a text tower."""
+    rows, rules = rows_of(text), _stated(text, RULES)
+    end = next((getattr(layer, "end", None) for layer in text.layers if layer.name == "pool"), None)
+    for wrong, own, theirs in (
+        (tokens.size > rows, f"whose table has {rows} rows", f"ids up to {tokens.size - 1}"),
+        (rules and not tokens.family.startswith(rules), f"by the rules of {rules!r}", f"those of {tokens.family!r}"),
+        (end is not None and tokens.end != end, f"whose texts end with the id {end}", f"the end {tokens.end}"),
+    ):
+        if wrong:
+            raise ValueError(f"`tokens` must be the text tower's own, {own}. Received: {theirs}")
 
 
 def own_words(text):
     """Returns the table of words in a text tower's metadata, or `None`."""
-    stated = (getattr(layer, "metadata", {}).get(WORDS) for layer in sublayers(text))
-    return next((list(table) for table in stated if table), None)
+    table = _stated(text, WORDS)
+    return list(table) if table else None
+
+
+def _stated(text, name):
+    """Returns what the metadata of a text tower say, or `None`."""
+    return getattr(text.get_layer(WORDS), "metadata", {}).get(name)
 
 
 def usual_tokens(model, name):

@@ -49,8 +49,7 @@ def test_a_keras_file_has_both_and_is_read_as_its_image_tower(model, tmp_path):
     again = module.towers_of(module.loaded(tmp_path / "both.keras"))
     wanted = module.text_vectors(module.towers_of(model), tokens, texts)
     np.testing.assert_allclose(module.text_vectors(again, tokens, texts), wanted, atol=1e-6)
-    with pytest.warns(UserWarning, match="Only the ViT 'image' of .*Left out: .*similarity"):
-        named = Embedder(tmp_path / "both.keras")
+    named = Embedder(tmp_path / "both.keras")
     assert named.fingerprint() == Embedder(model).fingerprint() == Embedder(again.image).fingerprint()
     assert named.name == str(tmp_path / "both.keras") and Embedder(model).name == ""
 
@@ -69,6 +68,18 @@ def test_a_keras_file_has_both_and_is_read_as_its_image_tower(model, tmp_path):
 def test_tokens_of_another_model(model, tokens, said):
     with pytest.raises(ValueError, match=said):
         module.text_vectors(module.towers_of(model), tokens, "a dog")
+
+
+def test_a_tokenizer_of_another_family_whose_ids_fit():
+    """CLIP's 49,408 ids fit into SigLIP 2's table of 256,000."""
+    towers = module.towers_of(two_towers())
+    towers.text.get_layer("words").metadata = {"tokens": "siglip"}
+    with pytest.raises(ValueError, match="own, by the rules of 'siglip'. Received: those of 'words'"):
+        module.tokens_for(towers, WORDS)
+    towers.text.get_layer("words").metadata = {}
+    towers.text.get_layer("pool").end = 3
+    with pytest.raises(ValueError, match="own, whose texts end with the id 3. Received: the end 1"):
+        module.tokens_for(towers, WORDS)
 
 
 def test_texts_that_cannot_be_searched(model):

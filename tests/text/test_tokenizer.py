@@ -57,6 +57,16 @@ def test_capitals_are_lowered_as_python_lowers_them(case):
         assert tokens.ids("\u03c2") != tokens.ids("\u03c3") and tokens.ids("😀") == tokens.ids("  😀\n")
 
 
+def test_siglip_2_is_lowered_where_its_file_does_not(tmp_path):
+    """As most published files do not: transformers' pull request 43101."""
+    pytest.importorskip("tokenizers")
+    content = json.loads((GOLDEN / "siglip2" / "tokenizer.json").read_text())
+    content["normalizer"]["normalizers"] = content["normalizer"]["normalizers"][1:]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    texts, ids = known("siglip2")
+    np.testing.assert_array_equal(tokenizer(tmp_path, ids.shape[1], family="siglip2")(texts), ids)
+
+
 def test_contractions_of_clip_are_pieces():
     """transformers' older tokenizer made two of 've: issues 22166 and 26887."""
     pytest.importorskip("tokenizers")

@@ -22,8 +22,8 @@ SAVED = "the saved model"
 @contextlib.contextmanager
 def open_keras(path):
     """Opens a `.keras` file with a model from `keras_vit.vit`; see `read.open_checkpoint`."""
-    whole = keras.models.load_model(path, compile=False)  # its loss and optimizer do not matter here
-    model = backbone(image_tower(whole))
+    whole = image_tower(keras.models.load_model(path, compile=False))  # its loss and optimizer do not matter here
+    model = backbone(whole)
     if model is not whole:
         others = [layer.name for layer in whole.layers if layer is not model]
         warnings.warn(
