@@ -1,32 +1,11 @@
 """Two small towers of images and texts with random weights."""
 
-import keras
 import numpy as np
 
 import keras_vit
 
 WORDS = ["<pad>", "<end>", "a", "photo", "of", "red", "green", "cat", "dog", ".", "car", "<unknown>"]
 LENGTH = 8
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class Similarity(keras.layers.Layer):
-    """Logits of pairs: scaled cosines, with a bias or without."""
-
-    def __init__(self, bias=False, **kwargs):
-        super().__init__(**kwargs)
-        self.bias = bias
-        self.logit_scale = self.add_weight(name="logit_scale", shape=(), initializer="zeros")
-        if bias:
-            self.logit_bias = self.add_weight(name="logit_bias", shape=(), initializer="zeros")
-
-    def get_config(self):
-        return {**super().get_config(), "bias": self.bias}
-
-    def call(self, image, text):
-        image, text = (keras.ops.normalize(each, axis=-1, epsilon=1e-12) for each in (image, text))
-        logits = keras.ops.exp(self.logit_scale) * keras.ops.matmul(image, keras.ops.transpose(text))
-        return logits + getattr(self, "logit_bias", 0)
 
 
 def two_towers(bias=None, head=True, words=None, seed=0):
@@ -42,18 +21,12 @@ def two_towers(bias=None, head=True, words=None, seed=0):
         "mu/4", image_size=(12, 8), pooling="gap", num_classes=5 if head else 0, depth=1, name="image",
         metadata={"evaluation": {"resize": "direct"}},
     )  # fmt: skip
-    ids = keras.Input((LENGTH,), dtype="int32", name="texts")
-    table = keras.layers.Embedding(len(WORDS), 6, name="words")
-    table.metadata = {"words": words}
-    x = keras.layers.Dense(image.output_shape[-1], name="projection")(keras.layers.Flatten(name="pool")(table(ids)))
-    text = keras.Model(ids, x, name="text")
-    inputs = {"images": image.inputs[0], "texts": ids}
-    model = keras.Model(inputs, Similarity(bias is not None, name="similarity")(image(inputs["images"]), text(ids)))
+    text = keras_vit.text_tower(
+        vocabulary=len(WORDS), length=LENGTH, width=6, depth=1, num_heads=2, end=1, projection=image.output_shape[-1],
+        metadata={"words": words} if words else None,
+    )  # fmt: skip
+    model = keras_vit.two_towers(image, text, scale=1.5, bias=bias)
     rng = np.random.default_rng(seed)
     for tower in (image, text):
         tower.set_weights([rng.normal(0, 0.5, weight.shape) for weight in tower.get_weights()])
-    similarity = model.get_layer("similarity")
-    similarity.logit_scale.assign(1.5)
-    if bias is not None:
-        similarity.logit_bias.assign(bias)
     return model
