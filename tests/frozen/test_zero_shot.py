@@ -24,7 +24,7 @@ def logits_of(model, prompts):
     means = [embed(text, tokens([prompt.format(name) for prompt in prompts])).mean(0) for name in CLASSES]
     similarity = model.get_layer("similarity")
     logits = np.exp(float(similarity.logit_scale)) * embed(image, IMAGES) @ unit(np.array(means)).T
-    return logits + float(getattr(similarity, "logit_bias", 0))
+    return logits if similarity.logit_bias is None else logits + float(similarity.logit_bias)
 
 
 @pytest.mark.parametrize(("bias", "head"), KINDS)
