@@ -25,7 +25,7 @@ def by_openvino(model, dtype, batch_size, threads=None):
     Args:
         model: The model, which it copies.
         dtype: `"float32"` or `"bfloat16"`.
-        batch_size: Number of images that it is compiled for; other numbers are compiled for when they come.
+        batch_size: Number of images of most batches, for which XLA compiles; OpenVINO compiles for any.
         threads: Threads of a call; all cores if `None`.
 
     Raises:
@@ -45,21 +45,13 @@ def by_openvino(model, dtype, batch_size, threads=None):
         converted = openvino.converted(
             lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, shape
         )
-        fixed = converted.clone()
-        fixed.reshape([batch_size, *shape])
-        compiled = {batch_size: runtimes.Compiled(fixed, DTYPES[dtype][0], threads)}
+        # For any number of images: a second one, for a fixed number, ends the process at the next signal (2026.4).
+        compiled = runtimes.Compiled(converted, DTYPES[dtype][0], threads)
     except Exception as error:  # OpenVINO's own classes are not public
         raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {_said(error)}") from error
-    lock = threading.Lock()
 
     def compute(images):
-        run = compiled.get(len(images)) or compiled.get(None)
-        if run is None:
-            with lock:
-                run = compiled.get(None) or compiled.setdefault(
-                    None, runtimes.Compiled(converted, DTYPES[dtype][0], threads)
-                )
-        outputs = run(images)
+        outputs = compiled(images)
         return [outputs[f"output_{i}"] for i in range(len(outputs))]
 
     return compute

@@ -23,7 +23,7 @@ class Predictor:
         model: The model that it computes.
         engine: `"openvino"`, `"tflite"` or `"keras"`.
         dtype: `"float32"` or `"bfloat16"`: what it computes in.
-        batch_size: Number of images that it is compiled for.
+        batch_size: Number of images in a usual call.
         milliseconds: Of a batch, by engine, where engines were compared.
 
     Attributes:
@@ -129,8 +129,8 @@ def predictor(
             outputs differ in the third digit.
         threads: Threads for one call of OpenVINO or TFLite, at most 1,024; all cores if `None`. OpenVINO is then taken
             without a comparison, since Keras's threads are global.
-        batch_size: Number of images in a usual call, for which the engines are timed and compiled. Other numbers are
-            computed too.
+        batch_size: Number of images in a usual call, for which the engines are timed and XLA compiles. Other numbers
+            are computed too.
 
     Returns:
         A `Predictor`: call it with one batch of pixels, or its `predict(images)` with any number.
