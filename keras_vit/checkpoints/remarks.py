@@ -10,7 +10,7 @@ class Assumption(UserWarning):
 
 
 def warn_of_assumptions(source, arguments, origins):
-    """Warns of arguments in which published files with the same tensors differ."""
+    """Warns of arguments that no tensor shows and that differ between published files."""
     values = flat(arguments)
     assumed = [f"{written(k, values[k])} ({why})" for k, why in origins.items() if isinstance(why, Assumed)]
     if assumed:

@@ -1,4 +1,4 @@
-"""What commands for many images share: their files, and answers of which some are missing."""
+"""Helpers of commands for many images: find the files, and end with an error if some could not be read."""
 
 import sys
 

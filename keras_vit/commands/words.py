@@ -34,10 +34,13 @@ def print_zero_shot(
     from keras_vit.frozen.towers import loaded, usual_tokens
     from keras_vit.frozen.zero_shot import PROMPTS
     from keras_vit.utils import checks
+    from keras_vit.utils.files import check_free
 
     checks.positive(top=top)
     if to and to.suffix != ".keras":
         raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
+    if to:
+        check_free(to, overwrite)
     files = files_of(images) if images or not to else []
     built = loaded(needed(model))
     given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or PROMPTS}
@@ -49,8 +52,8 @@ def print_zero_shot(
         return
     found = frozen.zero_shot(built, files, classes, bad_images=if_bad(files), **given)
     read = np.isfinite(found.probabilities).all(1)
-    for file, row in zip(files, found.probabilities):
-        if np.isfinite(row).all():
+    for file, row, fine in zip(files, found.probabilities, read):
+        if fine:
             best = [f"{found.classes[i]} {row[i]:.1%}" for i in np.argsort(-row, kind="stable")[:top]]
             print(f"{shown(file)}: {', '.join(best)}")
     if found.kind == "sigmoid":

@@ -1,5 +1,7 @@
 """Predictors: a model on the engine that is fastest for it on this machine, for people who stay in Python."""
 
+import functools
+
 import keras
 import numpy as np
 
@@ -175,13 +177,15 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
         )
     tried = check.drawn(model, TRIED)
     batch = np.resize(tried, (batch_size, *tried.shape[1:]))
+    expected = functools.cache(lambda: _expected(model, tried))  # once for all engines, after the first is built
     functions, errors = {}, {}
     for name in [engine] if engine else _candidates(dtype, batch_size):
         if threads and functions:
             break
         try:
             function = BY[name](model, dtype, batch_size, threads)
-            _check(function, model, tried, batch, name, dtype)
+            for images in (tried, batch):
+                _check(function(images), expected(), model, name, dtype)
         except (ImportError, RuntimeError) as error:
             errors[name] = error
         else:
@@ -213,10 +217,13 @@ def _check_model(model):
         raise ValueError(f"`model` must return outputs for each image. Received: {model.name!r}, outputs {returned}")
 
 
-def _check(compute, model, tried, batch, engine, dtype):
-    """Raises RuntimeError if the outputs for these images, and for a batch that repeats them, are not the model's."""
-    plain = model if in_float32(model) else check.float32_of(model, tried)
-    where, expected = f"on {engine} in {dtype}", check.flat_outputs(plain, tried)
-    for images in (tried, batch):
-        wanted = [np.resize(output, (len(images), *output.shape[1:])) for output in expected]
-        check.close(compute(images), wanted, model, where, LARGEST[dtype], dtype == "bfloat16")
+def _expected(model, images):
+    """Returns a model's outputs in float32; RuntimeError if its copy there computes something else."""
+    plain = model if in_float32(model) else check.float32_of(model, images)
+    return check.flat_outputs(plain, images)
+
+
+def _check(outputs, expected, model, engine, dtype):
+    """Raises RuntimeError if the outputs for images, or for a batch that repeats them, are not those expected."""
+    wanted = [np.resize(each, (len(found), *each.shape[1:])) for found, each in zip(outputs, expected, strict=True)]
+    check.close(outputs, wanted, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")
