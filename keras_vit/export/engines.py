@@ -45,7 +45,6 @@ def by_openvino(model, dtype, batch_size, threads=None):
         converted = openvino.converted(
             lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, shape
         )
-        # For any number of images: a second one, for a fixed number, ends the process at the next signal (2026.4).
         compiled = runtimes.Compiled(converted, DTYPES[dtype][0], threads)
     except Exception as error:  # OpenVINO's own classes are not public
         raise RuntimeError(f"OpenVINO cannot compute {model.name!r}: {_said(error)}") from error

@@ -1,6 +1,7 @@
 """Runs exported files in their own runtimes: outputs, operators, time and memory."""
 
 import collections
+import functools
 import os
 import pathlib
 import statistics
@@ -86,10 +87,8 @@ def openvino(path, precision="f32"):
         path: The `.xml`.
         precision: `"f32"` or `"bf16"`.
     """
-    import openvino
-
     try:
-        model = openvino.Core().read_model(path)
+        model = openvino_core().read_model(path)
         operators = Counter(node.get_type_name() for node in model.get_ops())
         compiled = Compiled(model, precision)
     except Exception as error:  # OpenVINO's own classes are not public
@@ -105,6 +104,14 @@ def openvino(path, precision="f32"):
     return run, dict(operators.most_common())
 
 
+@functools.cache
+def openvino_core():
+    """Returns the one core of OpenVINO in this process: with several (2026.4), it ended at the next signal."""
+    import openvino
+
+    return openvino.Core()
+
+
 class Compiled:
     """A model of OpenVINO, compiled for the processor; a function from images to a dictionary of outputs by name.
 
@@ -112,10 +119,8 @@ class Compiled:
     """
 
     def __init__(self, model, precision="f32", threads=None):
-        import openvino
-
         settings = {"INFERENCE_PRECISION_HINT": precision, **({"INFERENCE_NUM_THREADS": threads} if threads else {})}
-        self.compiled = openvino.Core().compile_model(model, "CPU", settings)
+        self.compiled = openvino_core().compile_model(model, "CPU", settings)
         self.names = [output.any_name for output in self.compiled.outputs]
         self.idle = collections.deque()  # requests, of which one computes a single call at a time
 
@@ -133,9 +138,7 @@ class Compiled:
 
 def openvino_has(capability):
     """Returns whether OpenVINO finds a capability in this processor, such as `"BF16"`."""
-    import openvino
-
-    return capability in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return capability in openvino_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def tflite(path, threads=None):

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import types
 
 import keras
@@ -76,3 +78,26 @@ def test_times_are_medians_of_turns(monkeypatch):
     functions = {name: compute(name, iter([t / 100 for t in range(1, 8)])) for name in "ab"}
     assert engines.milliseconds(functions, IMAGES) == pytest.approx({"a": 40, "b": 40})
     assert turns == ["a", "b"] * engines.ROUNDS
+
+
+SIGNAL = """
+import signal
+import numpy as np
+import keras
+from keras_vit.export import engines, openvino, runtimes
+
+model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)])
+compute = engines.by_openvino(model, "float32", 2)
+fixed = runtimes.Compiled(openvino.converted(lambda x: {"output_0": model(x)}, (8, 8, 3), 3))  # beside another
+compute(np.zeros((2, 8, 8, 3))), fixed(np.zeros((3, 8, 8, 3)))
+assert runtimes.openvino_core() is runtimes.openvino_core()
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_process_with_two_models_of_openvino_outlives_a_signal():
+    done = subprocess.run([sys.executable, "-c", SIGNAL], capture_output=True, text=True)
+    assert done.stdout == "interrupted\n" and done.returncode == 0, done.stderr[-500:]
