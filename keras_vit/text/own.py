@@ -2,12 +2,10 @@
 
 import collections
 
-from keras_vit.text import engines
+from keras_vit.text.engines import INSIDE, PIECE
 from keras_vit.text.families import FAMILIES, UNKNOWN
 from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
-
-INSIDE = engines.INSIDE
 
 
 def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
@@ -36,7 +34,7 @@ def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
     """
     checks.positive(size=size, least=least)
     row = FAMILIES["words"]
-    counts = collections.Counter(word for text in listed(texts) for word in engines.PIECE.findall(row.clean(text)))
+    counts = collections.Counter(word for text in listed(texts) for word in PIECE.findall(row.clean(text)))
     if not counts:
         raise ValueError(f"Texts must have words to learn from. Received: {texts!r:.100}")
     words = {word: [word[0], *(INSIDE + letter for letter in word[1:])] for word in counts}

@@ -9,7 +9,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
 
 SCALE = math.log(1 / 0.07)  # CLIP's first value
-LARGEST = math.log(100)  # to which CLIP's training clips it: section 2.5
+LARGEST = math.log(100)  # of a scale that is trained without a bias
 SMALLEST = 1e-12  # of a squared length: a vector of zeros stays one, and its gradient a number
 
 
@@ -19,6 +19,8 @@ class Similarity(Layer):
 
     CLIP (Radford et al. 2021, arXiv:2103.00020, figure 3) has no bias, and a softmax over the texts turns its logits
     into probabilities. SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2) has one, and a sigmoid does for each.
+
+    Without a bias, optimizers keep the scale at 100 or below, as CLIP's training does (section 2.5).
 
     Args:
         scale: First value of the logarithm of the scale.

@@ -19,15 +19,16 @@ class PairLoss(keras.losses.Loss):
     Pairs whose texts are equal belong together: in a batch with "a red car" twice, both images fit both texts. Softmax
     shares its target equally among them.
 
-    The loss depends on the whole batch: gradients of parts of a batch, added up, are those of another loss. It has no
-    weights of its own. Scale and bias are weights of the model's `Similarity`, which with `pairs=True` brings them into
-    `y_pred`, so that copies, saved files and several devices need nothing else.
+    The loss depends on the whole batch: parts of it, as in accumulated gradients and on the replicas of TensorFlow's
+    MirroredStrategy, are batches of fewer negatives. It has no weights. Scale and bias are weights of the model's
+    `Similarity`, which with `pairs=True` puts them into `y_pred`.
 
     Args:
         kind: `"softmax"` or `"sigmoid"`.
 
     Call arguments:
-        y_true: Ids of the texts, `(batch, length)`, below 16,777,216: Keras makes them float32.
+        y_true: Ids of the texts, `(batch, length)`, or other integers that are equal where pairs belong together, such
+            as the number of the image where it comes with several texts. Below 16,777,216: Keras makes them float32.
         y_pred: `(batch, 2, channels)`. The logit of an image and a text is the product of the image's first row with
             the text's second row. It is computed in float32, whatever the model's precision.
 

@@ -54,6 +54,11 @@ def test_without_equal_texts_softmax_is_keras_cross_entropy_both_ways():
     assert float(PairLoss()(APART, rows())) == pytest.approx(np.mean(both), rel=1e-5)
 
 
+def test_pairs_of_one_image_may_be_marked_by_a_number():
+    numbers = np.unique(IDS, axis=0, return_inverse=True)[1].reshape(-1, 1)
+    assert float(PairLoss()(numbers, rows())) == float(PairLoss()(IDS, rows()))
+
+
 def test_a_weight_of_zero_leaves_an_image_out():
     each = keras.ops.convert_to_numpy(PairLoss(reduction=None)(IDS, rows()))
     assert each.shape == (6,)
