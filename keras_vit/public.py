@@ -95,6 +95,7 @@ from keras_vit.tasks.base import Task as Task
 from keras_vit.tasks.classify.distillation import Distiller as Distiller
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder as MaskedAutoencoder
 from keras_vit.tasks.pretrain.masked import MaskedLoss as MaskedLoss
+from keras_vit.text import learn_words as learn_words
 from keras_vit.text import tokenizer as tokenizer
 from keras_vit.training import optimizers as optimizers
 from keras_vit.training.augmenting import augment as augment

@@ -12,6 +12,7 @@ CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{
 BYTE_LEVEL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # special tokens of GPT-2 and RoBERTa
 BERT = ("[UNK]", "[SEP]", "[CLS]", "[PAD]", "[MASK]")
 PIECE = re.compile(r"\w+|[^\w\s]")  # of a table of words: a run of letters and digits, or another sign
+INSIDE = "##"  # begins a piece that is not a word's first, in a table of words as in BERT's files
 
 
 class Engine(NamedTuple):
@@ -87,20 +88,42 @@ def table(words, unknown):
     """Returns the engine of a table of words, a list in the order of their ids.
 
     Args:
-        words: List of different texts. A word is a run of letters and digits, or another single sign.
+        words: List of different texts. A word is a run of letters and digits, or another single sign. A piece that
+            begins with `##` continues a word.
         unknown: Name of the row of words that are not in the table, if it has one.
     """
     ids = {word: i for i, word in enumerate(words)}
 
-    def id_in(word, text):
-        if word not in ids and unknown not in ids:
+    def ids_in(word, text):
+        found = cut(word, ids) or [unknown]
+        if found == [unknown] and unknown not in ids:
             raise ValueError(f"Each word must be in the table. Received: {word!r} in {text!r:.200}")
-        return ids.get(word, ids.get(unknown))
+        return [ids[piece] for piece in found]
 
     def pieces(texts):
-        return [[id_in(word, text) for word in PIECE.findall(text)] for text in texts]
+        return [[id for word in PIECE.findall(text) for id in ids_in(word, text)] for text in texts]
 
     return Engine(pieces, ids.get, len(ids))
+
+
+def is_piece(text):
+    """Returns whether a text is what a table may contain: a word, a sign, or a piece that continues a word."""
+    rest = text.removeprefix(INSIDE)
+    return PIECE.findall(rest) == [rest] and (rest == text or rest[0].isalnum() or rest[0] == "_")
+
+
+def cut(word, table):
+    """Returns a word as pieces of a table, each the longest from the left, or an empty list if they do not make it."""
+    found, start = [], 0
+    while start < len(word):
+        before = INSIDE if start else ""
+        ends = (end for end in range(len(word), start, -1) if before + word[start:end] in table)
+        end = next(ends, None)
+        if end is None:
+            return []
+        found.append(before + word[start:end])
+        start = end
+    return found
 
 
 def _merges(path):

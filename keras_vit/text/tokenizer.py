@@ -28,8 +28,9 @@ def tokenizer(
         source: Folder of a published model, one of the files `tokenizer.json`, `vocab.json` (with `merges.txt`),
             `vocab.txt` and `spiece.model` in it, or its repository, `hf://owner/name`. Or a table of words: a list in
             the order of their ids, in small letters, with `"<pad>"`. A word is a run of letters and digits, or another
-            single sign. If the table has `"<start>"` and `"<end>"`, they are put around each text; `"<unknown>"` is for
-            words that it lacks.
+            single sign. A word that the table lacks is cut into the longest rows from the left, of which those after
+            the first begin with `##`. If the table has `"<start>"` and `"<end>"`, they are put around each text;
+            `"<unknown>"` is for words that cannot be cut.
         length: Ids in a row, that of the tower's table of positions: 77 for CLIP, 64 for SigLIP.
         family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"` or `"roberta"`; `"words"` for a
             table. By default what `tokenizer_config.json`, `config.json` or `open_clip_config.json` beside the file
@@ -159,9 +160,10 @@ def _checked(words):
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"Each word of a table must be a string. Received: {word!r:.100}")
-        if word not in marks and (engines.PIECE.findall(word) != [word] or word != word.lower()):
+        if word not in marks and (not engines.is_piece(word) or word != word.lower()):
             raise ValueError(
-                f"A word must be one run of small letters and digits, or one sign. Received: {word!r:.100}"
+                "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
+                f"Received: {word!r:.100}"
             )
     if len(set(words)) < len(words):
         twice = next(word for word in words if list(words).count(word) > 1)

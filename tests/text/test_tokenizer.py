@@ -112,8 +112,13 @@ def test_bad_texts(texts, error, said):
     [
         (["a"], {}, "the table must have the piece '<pad>', as all of 'words'. Received: none"),
         (["<pad>", "a", "a"], {}, "Each word of a table must be there once. Received: 'a' twice"),
-        (["<pad>", "A"], {}, "one run of small letters and digits, or one sign. Received: 'A'"),
-        (["<pad>", "red car"], {}, "one run of small letters and digits, or one sign. Received: 'red car'"),
+        (
+            ["<pad>", "A"],
+            {},
+            "one run of small letters and digits, which may begin with ##, or one sign. Received: 'A'",
+        ),
+        (["<pad>", "red car"], {}, "or one sign. Received: 'red car'"),
+        (["<pad>", "##?"], {}, "or one sign. Received: '##[?]'"),
         (TABLE, {"family": "clip"}, "A table of words must have family='words'. Received: family='clip'"),
         (TABLE, {"length": 2}, "`length` must be at least 3 for 'words'. Received: length=2"),
         (TABLE, {"length": 0}, "`length` must be a positive integer"),

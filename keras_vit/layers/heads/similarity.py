@@ -9,6 +9,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
 
 SCALE = math.log(1 / 0.07)  # CLIP's first value
+LARGEST = math.log(100)  # of a scale that is trained without a bias
 SMALLEST = 1e-12  # of a squared length: a vector of zeros stays one, and its gradient a number
 
 
@@ -19,9 +20,13 @@ class Similarity(Layer):
     CLIP (Radford et al. 2021, arXiv:2103.00020, figure 3) has no bias, and a softmax over the texts turns its logits
     into probabilities. SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2) has one, and a sigmoid does for each.
 
+    Without a bias, optimizers keep the scale at 100 or below, as CLIP's training does (section 2.5).
+
     Args:
         scale: First value of the logarithm of the scale.
         bias: First value of the bias; `None` for no bias.
+        pairs: Whether to return pairs of an image and its text, from which `PairLoss` computes all logits: a logit is
+            the product of the image's row with the text's.
 
     Call arguments:
         inputs: Pair of the embeddings of images and of texts, of any length.
@@ -30,7 +35,7 @@ class Similarity(Layer):
         `(images, width)` and `(texts, width)`.
 
     Output shape:
-        `(images, texts)`.
+        `(images, texts)`; of pairs `(images, 2, width)`, or with a bias `(images, 2, width + 1)`.
 
     Raises:
         ValueError: For an argument that is no finite number, or embeddings of two widths.
@@ -41,25 +46,38 @@ class Similarity(Layer):
     (3, 5)
     """
 
-    def __init__(self, scale: float = SCALE, bias: float | None = None, **kwargs):
+    def __init__(self, scale: float = SCALE, bias: float | None = None, pairs: bool = False, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
         checks.number(scale=scale, **({} if bias is None else {"bias": bias}))
+        checks.switch(pairs=pairs)
         self.scale = scale
         self.bias = bias
+        self.pairs = pairs
 
     def build(self, input_shape):
         self.compute_output_shape(input_shape)
 
-        def number(name, value):
-            return self.add_weight(name=name, shape=(), initializer=keras.initializers.Constant(value))
+        def number(name, value, constraint=None):
+            initializer = keras.initializers.Constant(value)
+            return self.add_weight(name=name, shape=(), initializer=initializer, constraint=constraint)
 
-        self.logit_scale = number("logit_scale", self.scale)
+        self.logit_scale = number("logit_scale", self.scale, _clipped if self.bias is None else None)
         self.logit_bias = None if self.bias is None else number("logit_bias", self.bias)
 
     def call(self, inputs):
         images, texts = map(unit, inputs)
+        if self.pairs:
+            return self._rows(images, texts)
         logits = ops.exp(self.logit_scale) * ops.matmul(images, ops.transpose(texts))  # (images, texts)
         return logits if self.logit_bias is None else logits + self.logit_bias
+
+    def _rows(self, images, texts):
+        """Returns rows whose products are the logits: the bias is the product of a channel of its own with 1."""
+        rows = [ops.exp(self.logit_scale) * images, texts]
+        if self.logit_bias is not None:
+            one = ops.ones_like(texts[:, :1])
+            rows = [ops.concatenate(pair, axis=1) for pair in zip(rows, (self.logit_bias * one, one))]
+        return ops.stack(rows, axis=1)  # (images, 2, channels)
 
     def compute_output_shape(self, input_shape):
         images, texts = input_shape
@@ -68,7 +86,13 @@ class Similarity(Layer):
                 "Embeddings of images and texts must be matrices of one width. "
                 f"Received: shapes {tuple(images)} and {tuple(texts)}"
             )
+        if self.pairs:
+            return images[0], 2, images[1] + (self.bias is not None)
         return images[0], texts[0]
+
+
+def _clipped(scale):
+    return ops.minimum(scale, LARGEST)
 
 
 def unit(x):

@@ -20,6 +20,17 @@ def test_layer(bias, tmp_path):
     run_layer_test(make, [(3, 8), (5, 8)], (3, 5), tmp_path=tmp_path, unknown=(None, None))
 
 
+@pytest.mark.parametrize("bias, channels", [(None, 8), (-1.0, 9)])
+def test_rows_of_pairs_have_the_logits_as_products(bias, channels, tmp_path):
+    def make(dtype):
+        return Similarity(0.5, bias, pairs=True, dtype=dtype)
+
+    run_layer_test(make, [(3, 8), (3, 8)], (3, 2, channels), tmp_path=tmp_path)
+    rows = np.asarray(make("float32")([IMAGES, TEXTS[:3]]))
+    logits = np.asarray(Similarity(0.5, bias)([IMAGES, TEXTS[:3]]))
+    np.testing.assert_allclose(rows[:, 0] @ rows[:, 1].T, logits, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("scale, bias", [(0.0, None), (2.0, -10.0)])
 def test_is_the_scaled_cosine(scale, bias):
     layer = Similarity(scale, bias)

@@ -1,0 +1,56 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_vit import tokenizer
+from keras_vit.text.own import learn_words, text_of
+
+TEXTS = ["red apple", "green apple", "a red car", "cars; a bar", "Grinning face", "grinning cat", "12:30 é"]
+
+
+def test_frequent_words_are_rows_and_rare_ones_are_cut():
+    table = learn_words(TEXTS, 100)
+    assert table[:3] == ["<pad>", "<end>", "<unknown>"] and len(set(table)) == len(table)
+    assert {"grinning", "apple", "red", "##ar"} <= set(table) and "green" not in table
+    table = json.loads(json.dumps(table))  # as a model's metadata keep it
+    tokens = tokenizer(table, 8)
+    assert [table[i] for i in tokens.ids("Red bars")[0]] == ["red", "b", "##ar", "##s", "<end>"]
+    assert [table[i] for i in tokens.ids("red zebra ñ")[0]] == ["red", "<unknown>", "<unknown>", "<end>"]
+    assert tokens(["a red car", ""]).tolist() == [
+        [*(table.index(word) for word in ("a", "red", "car")), 1, 0, 0, 0, 0],
+        [1] + [0] * 7,
+    ]
+
+
+def test_texts_come_back():
+    table = learn_words(TEXTS, 60)
+    tokens = tokenizer(table, 20)
+    for text in ("red apple", "a grinning car", "12 : 30 é"):
+        assert text_of(table, tokens(text)[0]) == text
+    assert text_of(table, tokens("a ñ")[0]) == "a <unknown>"
+
+
+def test_the_table_does_not_depend_on_the_order_of_texts_and_respects_its_limits():
+    assert learn_words(TEXTS, 60) == learn_words(np.array(TEXTS[::-1]), 60)
+    letters = learn_words(TEXTS, 1)
+    assert all(len(row.removeprefix("##")) == 1 for row in letters[3:])
+    assert len(learn_words(TEXTS, len(letters) + 3)) == len(letters) + 3
+    assert learn_words(TEXTS, 1000, least=10) == letters
+    words = learn_words(["what color is it", "is it red"] * 2, 1000)  # with room for all, words are whole
+    assert [words[i] for i in tokenizer(words, 9).ids("is it red")[0]] == ["is", "it", "red", "<end>"]
+
+
+def test_repeated_letters():
+    table = learn_words(["aaaa aaaa", "aaa"], 50)
+    assert text_of(table, tokenizer(table, 9)("aaaa aaaaaaa a")[0]) == "aaaa aaaaaaa a"
+
+
+@pytest.mark.parametrize("texts", [[], ["", " \n"]])
+def test_texts_without_words(texts):
+    with pytest.raises(ValueError, match="Texts must have words to learn from. Received: "):
+        learn_words(texts)
+    with pytest.raises(TypeError, match="Each text must be a string. Received: 3"):
+        learn_words(["a", 3])
+    with pytest.raises(ValueError, match="`size` must be a positive integer"):
+        learn_words(["a"], 0)
