@@ -10,6 +10,7 @@ import sys
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_VIT_CACHE"] = "off"  # tests of the cache name a folder
+os.environ["CI"] = "true"  # by which OpenVINO sends no telemetry, from a fork of this process for each event
 # Compiling takes longer than running here.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 

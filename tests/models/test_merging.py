@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -18,6 +20,9 @@ def random_vit(**arguments):
         weights = layer.get_weights() if layer.name != "rescale" else []
         layer.set_weights([w + rng.normal(size=w.shape, scale=0.1) if w.dtype.kind == "f" else w for w in weights])
     return model
+
+
+plain = functools.cache(random_vit)
 
 
 def tokens_of(model):
@@ -143,7 +148,7 @@ def test_bfloat16():
 @pytest.mark.parametrize("r", [-1, 1.5, True, "3", None, [1, 2, 3, 4], [1, -1], [[1]]], ids=str)
 def test_a_wrong_number_is_named(r):
     with pytest.raises(ValueError, match="`r` must be a number of tokens"):
-        merge_tokens(random_vit(), r)
+        merge_tokens(plain(), r)
 
 
 @once

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 def overconfident(factor=4.0, **more):
     """Returns a model, images, and labels drawn from its own probabilities; then the head is made too sure."""
     model = keras_vit.vit("mu/4", image_size=8, num_classes=3, **more)
-    images = RNG.integers(0, 256, (2000, 8, 8, 3)).astype("float32")
+    images = RNG.integers(0, 256, (1000, 8, 8, 3)).astype("float32")
     for head in calibration._heads(model):
         head.kernel.assign(RNG.normal(size=head.kernel.shape))
     logits = np.asarray(model(images))
@@ -64,7 +64,7 @@ def test_no_other_temperature_has_a_smaller_loss():
     model, images, labels = overconfident(0.3)
     logits = np.asarray(model(images), "float64")
     found = keras_vit.calibrate(model, arrays=(images, labels))
-    losses = [calibration._loss(keras_vit.Classify(), logits / t, labels) for t in np.geomspace(0.05, 20, 2000)]
+    losses = [calibration._loss(keras_vit.Classify(), logits / t, labels) for t in np.geomspace(0.05, 20, 500)]
     assert found.temperature < 1 and found.loss[1] <= min(losses) + 1e-7
 
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_calibrated_is_refused():
     kinds.note(several, "labels")
     cases = [
         (dict(target=model), r"needs `arrays`, \(images, labels\)"),
-        (dict(target=model, arrays=(images, labels[:5])), "2000 images and 5 labels"),
+        (dict(target=model, arrays=(images, labels[:5])), "1000 images and 5 labels"),
         (dict(target=model, arrays=(images[:9], logits[:9].argmax(-1))), "9 images, 100.0% of them right"),
         (dict(target=keras.Model(model.input, keras.layers.Softmax()(model.output)), arrays=(images, labels)),
          "must end in a linear layer 'head'"),

@@ -16,7 +16,7 @@ LABELS = np.arange(40) % 10
 
 
 def test_a_run_for_each_fold_and_a_table(tmp_path, eagerly, monkeypatch, capsys):
-    recipe, fit = config.override(small(), {"data.limit": 40}), cross_validation.fit
+    recipe, fit = config.override(small(), {"data.limit": 40, "data.batch_size": 10}), cross_validation.fit
     calls = []
 
     def stops_in_the_second(one, folder, **more):

@@ -223,7 +223,10 @@ def test_boxes_in_dictionaries():
 
 
 def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):
-    recipe, dataset = config.override(small(), {"optim.epochs": 2}), rows(image=PIXELS, label=LABELS)
+    recipe, dataset = (
+        config.override(small(), {"optim.epochs": 2, "data.batch_size": 10}),
+        rows(image=PIXELS, label=LABELS),
+    )
 
     class Stop(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):

@@ -84,9 +84,9 @@ def test_a_step_trains_the_encoder_and_the_decoder():
     paths = [v.path for v in model.weights]
     made = learner(model)
     assert [v.path for v in model.weights] == paths and len({v.path for v in made.weights}) == len(made.weights)
-    made.compile(keras.optimizers.Adam(0.01), MaskedLoss(), jit_compile=True)
+    made.compile(keras.optimizers.Adam(0.02), MaskedLoss(), jit_compile=True)
     before = [numpy(v) for v in made.trainable_variables]
-    losses = [float(made.train_on_batch(X, IMAGES)) for _ in range(20)]
+    losses = [float(made.train_on_batch(X, IMAGES)) for _ in range(6)]
     assert losses[-1] < 0.9 * losses[0]
     still = [v.path for v, old in zip(made.trainable_variables, before) if np.array_equal(numpy(v), old)]
     assert not still and "decoder/position" not in {v.path for v in made.trainable_variables}
