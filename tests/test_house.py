@@ -21,11 +21,11 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AddToImage AnomalyDetector Augment Classify ConvStem CrossAttention DPTHead Data DecoderBlock Detect Distiller
-    EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
-    PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain QueryDecoder Recipe Regress
-    RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead Similarity StandardizedConv2D
-    StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words
+    AddToImage AnomalyDetector Augment Classify Contrast ConvStem CrossAttention DPTHead Data DecoderBlock Detect
+    Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
+    MultiHeadSelfAttention Optim PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain QueryDecoder
+    Recipe Regress RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead
+    Similarity StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words
     add_lora attention_maps attention_relevance attention_rollout augment calibrate check_data class_names
     compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_openvino
     export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe knn learn_words

@@ -10,6 +10,7 @@ import keras
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.files.read import RUN, SUFFIXES
 from keras_vit.checkpoints.load import from_checkpoint
+from keras_vit.checkpoints.own_towers import own_file, read_towers
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.remarks import Assumption
 from keras_vit.layers.inputs.stems import patch_size_on
@@ -67,7 +68,8 @@ def from_pretrained(name: str | os.PathLike, *, part: str = "image", **overrides
     Args:
         name: Published weights, such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe whose weights
             ship with the package, such as `"mnist"`; a run directory; or any other source of `from_checkpoint`.
-        part: As in `from_checkpoint`: `"image"`, `"text"` or `"both"`, such as of `"hf://openai/clip-vit-base-patch32"`.
+        part: As in `from_checkpoint`: `"image"`, `"text"` or `"both"`, such as of `"hf://openai/clip-vit-base-patch32"`
+            or of a run of `Contrast`.
         **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
 
     Returns:
@@ -79,6 +81,8 @@ def from_pretrained(name: str | os.PathLike, *, part: str = "image", **overrides
     """
     checks.path("name", name)
     place = location(name)
+    if place is not None and part in ("text", "both") and (path := own_file(place)):
+        return read_towers(path, part, overrides)
     if place is not None:
         return from_checkpoint(place, part=part, **overrides)
     if part != "image":

@@ -34,12 +34,20 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
 
 
 def apply(
-    run: Run, images: Images = (), *, top: Count = 3, to: Folder = None, json: File = None, csv: File = None
+    run: Run,
+    images: Images = (),
+    *,
+    text: Text = None,
+    top: Count = 3,
+    to: Folder = None,
+    json: File = None,
+    csv: File = None,
 ) -> None:
     """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
+        text: Text for all images, of models that take one with each image.
         top: How many classes to name.
         to: Folder for PNG files: masks of class indices, or restored images; or for text files: YOLO's labels.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
@@ -52,7 +60,7 @@ def apply(
 
     model = trained.load_run(run)
     files, bad = predictions.image_files(images), 0
-    found = predictions.predictions(model, files, top, to, json=json, csv=csv)
+    found = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
     for file, answer, error in predictions.followed(found, len(files)):
         if error and len(files) == 1:
             raise error
@@ -118,11 +126,12 @@ def write_exports(
         print(report)
 
 
-def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
+def draw(run: Run, images: Images = (), *, text: Text = None, to: Folder = None) -> None:
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
         images: Image files, and folders of them, of which the first 32 are drawn; test images by default.
+        text: As for predict.
         to: Folder to write to; the run's directory by default.
     """
     from keras_vit.runs import predictions, results, trained
@@ -131,7 +140,7 @@ def draw(run: Run, images: Images = (), *, to: Folder = None) -> None:
     files = predictions.image_files(images) if images else []
     of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
     say(f"Drawing what {model.file} attends to{of}")
-    for path in results.explain(model, files[:DRAWN], to):
+    for path in results.explain(model, files[:DRAWN], to, texts=text):
         print(path)
 
 

@@ -14,7 +14,7 @@ def print_zero_shot(
     *,
     classes: Annotated[Texts, about("Names of the classes, each in quotes; required.", "NAME ...")] = (),
     model: Annotated[Text, about(f"{MODEL}, with an image tower and a text tower; required.")] = None,
-    prompts: Annotated[Texts, about('Texts with {} for the name; "a photo of a {}." by default.')] = (),
+    prompts: Annotated[Texts, about('Texts with {} for the name; by default "a photo of a {}.", or {}.')] = (),
     tokens: Annotated[Text, about(TOKENS)] = None,
     top: Count = 3,
     to: Annotated[File, about("File to write, which ends in .keras: a classifier of these classes.")] = None,
@@ -32,7 +32,6 @@ def print_zero_shot(
     from keras_vit import frozen
     from keras_vit.export.prepare import destination
     from keras_vit.frozen.towers import loaded, usual_tokens
-    from keras_vit.frozen.zero_shot import PROMPTS
     from keras_vit.utils import checks
     from keras_vit.utils.files import check_free
 
@@ -43,7 +42,7 @@ def print_zero_shot(
         check_free(to, overwrite)
     files = files_of(images) if images or not to else []
     built = loaded(needed(model))
-    given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or PROMPTS}
+    given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
         with destination(to, overwrite) as temporary:
             frozen.zero_shot_classifier(built, classes, **given).save(temporary)

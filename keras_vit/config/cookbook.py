@@ -12,6 +12,7 @@ from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.models import remat
+from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import labels_beside
 from keras_vit.utils import checks
@@ -119,13 +120,13 @@ def from_recipe(
     keras.utils.set_random_seed(recipe.seed)
     with remat.scope(recipe.optim):
         model = recipe.task.model(**arguments)
-    rescale = model.get_layer("rescale")
+    metadata = metadata_of(model)
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
         new_head = bool(count) and count != len(labels_beside(path) or ())
         load_weights(model, path, head="new" if new_head else "require", patches="resize")
-        rescale.metadata["source"] = path.name
-    rescale.metadata["evaluation"] = _evaluation(recipe.data, min(model.input_shape[1:3]))
+        metadata["source"] = path.name
+    metadata["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
     return model
 
 

@@ -111,6 +111,7 @@ KINDS = {
     "labels": Kind(),
     "multilabels": Kind(),
     "numbers": Kind(),
+    "texts": Kind(),
     "bounding_boxes": Kind(boxes.cut, boxes.flip, boxes.shift, boxes.warp),
     "segmentation_masks": Kind(cut_mask, _flip, _shift(OUTSIDE), _warp("NEAREST", float(OUTSIDE))),
 }

@@ -1,18 +1,16 @@
 """The towers of a model of images and texts, and what both become in their common space."""
 
-import pathlib
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.pretrained import from_pretrained, location
+from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.patch_memory import unit
 from keras_vit.models.backbone import TOWERS, has_towers
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.tokenizer import listed
-from keras_vit.training.rundir import read_model
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 
@@ -30,10 +28,9 @@ class Towers(NamedTuple):
 
 
 def loaded(source):
-    """Returns a model with both towers from a `.keras` file, or what `from_pretrained` takes with `part="both"`."""
+    """Returns a model with both towers, from what `from_pretrained` takes with `part="both"`."""
     checks.path("model", source)
-    place = pathlib.Path(str(location(source)))
-    return read_model(place) if place.suffix == ".keras" else from_pretrained(source, part="both")
+    return from_pretrained(source, part="both")
 
 
 def towers_of(model):

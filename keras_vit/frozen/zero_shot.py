@@ -9,7 +9,7 @@ import numpy as np
 from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.patch_memory import unit
-from keras_vit.frozen.towers import projected, text_vectors, towers_of
+from keras_vit.frozen.towers import own_words, projected, text_vectors, towers_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
@@ -37,7 +37,7 @@ def zero_shot(
     classes: Sequence[str],
     tokens: Any = None,
     *,
-    prompts: str | Sequence[str] = PROMPTS,
+    prompts: str | Sequence[str] | None = None,
     batch_size: int = 32,
     bad_images: str = "raise",
 ) -> ZeroShot:
@@ -56,7 +56,8 @@ def zero_shot(
         classes: Names, all different; two or more for a softmax.
         tokens: What makes ids of texts: a `tokenizer`, or the folder or repository that it is read from. `None` for a
             model with a table of words of its own.
-        prompts: Texts with `{}` in the place of the name. SigLIP's own is `"this is a photo of {}."`.
+        prompts: Texts with `{}` in the place of the name, by default `"a photo of a {}."`; the name alone for a model
+            with a table of words of its own. SigLIP's is `"this is a photo of {}."`.
         batch_size: Number of images that are computed at once.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its row is NaN.
 
@@ -89,7 +90,7 @@ def zero_shot_classifier(
     classes: Sequence[str],
     tokens: Any = None,
     *,
-    prompts: str | Sequence[str] = PROMPTS,
+    prompts: str | Sequence[str] | None = None,
 ) -> keras.Model:
     """Builds a classifier of the names of classes: an image tower whose head has the vectors of `zero_shot`.
 
@@ -131,6 +132,9 @@ def class_vectors(towers, classes, tokens, prompts):
     """
     classes = classes.tolist() if isinstance(classes, np.ndarray) else classes
     classes = list(checks.sequence("classes", classes))
+    if prompts is None:
+        own = (tokens is None or isinstance(tokens, keras.Model)) and own_words(towers.text)
+        prompts = (SLOT,) if own else PROMPTS
     prompts = list(checks.sequence("prompts", [prompts] if isinstance(prompts, str) else prompts))
     wrong = [each for each in classes + prompts if not isinstance(each, str) or not each.strip()]
     if wrong:

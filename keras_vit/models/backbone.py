@@ -21,7 +21,7 @@ def fill(copy, values):
 
 def has_towers(model):
     """Returns whether a model has an image tower and a text tower."""
-    return set(TOWERS) <= {layer.name for layer in model.layers}
+    return set(TOWERS) <= {layer.name for layer in getattr(model, "layers", ())}
 
 
 def image_tower(model):

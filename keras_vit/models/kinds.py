@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import box_outputs
+from keras_vit.models.backbone import image_tower
 from keras_vit.utils.images import image_size, opened, save_like
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
@@ -160,6 +161,14 @@ KINDS = {
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,
     ),
+    "pairs": Kind(  # a vector of the image and one of its text, `(batch, 2, channels)`
+        names=("pairs",),
+        named=lambda output, size, shares: {"pairs": output},
+        bounded="A pair of vectors has no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: np.round(outputs, 3),
+        counted="numbers to three decimals",
+    ),
     "image": Kind(
         names=("pixels",),
         named=lambda output, size, shares: {"pixels": output},
@@ -192,13 +201,15 @@ def kind_of(model):
 def note(model, name):
     """Writes the kind of a model's output into its metadata, where its last layer does not say it."""
     if name_of(model) != name:
-        model.get_layer("rescale").metadata[GIVES] = {model.layers[-1].name: name}
+        image_tower(model).get_layer("rescale").metadata[GIVES] = {model.layers[-1].name: name}
 
 
 def name_of(model):
     """Returns the name of the kind of a model's output."""
     last = model.layers[-1]
-    metadata = next((getattr(layer, "metadata", {}) for layer in model.layers if layer.name == "rescale"), {})
+    metadata = next(
+        (getattr(layer, "metadata", {}) for layer in image_tower(model).layers if layer.name == "rescale"), {}
+    )
     return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, "classes")
 
 

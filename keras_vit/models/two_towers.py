@@ -12,7 +12,7 @@ RANKS = {"image": 4, "text": 2}  # axes of each tower's input
 
 
 def two_towers(
-    image: keras.Model, text: keras.Model, *, scale: float = SCALE, bias: float | None = None
+    image: keras.Model, text: keras.Model, *, scale: float = SCALE, bias: float | None = None, pairs: bool = False
 ) -> keras.Model:
     """Joins an image tower and a text tower that embed in one space, as CLIP and SigLIP do.
 
@@ -25,10 +25,12 @@ def two_towers(
         text: A model from ids of words to vectors of the same width, such as `text_tower(..., projection=512)`.
         scale: First value of the logarithm of the scale; see `Similarity`. Defaults to `ln(1 / 0.07)`, CLIP's.
         bias: First value of the bias, such as SigLIP's -10; `None` for no bias. Defaults to `None`.
+        pairs: Whether to return each image with its own text, `(batch, 2, channels)`, instead of logits of all images
+            with all texts; see `Similarity`. Defaults to `False`.
 
     Returns:
         A functional `keras.Model` from `{"images": (images, height, width, channels), "texts": (texts, length)}` to
-        logits `(images, texts)`, float32. Called directly, it takes any two numbers of images and texts.
+        logits `(images, texts)`, float32. Called directly, it takes any two numbers of images and texts, but for pairs.
 
     Raises:
         ValueError: For models of other inputs or outputs, or of two widths.
@@ -47,7 +49,7 @@ def two_towers(
         raise ValueError(
             f"Both towers must give vectors of one width. Received: {widths[0]} of images and {widths[1]} of texts"
         )
-    similarity = Similarity(scale, bias, name="similarity")
+    similarity = Similarity(scale, bias, pairs, name="similarity")
     _draw(towers["image"].layers[-1])
     inputs = {
         f"{name}s": keras.Input(tower.input_shape[1:], dtype=tower.inputs[0].dtype, name=f"{name}s")

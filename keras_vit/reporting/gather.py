@@ -9,6 +9,8 @@ import numpy as np
 
 from keras_vit import explain
 from keras_vit.models import anatomy
+from keras_vit.models.backbone import image_tower
+from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.runs import results, trained
 from keras_vit.training import rundir
@@ -73,7 +75,7 @@ def gather(target, arrays=None, most=10_000):
 
     found = trained.load_run(target)
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
-    anatomy.blocks(model)  # whose attention is drawn: a model without any is refused before it is measured
+    anatomy.blocks(image_tower(model))  # whose attention is drawn: a model without any is refused before it is measured
     source = results.source_of(found, None, arrays)
     some, size, run = source.take(slice(most)), found.size, trained.predictor(model)
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
@@ -82,7 +84,7 @@ def gather(target, arrays=None, most=10_000):
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})
     images = np.stack([chosen[i]["images"] for i in range(placed)])
-    outputs = _in_batches(run, images) if len(model.output_shape) == 2 else None
+    outputs = _in_batches(run, images) if len(model.output_shape) == 2 and len(task.inputs) == 1 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
     named = not class_names or labels.max(initial=0) < len(class_names)  # else the task's classes are not the data's
     mapped = outputs is not None and placed > 3 and labels.min() >= 0 and named
@@ -153,7 +155,7 @@ def _examples(source, recipe, size, indices):
 
 
 def _example(task, view, example):
-    output = view(example["images"][None])[0]
+    output = view(fed({name: example[name][None] for name in task.inputs}, task.inputs))[0]
     return Example(example["images"], task.picture(example["images"], output, example), task.caption(output, example))
 
 

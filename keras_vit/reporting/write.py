@@ -9,6 +9,7 @@ import numpy as np
 from keras_vit import config, explain, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import counting
+from keras_vit.models.backbone import image_tower
 from keras_vit.plots import canvas
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
@@ -73,14 +74,14 @@ def render(facts):
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    layers = counting.by_layer(facts.model)
+    layers, tower = counting.by_layer(facts.model), image_tower(facts.model)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
         figures=_figures(facts),
         scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
-        gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.model, facts.shown).items()},
-        examples={heading: _examples(facts.model, ones) for heading, ones in facts.examples.items() if ones},
+        gallery={text: embed.jpeg(picture) for text, picture in _gallery(tower, facts.shown).items()},
+        examples={heading: _examples(tower, ones) for heading, ones in facts.examples.items() if ones},
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -92,7 +93,7 @@ def render(facts):
 
 def _figures(facts):
     """Returns the page's own figures as SVG, by name."""
-    figures = {"distance": plots.plot_distance(explain.attention_distance(facts.model, facts.shown))}
+    figures = {"distance": plots.plot_distance(explain.attention_distance(image_tower(facts.model), facts.shown))}
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
         figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone

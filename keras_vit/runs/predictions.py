@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_vit.models.inputs import fed
 from keras_vit.models.kinds import KINDS
 from keras_vit.runs import tables
 from keras_vit.runs.trained import load_run, reader
@@ -27,6 +28,7 @@ def predict(
     top: int = 3,
     to: os.PathLike | str | None = None,
     *,
+    texts: str | Sequence[str] | None = None,
     json: os.PathLike | str | None = None,
     csv: os.PathLike | str | None = None,
 ) -> list[list[tuple[str, float]]]:
@@ -45,6 +47,7 @@ def predict(
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
             the EXIF data of its file; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
             index, its center x, center y, width and height as shares of the upright image, and its score.
+        texts: For tasks that take a text with each image, such as `Contrast`: one for all images, or a list.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`;
@@ -64,14 +67,14 @@ def predict(
     """
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     files, found = image_files([checks.path("images", image) for image in images]), []
-    for _, answer, error in followed(predictions(target, files, top, to, json=json, csv=csv), len(files)):
+    for _, answer, error in followed(predictions(target, files, top, to, texts=texts, json=json, csv=csv), len(files)):
         if error:
             raise error
         found.append(answer)
     return found
 
 
-def predictions(target, files, top=3, to=None, *, json=None, csv=None):
+def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=None):
     """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
@@ -79,6 +82,7 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         files: Paths of images.
         top: As in `predict`.
         to: As in `predict`.
+        texts: As in `predict`.
         json: As in `predict`; written after the last image.
         csv: As in `predict`; written after the last image.
 
@@ -92,6 +96,7 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
     trained = load_run(target)
     task, kind = trained.task, KINDS[trained.task.gives]
     files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
+    ids = trained.ids_of(texts, len(files))
     paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in paths.items():
         _check_table(name, path, files, kind)
@@ -108,7 +113,11 @@ def predictions(target, files, top=3, to=None, *, json=None, csv=None):
         for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
             pixels = [one for one, _ in batch.pixels.values()]
             sources = {i: source for i, (_, source) in batch.pixels.items()}
-            outputs = dict(zip(sources, run(_batch(pixels, count if traced else 1)) if pixels else ()))
+            least = count if traced else 1
+            more = {name: _batch([rows[i] for i in sources], least) for name, rows in ids.items() if pixels}
+            outputs = dict(
+                zip(sources, run(fed({"images": _batch(pixels, least), **more}, task.inputs)) if pixels else ())
+            )
             pixels.clear()
             batch.pixels.clear()
             for i, path in enumerate(batch.images):

@@ -13,6 +13,8 @@ from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS
+from keras_vit.models.backbone import image_tower
+from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
 from keras_vit.runs.trained import Trained, load_run, predictor, read
 from keras_vit.tasks.base import are_shares
@@ -162,12 +164,13 @@ def _scored(trained):
     return {"images": examples["images"], "score": score}
 
 
-def explain(target, files=(), folder=None):
+def explain(target, files=(), folder=None, *, texts=None):
     """Draws what a trained model attends to, and the training curves of its run.
 
     Args:
         target: As in `load_run`.
         files: Image files; the first eight images of the test split if empty.
+        texts: As in `predict`, for tasks that take a text with each of the files.
         folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
             in `export` if `None`.
 
@@ -177,20 +180,22 @@ def explain(target, files=(), folder=None):
     trained = load_run(target)
     if not files:
         _need_data(trained, "image files")
-    examples = {"images": read(trained, files)} if files else some_images(trained, trained.recipe.data.test, 8)
+    given = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
+    examples = given or some_images(trained, trained.recipe.data.test, 8)
     images, task = examples["images"], trained.task
     from keras_vit import plots
     from keras_vit.training import history
 
-    outputs = trained.viewer()(images)
+    outputs = trained.viewer()(fed(examples, task.inputs))
     titles = [_title(task.marked(task.answer(output))) for output in outputs]
-    if len(examples) > 1:  # with targets: as the report, what is true and what is predicted
+    if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
     folder = pathlib.Path(folder or trained.home)
     folder.mkdir(parents=True, exist_ok=True)
-    method = "relevance" if has_classes(trained.model) else "rollout"
-    figures = {"attention.png": plots.plot_attention(trained.model, images, titles, method)}
+    tower = image_tower(trained.model)
+    method = "relevance" if has_classes(tower) and tower is trained.model else "rollout"
+    figures = {"attention.png": plots.plot_attention(tower, images, titles, method)}
     if trained.run and (trained.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(trained.run))
     if task.draws:
@@ -258,8 +263,9 @@ def _met(trained, source):
     from keras_vit.data import sources
 
     source = sources.aligned(source, trained.task.classes)
-    sources.same_classes(trained.task.classes, trained.task.on(source).classes)
-    return source
+    task = trained.task.on(source)
+    sources.same_classes(trained.task.classes, task.classes)
+    return task.read(source)
 
 
 def _check_splits(trained):
@@ -274,7 +280,8 @@ def _check_splits(trained):
     data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
     groups, before = ((each.columns or {}).get("groups") for each in (trained.recipe.data, data))
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
-    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns).fingerprint()
+    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns)
+    found = found and trained.task.read(found, training=True).fingerprint()
     if found != then or groups != before:
         warn(
             f"{data.source!r} has other {'groups' if found == then else 'files'} than {str(trained.run)!r} was trained "

@@ -11,6 +11,7 @@ import numpy as np
 from keras_vit import config
 from keras_vit.config import cookbook
 from keras_vit.export.fastest import Fastest
+from keras_vit.models.inputs import IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
@@ -54,10 +55,10 @@ class Trained:
     @property
     def size(self):
         """`(height, width, channels)` of the images that the model takes."""
-        return self.model.input_shape[1:]
+        return image_shape(self.model)
 
     def viewer(self, finish=None, eager=True, count=None):
-        """Returns the function from images to what the task answers and draws: its outputs, or its learner's.
+        """Returns the function from inputs to what the task answers and draws: its outputs, or its learner's.
 
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
@@ -68,6 +69,31 @@ class Trained:
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
         own = own or predictor(self.model, eager, count)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
+
+    def ids_of(self, texts, count):
+        """Returns what the model takes besides images: a dictionary of the ids of texts, or an empty one.
+
+        Args:
+            texts: A text for all images, or a list of one for each; `None` for a task without texts.
+            count: Number of images.
+
+        Raises:
+            ValueError: For texts that the task does not take, that are missing, or too long.
+        """
+        takes, name = "texts" in self.task.inputs, type(self.task).__name__
+        if takes != (texts is not None):
+            wanted = "takes a text with each image: pass `texts`" if takes else "takes images alone"
+            raise ValueError(f"{name} {wanted}. Received: texts={texts!r:.60}")
+        if not takes:
+            return {}
+        texts = [texts] * count if isinstance(texts, str) else checks.sequence("texts", texts)
+        if len(texts) != count or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ValueError(
+                f"`texts` must be a text for all images, or one for each of {count}. Received: {len(texts)} of them"
+                if len(texts) != count
+                else f"Each text must have a word. Received: {texts!r:.100}"
+            )
+        return {"texts": self.task.ids_of("raise")(texts)}
 
     @property
     def alone(self):
@@ -168,7 +194,7 @@ def _alone(path):
 
 
 def predictor(model, eager=False, count=None):
-    """Returns the function from pixels to a model's outputs, as arrays; probabilities become logits.
+    """Returns the function from what a model takes to its outputs, as arrays; probabilities become logits.
 
     Args:
         model: A Keras model.
@@ -177,7 +203,7 @@ def predictor(model, eager=False, count=None):
     """
     end = end_of(model)
     compute = functools.partial(model, training=False) if eager else functools.partial(run, model)
-    if count and not eager:
+    if count and not eager and len(model.inputs) == 1:
         compute = Fastest(model, compute, count, progress.say)
     return lambda images: unbounded(end, keras.ops.convert_to_numpy(compute(images)))
 
@@ -199,11 +225,12 @@ def reader(trained):
 
 def _check_images(model, path):
     """Raises ValueError unless a model takes images of known size."""
-    given = getattr(model, "input_shape", None)
-    if not (isinstance(given, tuple) and len(given) == 4 and None not in given[1:]):
+    given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
+    images = [shape for shape in given if len(shape) == IMAGES]
+    if len(images) != 1 or None in images[0][1:]:
         raise ValueError(
             f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
-            f"Received: input shape {given}"
+            f"Received: input shape {given[0] if len(given) == 1 else given}"
         )
 
 

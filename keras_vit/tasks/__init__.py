@@ -1,6 +1,7 @@
 """What models are trained for, one folder a task."""
 
 from keras_vit.tasks.classify.classify import Classify as Classify
+from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.detect.detect import Detect as Detect
 from keras_vit.tasks.pretrain.pretrain import Pretrain as Pretrain
 from keras_vit.tasks.regress.regress import Regress as Regress

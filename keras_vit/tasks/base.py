@@ -56,6 +56,7 @@ class Task(Checked):
         classes: Names of the classes; by default those of the data, if it has any.
     """
 
+    inputs: ClassVar[tuple[str, ...]] = ("images",)  # of its model, and what `targets` has of them
     targets: ClassVar[tuple[str, ...]] = ()  # what the data must have besides images; keys of `data.targets.KINDS`
     extras: ClassVar[tuple[str, ...]] = ()  # what is read too where the data have it
     whole: ClassVar[bool] = False  # images are scored and predicted whole, at their own size, by `tiles.tiled`
@@ -95,6 +96,15 @@ class Task(Checked):
         """
         return self
 
+    def read(self, source, training: bool = False):
+        """Returns a source with what the model takes in place of what the data have, such as ids in place of texts.
+
+        Args:
+            source: As in `on`, which was called before.
+            training: Whether it is to train on.
+        """
+        return source
+
     def settled(self, source) -> dict[str, Any]:
         """Returns arguments of the model that follow from some data, for a recipe that does not set them."""
         return {}
@@ -120,7 +130,7 @@ class Task(Checked):
         return shape
 
     def model(self, **arguments) -> keras.Model:
-        """Builds the model that is kept: images in, one tensor out.
+        """Builds the model that is kept: images in, or a dictionary of the task's `inputs`; one tensor out.
 
         Args:
             **arguments: `model` of the recipe, as `vit` takes it.

@@ -4,6 +4,8 @@ import math
 
 import keras
 
+from keras_vit.models.inputs import fed, image_shape
+
 
 class Measured(keras.callbacks.Callback):
     """Adds scores of a tally on validation images to the logs, as `val_NAME`.
@@ -40,6 +42,6 @@ class Measured(keras.callbacks.Callback):
         from keras_vit.data import pipeline
 
         some, tally = self.run.validation.take(slice(self.most)), self.make()
-        for examples in pipeline.evaluation_arrays(some, self.run.recipe, self.run.model.input_shape[1:]):
-            tally.add(examples, self.run.outputs(examples["images"]))
+        for examples in pipeline.evaluation_arrays(some, self.run.recipe, image_shape(self.run.model)):
+            tally.add(examples, self.run.outputs(fed(examples, self.run.task.inputs)))
         return tally

@@ -2,6 +2,7 @@
 
 from keras_vit.data import pipeline
 from keras_vit.data.readers.whole import whole_arrays
+from keras_vit.models.inputs import fed
 from keras_vit.utils.progress import counted
 from keras_vit.utils.tiles import tiled
 
@@ -10,7 +11,8 @@ def tally_of(function, recipe, source, size, keep=False):
     """Runs a function from pixels to outputs over a source; memory does not grow with the number of images.
 
     Args:
-        function: Function from images, `(batch, height, width, channels)`, to outputs, both arrays.
+        function: Function from images, `(batch, height, width, channels)`, or a dictionary of the task's `inputs`, to
+            outputs, all arrays.
         recipe: A `Recipe`, whose task has its classes; its `data` is read too.
         source: The images and targets.
         size: `(height, width, channels)` of the images that the function takes.
@@ -23,7 +25,7 @@ def tally_of(function, recipe, source, size, keep=False):
     if recipe.task.whole:
         function, arrays = tiled(function, size), whole_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):
-        score = tally.add(examples, function(examples["images"]))
+        score = tally.add(examples, function(fed(examples, recipe.task.inputs)))
         if keep:
             scores.append(score)
     return tally, scores

@@ -4,7 +4,17 @@ import keras
 
 from keras_vit.layers import PatchEncoder, TransformerBlock
 from keras_vit.layers.base import Layer
-from keras_vit.models.backbone import backbone, calls, fill, has_lora, leading_to, merged_values, without_lora
+from keras_vit.models.backbone import (
+    backbone,
+    calls,
+    fill,
+    has_lora,
+    has_towers,
+    image_tower,
+    leading_to,
+    merged_values,
+    without_lora,
+)
 from keras_vit.training import devices, state
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
@@ -21,7 +31,8 @@ def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
 
     Args:
         model: A model of `keras_vit.vit`, or one with such a model nested in it. Then the layers with weights after the
-            nested ViT are the head, and the layers before it are frozen with its patches.
+            nested ViT are the head, and the layers before it are frozen with its patches. Of two towers, the image
+            tower is frozen, and its head too by `"all"`: Zhai et al. 2022 (arXiv:2111.07991), LiT.
         upto: `None` to train everything; the number of blocks to freeze, with everything before them (0 freezes only
             what comes before the first block); `"all"` for a linear probe, which trains the head only.
 
@@ -68,7 +79,7 @@ def check_freeze(model, upto, rank=None):
             f"{model.name!r} has LoRA, which trains its own weights and the head only. Call `merge_lora` first, "
             "or `freeze` before `add_lora`."
         )
-    if upto == "all" and not _head(model):
+    if upto == "all" and not has_towers(model) and not _head(model):
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
     if rank is not None and upto in ("all", depth):
         raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={upto!r}, lora={rank}")
@@ -152,7 +163,7 @@ def _thaw(model):
 
 
 def _blocks(model):
-    return [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
+    return [layer for layer in backbone(image_tower(model)).layers if isinstance(layer, TransformerBlock)]
 
 
 def _around(model):
@@ -176,7 +187,9 @@ def _head(model):
 
 
 def _others(model):
-    """Returns all layers except the head."""
+    """Returns all layers except the head; of two towers, all of the image tower."""
+    if has_towers(model):
+        return image_tower(model).layers
     head = {id(layer) for layer in _head(model)}
     return [layer for layer in [*_around(model)[0], *backbone(model).layers] if id(layer) not in head]
 
@@ -185,7 +198,7 @@ def _leading(model, upto):
     """Returns the layers before block `upto`, counted from 0."""
     call = calls_of(_blocks(model)[max(upto - 1, 0)])[0]
     inside = leading_to(call.outputs if upto else call.input_tensors)
-    return [*_around(model)[0], *_layers_of(inside)]
+    return [*_around(image_tower(model))[0], *_layers_of(inside)]
 
 
 def _layers_of(nodes):

@@ -10,6 +10,7 @@ import keras
 from keras_vit import config
 from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.models import kinds
+from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import head_of_others
 from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving
 from keras_vit.utils import checks
@@ -107,11 +108,11 @@ def fit(
     extra = [own_callbacks.tensorboard(folder / "tensorboard")] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
         model = from_recipe(recipe)
-        if "head" not in recipe.model and head_of_others(model, names):
+        if names and "head" not in recipe.model and head_of_others(model, names):
             model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
         place.check(model)
-        metadata = model.get_layer("rescale").metadata
+        metadata = metadata_of(model)
         metadata["labels"] = list(names)
         kinds.note(model, recipe.task.gives)
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
@@ -152,7 +153,7 @@ def on_data(recipe, train=None, validation=None):
     other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
     sources.same_classes(task.classes, other.classes)
     task.tally()  # names what is not defined or not installed
-    return dataclasses.replace(settled(recipe, train), task=task), train, validation
+    return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(validation)
 
 
 def sources_of(recipe, train=None, validation=None):

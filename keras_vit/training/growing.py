@@ -7,6 +7,7 @@ import keras
 
 from keras_vit.layers import Positions
 from keras_vit.models import anatomy
+from keras_vit.models.inputs import image_shape
 from keras_vit.utils import checks
 
 
@@ -49,7 +50,7 @@ def check(recipe, model, teacher=None):
         return
     for size in optim.image_sizes:
         checks.positive(**{"optim.image_sizes": size})
-    _, height, width, channels = model.input_shape
+    height, width, channels = image_shape(model)
     sizes = (*optim.image_sizes, height)
     if height != width or list(sizes) != sorted(set(sizes)) or len(sizes) > optim.epochs:
         raise ValueError(

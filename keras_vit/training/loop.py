@@ -10,6 +10,7 @@ from keras_vit.config import Recipe
 from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
 from keras_vit.data.memory import Source
+from keras_vit.models.inputs import image_shape
 from keras_vit.training import ema, growing, history, progress, rundir, stopping
 from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
@@ -75,22 +76,22 @@ class Run:
         """Returns the batches of the rest of the run that have one size, augmented: this process's share of each."""
         part = growing.until(self.recipe.optim, self.epoch)
         done = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
-        recipe, size = growing.of_epoch(self.recipe, self.epoch, self.model.input_shape[1:])
+        recipe, size = growing.of_epoch(self.recipe, self.epoch, image_shape(self.model))
         return pipeline.training_batches(self.train, recipe, size, **done)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""
 
         def make(source, batch):
-            return pipeline.evaluation_batches(source, self.recipe, self.model.input_shape[1:], batch)
+            return pipeline.evaluation_batches(source, self.recipe, image_shape(self.model), batch)
 
         batch, place = self.recipe.data.batch_size, self.place
         return even_batches(make, self.validation, batch, place.share) if place.even else make(self.validation, batch)
 
-    def outputs(self, images):
+    def outputs(self, inputs):
         """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
         with ema.averaged(self.learner):
-            return stopping.finite(self, feeding.run(self.model, images))  # cut: each TensorFlow device returns all
+            return stopping.finite(self, feeding.run(self.model, inputs))  # cut: each TensorFlow device returns all
 
     @property
     def progress(self):

@@ -34,7 +34,7 @@ class Kill(keras.callbacks.Callback):
             raise SystemError("killed")
 
 
-def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY):
+def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY, texts=None, exported=not QUICKLY):
     """Takes a recipe through everything that is done with a task.
 
     Args:
@@ -43,6 +43,8 @@ def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY):
         monkeypatch: Pytest's.
         images: Files of images to predict.
         whole: Whether the run is also killed and resumed, reported, and taken as a source of weights.
+        texts: A text for the images, for a task that takes one.
+        exported: Whether it is exported and shown in the demo.
 
     Returns:
         The directory of the finished run.
@@ -54,15 +56,15 @@ def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY):
     if whole:
         _resumes(recipe, folder, monkeypatch)
     _is_saved(recipe, run)
-    measured = _is_evaluated(run, exported=not QUICKLY)
-    for found in predictions.predict(run, images) if images else ():
+    measured = _is_evaluated(run, exported)
+    for found in predictions.predict(run, images, texts=texts) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
     if whole:
         _is_a_source_of_weights(recipe, run)
         page = keras_vit.report(run).read_text()
         for name in next(iter(measured.values())):
             assert name.replace("_", " ") in page
-    if not QUICKLY and importlib.util.find_spec("gradio"):
+    if exported and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
         _answers(demo_page(run), keras_vit.load_run(run).model.input_shape[1:])
@@ -106,9 +108,12 @@ def _is_saved(recipe, run):
     found = keras_vit.load_run(run)
     model, loaded = found.model, found.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
-    images = np.random.default_rng(0).integers(0, 256, (2, *model.input_shape[1:])).astype("float32")
+    random = np.random.default_rng(0)
+    given = {x.name: random.integers(0, 256 if len(x.shape) == 4 else 3, (2, *x.shape[1:])) for x in model.inputs}
+    given = {name: values.astype("float32" if values.ndim == 4 else "int32") for name, values in given.items()}
+    given = given if len(given) > 1 else next(iter(given.values()))
     again = keras.models.load_model(run / "model.keras")
-    np.testing.assert_array_equal(np.asarray(again(images)), np.asarray(model(images)))
+    np.testing.assert_array_equal(np.asarray(again(given)), np.asarray(model(given)))
     assert (run / "best.keras").exists()
 
 

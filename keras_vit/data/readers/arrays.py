@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays
+from keras_vit.data.readers import box_arrays, texts
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 
@@ -17,7 +17,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
             channels)`, 0..255; labels `(images,)`, integers, or one-hot vectors; segmentation masks `(images, height,
             width)`, with or without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`,
             or a dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
-            classes)`, 0 or 1, NaN or -1 where unknown.
+            classes)`, 0 or 1, NaN or -1 where unknown; texts a list of strings, or of several strings for each image.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -127,4 +127,5 @@ OF_ARRAY = {
     "numbers": _numbers,
     "segmentation_masks": _masks,
     "bounding_boxes": _boxes,
+    "texts": texts.of_array,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit.data import memory
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table
+from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table, texts
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.box_arrays import Rows
 from keras_vit.utils.images import image_size
@@ -156,6 +156,8 @@ def _value(name, value, several):
         )
     if name == "multilabels":
         return dataset_labels.several(value, several)
+    if name == "texts" and not (hasattr(value, "dtype") and value.dtype.kind in "iu"):
+        return texts.flat([value])
     if hasattr(value, "shape"):
         value = np.asarray(value)
         value = value.item() if value.size == 1 and name != "bounding_boxes" else value
@@ -206,8 +208,14 @@ def _masks(_, values, images, __):
     return pictures.masks_together(values, images)
 
 
+def _texts(_, values, images, __):
+    ids = bool(values) and isinstance(values[0], np.ndarray)
+    return OF_ARRAY["texts"](np.stack(values) if ids else values, images)
+
+
 MADE = {  # of targets whose values are more than the rows of an array
     "labels": _labels,
     "bounding_boxes": _boxes,
     "segmentation_masks": _masks,
+    "texts": _texts,
 }

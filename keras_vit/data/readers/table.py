@@ -20,6 +20,7 @@ import numpy as np
 from keras_vit.data.readers import table_file
 from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
+from keras_vit.data.readers.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
 from keras_vit.utils.progress import passing
@@ -30,6 +31,7 @@ USUAL = {
     "images": ("file_name",),
     "labels": ("label", "labels", "class", "category"),
     "multilabels": ("labels", "tags", "classes", "categories", "label"),
+    "texts": ("text", "texts", "caption", "captions"),
 }
 
 SEPARATORS = f"{SEPARATOR},|"  # between labels where one is wanted
@@ -74,7 +76,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
 
     Returns:
-        A `Table`. `"labels"` is int32 `(n,)`, `"multilabels"` int8 `(n, classes)`, `"numbers"` float32 `(n, columns)`.
+        A `Table`. `"labels"` is int32 `(n,)`, `"multilabels"` int8 `(n, classes)`, `"numbers"` float32 `(n, columns)`,
+        `"texts"` `(n,)`, a tuple of texts each. With texts an image may be in several rows, which are then a group.
         Class names are those of the whole table, sorted.
 
     Raises:
@@ -102,7 +105,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     for number, cells in passing(table_file.read(file, names), "rows of the table: {n:,}", 2.0, every=10_000):
         try:
             path = files.path_of(cells[0])
-            if path in lines:
+            if path in lines and "texts" not in makers:
                 raise ValueError(f"{path!r} is in line {lines[path]} too")
             row = {name: parse(cells[place]) for name, (parse, place) in parsers.items()}
         except ValueError as error:
@@ -133,6 +136,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         left_out(f"{wrong} rows of {file.name}", bad, wrong)
     made = {name: maker.made() for name, maker in makers.items() if name not in OPTIONAL}
     groups = makers["groups"].made() if "groups" in makers else None
+    if groups is None and len(set(kept)) < len(kept):
+        groups = np.array([group_of(path) for path in kept], "int64")
     class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
     return Table([files.start + path for path in kept], made, class_names, groups, named_below)
 
@@ -245,7 +250,14 @@ class Groups(Labels):
         return np.array([group_of(name) for name in self.codes], "int64")[np.frombuffer(self.rows, "int32")]
 
 
-KINDS = {"labels": Labels, "multilabels": several_labels, "numbers": Numbers, "groups": Groups, "splits": Groups}
+KINDS = {
+    "labels": Labels,
+    "multilabels": several_labels,
+    "numbers": Numbers,
+    "texts": Texts,
+    "groups": Groups,
+    "splits": Groups,
+}
 OPTIONAL = ("groups", "splits")  # no targets
 
 

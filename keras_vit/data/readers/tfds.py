@@ -16,13 +16,16 @@ from keras_vit.data.augment import masks
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
 from keras_vit.data.orientation import orientations
-from keras_vit.data.readers import records
+from keras_vit.data.readers import records, texts
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 from keras_vit.utils import extras as packages
 
-BOXES, SEVERAL = "bounding_boxes", "multilabels"
+BOXES, SEVERAL, TEXTS = "bounding_boxes", "multilabels", "texts"
+CAPTIONS = ("captions", "caption", "text", "question")  # names of features of texts, the first that is there
+BETWEEN = "\0"  # several texts of an image
+WHOLE = {BOXES: "boxes", SEVERAL: "several labels", TEXTS: "texts"}  # of what is not streamed
 IGNORED = {"is_crowd", "is_difficult", "is_group_of"}  # features of what is no object to find
 
 
@@ -53,7 +56,7 @@ def read(name, split, data, targets, extras=()):
     if re.split(r"[\[+]", split)[0] not in known:
         raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
     pieces = builder.info.splits[split].file_instructions
-    placed = [item for item in keys if item not in ("labels", SEVERAL)]
+    placed = [item for item in keys if item not in ("labels", SEVERAL, TEXTS)]
     places = [keys[item] for item in placed if item != BOXES]
     fixed_size = all(None not in features[key].shape for key in places)
     count = sum(p.take for p in pieces)
@@ -70,13 +73,17 @@ def read(name, split, data, targets, extras=()):
                 "Images with masks or boxes must have no EXIF orientation, since nothing says whether these belong to "
                 f"the pixels as they are stored or as they are seen. Received: {name!r}, with {turned} such images"
             )
+        if TEXTS in targets:
+            targets[TEXTS] = texts.of_array(
+                [found.decode().split(BETWEEN) for found in targets[TEXTS]], targets["images"]
+            )
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
         if BOXES in targets:
             targets[BOXES] = np.where(targets[BOXES][..., 4:] == -1, np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
-    if BOXES in keys or SEVERAL in keys:
-        what = "boxes" if BOXES in keys else "several labels"
+    what = next((words for item, words in WHOLE.items() if item in keys), None)
+    if what:
         raise ValueError(f"A data set with {what} must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
     if builder.info.file_format.value != "tfrecord":
         raise ValueError(
@@ -105,6 +112,8 @@ def _held(builder, split, keys, decoded):
             count = builder.info.features[key].feature.num_classes
             hot = tf.one_hot(example[key], count, dtype="int8")  # of the image's labels, however many
             return tf.reduce_max(tf.concat([tf.zeros((1, count), "int8"), hot], axis=0), axis=0)
+        if key == keys.get(TEXTS):
+            return tf.strings.reduce_join(_text(builder.info.features[key])(example[key]), separator=BETWEEN)
         if key not in boxes:
             return example[key]
         edges, classes = (
@@ -119,6 +128,18 @@ def _held(builder, split, keys, decoded):
         return {item: chosen(example, key, orientation) for item, key in keys.items()} | {"orientations": orientation}
 
     return dataset.map(items)
+
+
+def _text(feature):
+    """Returns the function from a feature's value to its text or texts, a tensor; `None` for any other feature."""
+    import tensorflow_datasets as tfds
+
+    inside = getattr(feature, "feature", None) if isinstance(feature, tfds.features.Sequence) else feature
+    if isinstance(inside, tfds.features.FeaturesDict):
+        names = [name for name, part in inside.items() if isinstance(part, tfds.features.Text)]
+        name = _one(names, "text")
+        return None if name is None or inside is feature else lambda value: value[name]
+    return (lambda value: value) if isinstance(inside, tfds.features.Text) else None
 
 
 def _parts(feature):
@@ -168,6 +189,8 @@ def feature_keys(features, name, targets, extras=()):
     }
     found["segmentation_masks"] = found["segmentation_masks"] or _one(masks)
     found[BOXES] = _one([key for key, feature in features.items() if _parts(feature)], "objects")
+    written = [key for key, feature in features.items() if _text(feature)]
+    found[TEXTS] = next((name for name in CAPTIONS if name in written), None) or _one(written)
     missing = next((target for target in targets if not found.get(target)), None)
     if missing:
         raise memory.lacks(name, missing, features)

@@ -185,7 +185,7 @@ def test_a_folder_takes_what_its_table_has(folder):
     for columns, message in (
         (
             {"label": "age"},
-            "may name the columns of images, labels, multilabels, numbers, groups, splits. Received: 'label'",
+            "may name the columns of images, labels, multilabels, numbers, texts, groups, splits. Received: 'label'",
         ),
         (
             {"groups": "id"},
@@ -203,3 +203,17 @@ def test_a_folder_takes_what_its_table_has(folder):
             load(folder, targets, **columns)
     with pytest.raises(ValueError, match="is for a folder with a table. Received: .* with data.source='digits'"):
         sources.load(Data(columns={"groups": "patient"}), "all")
+
+
+def test_several_rows_of_an_image_are_texts_of_one_group(folder):
+    write(folder, [*ROWS, "train/a.png,10,x,3,1.5,1,0,p1,four"])
+    found = read(folder, "texts")
+    assert found.paths[0] == found.paths[3] and [*found.targets["texts"]] == [("one",), ("two",), ("three",), ("four",)]
+    assert found.groups[0] == found.groups[3] and len({*found.groups.tolist()}) == 3  # no split divides them
+    assert read(folder, "texts", groups="patient").groups.tolist()[0] == table.group_of("p1")
+    assert [*read(folder, "texts", texts=["text", "tags"]).targets["texts"]][:2] == [("one", "x; y"), ("two",)]
+    with pytest.raises(ValueError, match="'train/a.png' is in line 2 too"):
+        read(folder, "labels")
+    write(folder, ["train/a.png,10,x,3,1.5,1,0,p1,"])
+    with pytest.raises(ValueError, match="line 2: 'text' is empty"):
+        read(folder, "texts")

@@ -1,0 +1,78 @@
+"""The texts of images, one or several each, as strings: a task turns them into ids of words."""
+
+import numpy as np
+
+
+class Texts:
+    """Of a table: one or more texts for each row, of several columns or of a cell that is a list."""
+
+    def __init__(self, columns, said=None):
+        self.columns = columns
+        self.rows = []
+
+    def parse(self, cells):
+        texts = flat(cells)
+        if not texts:
+            raise ValueError(f"{' and '.join(map(repr, self.columns))} {'are' if len(cells) > 1 else 'is'} empty")
+        return texts
+
+    def add(self, texts, inside=True):
+        if inside:
+            self.rows.append(texts)
+
+    def made(self):
+        return together(self.rows)
+
+
+def flat(values):
+    """Returns the texts of one image as a tuple, without blanks around them and without empty ones.
+
+    Raises:
+        ValueError: For what is no text.
+    """
+    found = []
+    for value in values:
+        if isinstance(value, (list, tuple, np.ndarray)):
+            found += flat(value)
+        elif isinstance(value, bytes):
+            found += flat([value.decode()])
+        elif value is not None and not isinstance(value, str):
+            raise ValueError(f"a text must be a string. Received: {value!r:.60}")
+        elif value is not None and value.strip():
+            found.append(value.strip())
+    return tuple(found)
+
+
+def together(rows):
+    """Returns tuples of texts as an array of objects, `(rows,)`."""
+    made = np.empty(len(rows), object)
+    made[:] = rows
+    return made
+
+
+def of_array(values, images, _=()):
+    """Returns the caller's texts: strings, or several for each image, as in `together`; ids of words, int32.
+
+    Raises:
+        ValueError: For another number of them than of images, an image without text, or what is neither.
+    """
+    ids = np.asarray(values) if getattr(values, "dtype", None) is not None else None
+    if ids is not None and ids.dtype.kind in "iu":
+        if ids.ndim != 2 or len(ids) != len(images) or not ids.size or ids.min() < 0:
+            raise ValueError(
+                f"Ids of words must be integers from 0, of the shape ({len(images)}, length). "
+                f"Received: shape={ids.shape}" + (f", from {ids.min()}" if ids.size else "")
+            )
+        return ids.astype("int32")
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or len(values) != len(images):
+        said = f"{len(values)} of them" if isinstance(values, (list, tuple, np.ndarray)) else f"{values!r:.60}"
+        raise ValueError(f"Texts must be a list of strings, or of lists, for {len(images)} images. Received: {said}")
+    rows = []
+    for number, value in enumerate(values):
+        try:
+            rows.append(flat([value]))
+        except ValueError as error:
+            raise ValueError(f"Texts of image {number}: {error}") from None
+        if not rows[-1]:
+            raise ValueError(f"Each image must have a text. Received: {value!r:.60} of image {number}")
+    return together(rows)

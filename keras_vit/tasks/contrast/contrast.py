@@ -1,0 +1,136 @@
+"""Images and texts in one space: two towers that are trained on pairs."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import keras
+import numpy as np
+
+from keras_vit.models.backbone import TOWERS
+from keras_vit.models.text import text_tower
+from keras_vit.models.two_towers import two_towers
+from keras_vit.tasks.contrast.pair_loss import PairLoss
+from keras_vit.tasks.contrast.recall_tally import RecallTally
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.texts import Texts
+from keras_vit.utils.checked import number
+
+TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # of a text tower that is trained from the beginning
+FIRST = {"softmax": {}, "sigmoid": {"scale": float(np.log(10.0)), "bias": -10.0}}  # of `Similarity`: CLIP's, SigLIP's
+OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # arguments of the text tower that follow
+UNFIT = {"accumulate": 1, "lora": None, "layer_decay": None}  # options of `Optim` that must have these values
+
+
+@dataclass(frozen=True, repr=False)
+class Contrast(Texts):
+    """Images and texts in one space: an image tower and a text tower, trained on images with their texts.
+
+    Radford et al. 2021 (arXiv:2103.00020), CLIP, with the softmax loss; Zhai et al. 2023 (arXiv:2303.15343), SigLIP,
+    with the sigmoid loss; Zhai et al. 2022 (arXiv:2111.07991), LiT, with a trained image tower, `model.weights`, that
+    is frozen, `optim.freeze="all"`. The model is that of `two_towers`, with pairs as its outputs. Of several texts of
+    an image, one is drawn each time; the first is for measuring. Equal texts in a batch are no negatives.
+
+    Args:
+        loss: `"softmax"` or `"sigmoid"`; see `PairLoss`.
+        width: Channels of the common space.
+        text: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`.
+        start: Published or trained towers to start from, as `from_pretrained` takes them with `part="both"`. Give their
+            `tokens` or `words`; `model` may only have `image_size`.
+    """
+
+    best = ("val_text_to_image_recall_at_1", "max")
+    gives = "pairs"
+
+    loss: Literal["softmax", "sigmoid"] = "softmax"
+    width: int = number(256, low=1)
+    text: dict[str, Any] = field(default_factory=dict)
+    start: str = ""
+
+    def check(self, recipe):
+        super().check(recipe)
+        if self.classes:
+            raise ValueError(f"Contrast has no classes. Received: classes={self.classes!r}")
+        for name in OWN:
+            if name in self.text:
+                raise ValueError(f"The task sets the text tower's {name}. Received: task.text={self.text!r}")
+        if self.start and set(recipe.model) - {"image_size", "name", "channels"}:
+            raise ValueError(
+                f"Towers of task.start have their own sizes: `model` may have image_size. Received: {recipe.model}"
+            )
+        for name, only in UNFIT.items():
+            if getattr(recipe.optim, name) != only:
+                raise ValueError(
+                    f"Contrast compares whole batches, by both towers: optim.{name} must be {only}. "
+                    f"Received: {getattr(recipe.optim, name)!r}"
+                )
+        if recipe.model.get("num_classes") not in (None, self.width):
+            raise ValueError(
+                f"The image tower ends in the common space: set task.width. Received: task.width={self.width}, "
+                f"model.num_classes={recipe.model['num_classes']}"
+            )
+
+    def settled(self, source):
+        return {} if self.start else {"num_classes": self.width}
+
+    def model(self, **arguments):
+        if self.start:
+            return self._started(arguments)
+        fixed = {"num_classes": self.width, **({"head": "new"} if arguments.get("weights") else {})}
+        image = self.vit(**{**arguments, **fixed})
+        rows, end = self.rows()
+        text = text_tower(
+            vocabulary=rows,
+            length=self.length,
+            projection=self.width,
+            metadata={"words": list(self.words)} if self.words else {"tokens": self.tokens},
+            **{**TEXT, "causal": False, **_pooled(end), **self.text},
+        )
+        return two_towers(image, text, pairs=True, **FIRST[self.loss])
+
+    def _started(self, arguments):
+        from keras_vit.checkpoints.pretrained import from_pretrained
+
+        sizes = {} if str(self.start).endswith(".keras") else {"image_size": arguments.get("image_size")}
+        model = from_pretrained(self.start, part="both", **{k: v for k, v in sizes.items() if v is not None})
+        image, text, similarity = map(model.get_layer, TOWERS)
+        if text.input_shape[1] != self.length:
+            raise ValueError(
+                f"Texts must have as many ids as the tower of task.start, {text.input_shape[1]}. "
+                f"Received: task.length={self.length}"
+            )
+        bias = None if similarity.bias is None else float(similarity.logit_bias.numpy())
+        if (bias is None) != (self.loss == "softmax"):
+            kind = "softmax" if bias is None else "sigmoid"
+            raise ValueError(f"The towers of task.start were trained with loss={kind!r}. Received: loss={self.loss!r}")
+        scale = float(keras.ops.convert_to_numpy(similarity.logit_scale))
+        return two_towers(image, text, pairs=True, scale=scale, bias=bias)
+
+    def compiled(self, source):
+        return {"loss": PairLoss(self.loss), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        return {name: examples[name] for name in self.inputs}, examples["texts"]
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, self.tally().scores)]
+
+    def tally(self, keep=False):
+        return RecallTally(self.text_of if self.words else None, keep)
+
+    def answer(self, output):
+        return {"similarity": cosine(output[..., : self.width])}
+
+    def caption(self, output, example):
+        said = self.text_of(example["texts"])
+        return f"{said + ': ' if said else ''}similarity {self.answer(output)['similarity']:.2f}"
+
+
+def _pooled(end):
+    """Returns how a text tower pools: at the end's id, or where a tokenizer has none, at the first."""
+    return {"pooling": "first"} if end is None else {"pooling": "end", "end": end}
+
+
+def cosine(pair):
+    """Returns the cosine of the two rows of a pair, an array `(2, width)`."""
+    image, text = np.asarray(pair, "float64")
+    return float(image @ text / np.sqrt((image @ image) * (text @ text)))

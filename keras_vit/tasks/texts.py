@@ -1,0 +1,121 @@
+"""What tasks with texts have in common: texts become rows of ids before anything else is done with them."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_vit.tasks.base import Task
+from keras_vit.text import learn_words, tokenizer
+from keras_vit.text.own import text_of
+from keras_vit.utils.checked import number
+from keras_vit.utils.warned import warn
+
+AT_ONCE = 10_000  # texts that are made ids of
+
+
+@dataclass(frozen=True, repr=False)
+class Texts(Task):
+    """A task whose model takes images and texts: `{"images": ..., "texts": ids}`.
+
+    Args:
+        words: Table of words, as `tokenizer` takes it; by default learned from the training texts, and kept in the
+            model's file.
+        tokens: In its place, a published tokenizer: a source of `tokenizer`.
+        vocabulary: Rows of a table that is learned, at most.
+        length: Ids of a text. Longer texts are cut, and a warning says how many are.
+    """
+
+    inputs = ("images", "texts")
+    targets = ("texts",)
+
+    words: tuple[str, ...] = ()
+    tokens: str = ""
+    vocabulary: int = number(1000, low=3)
+    length: int = number(32, low=2)
+
+    def check(self, recipe):
+        if self.words and self.tokens:
+            raise ValueError(
+                "`words` and `tokens` exclude each other: a text has one tokenizer. "
+                f"Received: {len(self.words)} words and tokens={self.tokens!r}"
+            )
+        mixed = {f"augment.{name}": value for name in ("mixup", "cutmix") if (value := getattr(recipe.augment, name))}
+        if mixed:
+            said = ", ".join(f"{name}={value}" for name, value in mixed.items())
+            raise ValueError(f"Texts are not blended with their images. Received: {said}")
+
+    def on(self, source, arguments=None):
+        texts = source.targets["texts"]
+        if self.words or self.tokens or texts.dtype != object:
+            return self
+        return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary)))
+
+    def of_model(self, model):
+        table = _metadata(model).get("words")
+        return dataclasses.replace(self, words=tuple(table)) if table and not self.words else self
+
+    def rows(self):
+        """Returns the rows of the table of embeddings, and the id that ends a text, or `None`."""
+        made = self.ids_of() if self.words or self.tokens else None
+        return (made.size, made.end) if made else (self.vocabulary, 1)
+
+    def ids_of(self, long="cut"):
+        """Returns the function from texts to ids."""
+        if not self.words and not self.tokens:
+            raise ValueError(f"{type(self).__name__} has no words: it learns them from data. Received: words=()")
+        return tokenizer(list(self.words) or self.tokens, self.length, long=long)
+
+    def read(self, source, training=False):
+        texts = source.targets["texts"]
+        ids = self._checked(texts) if texts.dtype != object else self._ids(texts, training)
+        return dataclasses.replace(source, targets={**source.targets, "texts": ids})
+
+    def _checked(self, ids):
+        """Returns ids that the caller made."""
+        rows, _ = self.rows()
+        if ids.shape[1] != self.length or ids.max() >= rows:
+            raise ValueError(
+                f"Ids must be (texts, {self.length}), below {rows}: set task.length and task.vocabulary. "
+                f"Received: shape={ids.shape}, up to {ids.max()}"
+            )
+        return ids
+
+    def _ids(self, texts, training):
+        """Returns the ids of each image's first text, `(n, length)`; to train on all, `(n, most, length)`, or -1."""
+        ids_of, most = self.ids_of(), max(map(len, texts)) if training else 1
+        chosen = [text for several in texts for text in several[:most]]
+        rows = np.empty((len(chosen), self.length), "int32")
+        cut = 0
+        for start in range(0, len(chosen), AT_ONCE):
+            part = chosen[start : start + AT_ONCE]
+            cut += sum(len(ids) > self.length for ids in ids_of.ids(part))
+            rows[start : start + AT_ONCE] = ids_of(part)
+        if cut:
+            warn(f"{cut} of {len(chosen)} texts have more than {self.length} ids and are cut: task.length.")
+        if most == 1:
+            return rows
+        made = np.full((len(texts), most, self.length), -1, "int32")
+        made[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
+        return made
+
+    def prepare(self, examples, seed):
+        """Draws one of each image's texts."""
+        from keras_vit.data.augment.texts import drawn
+
+        ids = examples["texts"]
+        return examples if ids.shape.rank == 2 else {**examples, "texts": drawn(ids, seed)}
+
+    def text_of(self, ids):
+        """Returns the text of a row of ids, `""` without a table of words."""
+        return text_of(self.words, ids) if self.words else ""
+
+
+def _all(texts):
+    return [text for several in texts for text in several]
+
+
+def _metadata(model):
+    """Returns the metadata of a model's table of words."""
+    layers = [layer for part in (model, *model.layers) for layer in getattr(part, "layers", ())]
+    return next((layer.metadata for layer in layers if layer.name == "words"), {})

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+import keras_vit
+from tests.towers import LENGTH, two_towers
+
+
+@pytest.mark.parametrize("bias", [None, -2.0])
+def test_towers_of_a_keras_file(tmp_path, bias):
+    model = two_towers(bias)
+    model.save(tmp_path / "towers.keras")
+    given = {"images": np.full((3, 12, 8, 3), 70.0, "float32"), "texts": np.ones((2, LENGTH), "int32")}
+    both = keras_vit.from_pretrained(tmp_path / "towers.keras", part="both")
+    np.testing.assert_allclose(np.asarray(both(given)), np.asarray(model(given)), atol=1e-5)
+    text = keras_vit.from_pretrained(tmp_path / "towers.keras", part="text")
+    np.testing.assert_array_equal(np.asarray(text(given["texts"])), np.asarray(model.get_layer("text")(given["texts"])))
+
+
+def test_what_has_no_towers(tmp_path):
+    keras_vit.vit("mu/4", image_size=8).save(tmp_path / "image.keras")
+    (tmp_path / "cut.keras").write_bytes((tmp_path / "image.keras").read_bytes()[:500])
+    for path, more, message in (
+        ("image.keras", {}, "must have an image tower and a text tower. Received: 'vit_mu_4'"),
+        ("cut.keras", {}, "is damaged, or not a Keras model"),
+        ("image.keras", {"image_size": 16}, "are as they were saved. Received: part='both', image_size=16"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            keras_vit.from_pretrained(tmp_path / path, part="both", **more)
+    with pytest.raises(FileNotFoundError, match="There is no file '.*none.keras'"):
+        keras_vit.from_pretrained(tmp_path / "none.keras", part="text")

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_vit.data.readers import texts
+
+IMAGES = np.zeros((2, 4, 4, 3), "uint8")
+
+
+def test_one_text_or_several_for_each_image():
+    found = texts.of_array(["a cat", [" two ", "", "words"]], IMAGES)
+    assert found.dtype == object and [*found] == [("a cat",), ("two", "words")]
+    assert [*texts.of_array(np.array(["a", "b"]), IMAGES)] == [("a",), ("b",)]
+    assert [*texts.of_array([b"a \xc3\xa9", "b"], IMAGES)] == [("a é",), ("b",)]
+
+
+def test_ids_stay_ids():
+    found = texts.of_array(np.array([[1, 2], [3, 0]]), IMAGES)
+    assert found.dtype == np.int32 and found.tolist() == [[1, 2], [3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a"], "for 2 images. Received: 1 of them"),
+        ("ab", "for 2 images. Received: 'ab'"),
+        (["a", " "], "Each image must have a text. Received: ' ' of image 1"),
+        (["a", []], r"Each image must have a text. Received: \[\] of image 1"),
+        (["a", 7], "Texts of image 1: a text must be a string. Received: 7"),
+        (["a", ["b", float("nan")]], "Texts of image 1: a text must be a string. Received: nan"),
+        (np.array([[1, -2], [3, 0]]), r"Ids of words must be .* \(2, length\). Received: shape=\(2, 2\), from -2"),
+        (np.array([1, 2]), r"Received: shape=\(2,\), from 1"),
+    ],
+)
+def test_what_is_no_text_for_each_image(values, message):
+    with pytest.raises(ValueError, match=message):
+        texts.of_array(values, IMAGES)
+
+
+def test_cells_of_a_table():
+    rows = texts.Texts(("name", "tags"))
+    rows.add(rows.parse(["a cat", None]))
+    rows.add(rows.parse([["one", "two"], "three"]))
+    rows.add(rows.parse(["elsewhere", None]), inside=False)
+    assert [*rows.made()] == [("a cat",), ("one", "two", "three")]
+    with pytest.raises(ValueError, match="'name' and 'tags' are empty"):
+        rows.parse([None, " "])

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit.config import Contrast, Data, Optim, Recipe
+from keras_vit.tasks.contrast import contrast
+from keras_vit.training import devices
+from tests.tasks.harness import run_task_test
+from tests.towers import two_towers
+
+MODEL = dict(variant="mu/4", image_size=8, depth=1)
+TEXT = dict(width=16, depth=1, num_heads=2)
+COLORS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "white": (240, 240, 240)}
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A folder of pictures of one color each, with its name among their texts."""
+    lines = ["file_name,caption,other"]
+    (tmp_path / "pairs").mkdir()
+    for i in range(32):
+        name, color = [*COLORS.items()][i % 4]
+        noise = np.random.default_rng(i).integers(-20, 20, (8, 8, 3))
+        Image.fromarray(np.uint8(np.clip(np.array(color) + noise, 0, 255))).save(tmp_path / "pairs" / f"{i}.png")
+        lines.append(f"{i}.png,a {name} picture,{name if i % 3 else ''}")
+    (tmp_path / "pairs" / "metadata.csv").write_text("\n".join(lines))
+    return tmp_path / "pairs"
+
+
+def recipe(folder, epochs=2, **settings):
+    return Recipe(
+        name="pairs",
+        task=Contrast(width=16, length=6, text=TEXT, **settings),
+        model={**MODEL, "num_classes": 16},
+        data=Data(
+            source=f"folder:{folder}", train="all[:50%]", validation="all[50%:75%]", test="all[75%:]", batch_size=8,
+            columns={"texts": ["caption", "other"]},
+        ),
+        optim=Optim(epochs=epochs, warmup_epochs=0.0, learning_rate=3e-3, weight_decay=0.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_contrast(tmp_path, monkeypatch, pairs, loss):
+    run = run_task_test(
+        recipe(pairs, loss=loss), tmp_path, monkeypatch, [pairs / "0.png"], texts="a red picture", exported=False,
+        **({} if loss == "softmax" else {"whole": False}),
+    )  # fmt: skip
+    trained = keras_vit.load_run(run)
+    model = trained.model
+    assert model.output_shape == (None, 2, 16 + (loss == "sigmoid")) and trained.task.gives == "pairs"
+    assert keras_vit.zero_shot(model, [pairs / "0.png"], ["red", "blue"]).kind == loss
+    towers = keras_vit.load_run(run).model
+    images = np.zeros((2, 8, 8, 3), "float32")
+    ids = trained.ids_of(["red", "a blue picture"], 2)["texts"]
+    pair = np.asarray(model({"images": images, "texts": ids}))
+    image, text = (np.asarray(towers.get_layer(name)(x)) for name, x in (("image", images), ("text", ids)))
+    cosines = (image * text).sum(-1) / np.linalg.norm(image, axis=-1) / np.linalg.norm(text, axis=-1)
+    np.testing.assert_allclose([trained.task.answer(each)["similarity"] for each in pair], cosines, atol=1e-5)
+    with pytest.raises(ValueError, match="Contrast takes a text with each image: pass `texts`. Received: texts=None"):
+        keras_vit.predict(run, [pairs / "0.png"])
+    with pytest.raises(ValueError, match="must be a text for all images, or one for each of 1. Received: 2"):
+        keras_vit.predict(run, [pairs / "0.png"], texts=["a", "b"])
+
+
+def test_pictures_find_their_texts(tmp_path, monkeypatch, pairs):
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
+    model, history = keras_vit.fit(recipe(pairs, epochs=12), tmp_path / "run", verbose=0)
+    assert history["val_text_to_image_recall_at_1"][-1] == history["val_image_to_text_recall_at_1"][-1] == 1
+    found = keras_vit.zero_shot(model, sorted(pairs.glob("*.png"))[:8], [*COLORS])
+    names = [[*COLORS][int(path.stem) % 4] for path in sorted(pairs.glob("*.png"))[:8]]
+    assert [found.classes[i] for i in found.probabilities.argmax(1)] == names
+
+
+def test_towers_to_start_from(tmp_path):
+    model = two_towers(words=["<pad>", "<end>", *"abcdefghi", "<unknown>"])
+    model.save(tmp_path / "towers.keras")
+    task = Contrast(start=str(tmp_path / "towers.keras"), length=8, words=("<pad>", "<end>", "<unknown>"))
+    started = task.model(name="x")
+    images, ids = np.full((2, 12, 8, 3), 99.0, "float32"), np.array([[3, 4, 1, 0, 0, 0, 0, 0]] * 2)
+    logits, pair = np.asarray(model({"images": images, "texts": ids})), started({"images": images, "texts": ids})
+    np.testing.assert_allclose(np.asarray(pair[:, 0] @ pair[:, 1].numpy().T), logits, atol=1e-4)
+    with pytest.raises(ValueError, match="as many ids as the tower of task.start, 8. Received: task.length=9"):
+        Contrast(start=task.start, length=9).model()
+    with pytest.raises(ValueError, match="were trained with loss='softmax'. Received: loss='sigmoid'"):
+        Contrast(start=task.start, length=8, loss="sigmoid").model()
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "message"),
+    [
+        (dict(text={"length": 3}), {}, "The task sets the text tower's length. Received: task.text={'length': 3}"),
+        (dict(classes=("a",)), {}, "Contrast has no classes. Received: classes="),
+        (dict(start="x"), {}, "Towers of task.start have their own sizes.* Received: {'variant'"),
+        ({}, {"model": {**MODEL, "num_classes": 3}}, "set task.width. Received: task.width=256, model.num_classes=3"),
+        ({}, {"optim": Optim(accumulate=2)}, "by both towers: optim.accumulate must be 1. Received: 2"),
+        ({}, {"optim": Optim(lora=2)}, "optim.lora must be None. Received: 2"),
+    ],
+)
+def test_options_that_do_not_fit(task, changes, message):
+    task = Contrast(**task)
+    with pytest.raises(ValueError, match=message):
+        task.check(Recipe(**{"name": "a", "task": task, "model": MODEL, **changes}))
+
+
+def test_a_cosine_of_two_rows():
+    assert contrast.cosine([[3, 0], [0, 2]]) == 0 and contrast.cosine([[3, 0], [2, 0]]) == 1
