@@ -42,6 +42,9 @@ LONGEST = (
     "models/test_merging.py", "detect/test_detect.py", "tests/test_jax.py", "training/test_fit.py",
     "runs/test_results.py", "tasks/test_harness.py", "training/test_loop.py", "training/test_devices.py",
     "export/test_gpu.py", "tests/test_notebooks.py", "tests/test_kills.py", "training/test_optimizers.py",
+    "export/test_predictor.py", "training/test_stopping.py", "commands/test_features.py", "tests/test_readme.py",
+    "runs/test_predictions.py", "training/test_finetuning.py", "export/test_saved_model.py",
+    "training/test_own_callbacks.py", "training/test_keep.py", "training/test_sweeping.py",
 )  # fmt: skip
 
 
@@ -139,8 +142,9 @@ def clock(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_objects_to_collect():
-    """Keeps the objects of imported libraries out of garbage collection, which Keras often asks for."""
+    """Keeps the objects of imported libraries out of garbage collection, and collects less often."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

@@ -47,28 +47,29 @@ def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY, tex
         exported: Whether it is exported and shown in the demo.
 
     Returns:
-        The directory of the finished run.
+        The finished run, as `load_run` returns it.
     """
-    recipe = config.override(recipe, {"optim.epochs": 2, "optim.warmup_epochs": 1.0})
+    recipe = config.override(recipe, {"optim.epochs": 2 if whole else 1, "optim.warmup_epochs": 1.0})
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
     run = folder / "whole"
     fit(recipe, run, verbose=0)
     if whole:
         _resumes(recipe, folder, monkeypatch)
-    _is_saved(recipe, run)
-    measured = _is_evaluated(run, exported)
-    for found in predictions.predict(run, images, texts=texts) if images else ():
+    trained = keras_vit.load_run(run)
+    _is_saved(recipe, trained)
+    measured = _is_evaluated(trained, exported)
+    for found in predictions.predict(trained, images, texts=texts) if images else ():
         assert found and all(isinstance(name, str) and np.isfinite(value) for name, value in found)
     if whole:
-        _is_a_source_of_weights(recipe, run)
+        _is_a_source_of_weights(recipe, trained)
         page = keras_vit.report(run).read_text()
         for name in next(iter(measured.values())):
             assert name.replace("_", " ") in page
     if exported and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
-        _answers(demo_page(run), keras_vit.load_run(run).model.input_shape[1:])
-    return run
+        _answers(demo_page(run), trained.model.input_shape[1:])
+    return trained
 
 
 def _resumes(recipe, folder, monkeypatch):
@@ -103,25 +104,24 @@ def _steps(recipe):
     return len(train) // recipe.data.batch_size
 
 
-def _is_saved(recipe, run):
+def _is_saved(recipe, trained):
     """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
-    found = keras_vit.load_run(run)
-    model, loaded = found.model, found.recipe
+    model, loaded = trained.model, trained.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
     random = np.random.default_rng(0)
     given = {x.name: random.integers(0, 256 if len(x.shape) == 4 else 3, (2, *x.shape[1:])) for x in model.inputs}
     given = {name: values.astype("float32" if values.ndim == 4 else "int32") for name, values in given.items()}
     given = given if len(given) > 1 else next(iter(given.values()))
-    again = keras.models.load_model(run / "model.keras")
+    again = keras.models.load_model(trained.file)
     np.testing.assert_array_equal(np.asarray(again(given)), np.asarray(model(given)))
-    assert (run / "best.keras").exists()
+    assert (trained.run / "best.keras").exists()
 
 
-def _is_evaluated(run, exported):
+def _is_evaluated(trained, exported):
     """The exported files give the model's outputs, and all are measured by the task's scores."""
-    for one in results.export(run) if exported else ():
+    for one in results.export(trained) if exported else ():
         assert one.max_abs_diff <= 1e-3 * max(one.range, 1e-3)
-    measured = results.evaluate(run)
+    measured = results.evaluate(trained)
     files = ["model.keras", "saved_model", "model.tflite"][: 3 if exported else 1]
     assert [pathlib.Path(name).name for name in measured] == files
     first = next(iter(measured.values()))
@@ -139,13 +139,13 @@ def _answers(page, shape):
     assert isinstance(answer, dict | str) and drawn.size and attended.size
 
 
-def _is_a_source_of_weights(recipe, run):
+def _is_a_source_of_weights(recipe, trained):
     """A classifier of other classes starts from the run's encoder."""
-    model = keras_vit.from_pretrained(run, num_classes=3, pooling="gap")
+    model = keras_vit.from_pretrained(trained.run, num_classes=3, pooling="gap")
     assert model.output_shape == (None, 3)
-    ours = {v.path: v for v in keras_vit.load_run(run).model.weights}
+    ours = {v.path: v for v in trained.model.weights}
     for variable in model.weights:
         if variable.path.startswith("block_"):
             np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
-    start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(run)}, name="again")
-    assert keras_vit.from_recipe(start).output_shape == keras_vit.load_run(run).model.output_shape
+    start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(trained.run)}, name="again")
+    assert keras_vit.from_recipe(start).output_shape == trained.model.output_shape

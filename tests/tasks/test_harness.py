@@ -53,7 +53,7 @@ def test_classify(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="digits",
         task=Classify(label_smoothing=0.1, class_weights=True, metrics=("accuracy", "balanced_accuracy")),
-        model=dict(variant="mu/4", image_size=8, channels=1, num_classes=10, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", image_size=8, channels=1, num_classes=10, depth=1, dropout=0.1),
         data=Data(source="digits", batch_size=16, limit=32),
         augment=Augment(rotation=10.0, mixup=0.2),
         optim=Optim(ema=0.9),
@@ -66,7 +66,7 @@ def test_several_labels(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="tags",
         task=Classify(multilabel=True, loss="asymmetric", label_smoothing=0.1, class_weights=True),
-        model=dict(variant="mu/4", image_size=16, num_classes=3, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", image_size=16, num_classes=3, depth=1, dropout=0.1),
         data=Data(
             source=f"folder:{shapes.with_name('labels')}",
             train="all[:67%]",
@@ -80,24 +80,24 @@ def test_several_labels(tmp_path, monkeypatch, shapes):
     )
     images = sorted(shapes.with_name("labels").glob("*.png"))
     run = run_task_test(recipe, tmp_path, monkeypatch, images[:2])
-    chosen = keras_vit.load_run(run).model.get_layer("rescale").metadata["thresholds"]
-    for folder in (run, tmp_path / "killed")[: 1 if QUICKLY else 2]:  # what was resumed has the same
+    chosen = run.model.get_layer("rescale").metadata["thresholds"]
+    for folder in (run.run, tmp_path / "killed")[: 1 if QUICKLY else 2]:  # what was resumed has the same
         assert keras_vit.load_run(folder).task.thresholds == tuple(chosen) and len(chosen) == 3
-    measured = keras_vit.evaluate(run, "all")[str(run / "model.keras")]  # on what the thresholds were chosen on
-    last = {name: values[-1] for name, values in history.read(run).items()}
+    measured = keras_vit.evaluate(run, "all")[run.file]  # on what the thresholds were chosen on
+    last = {name: values[-1] for name, values in history.read(run.run).items()}
     assert all(measured[name] == pytest.approx(last[f"val_{name}"]) for name in ("map", "macro_f1", "micro_f1"))
     predictions.predict(run, images[:2], json=tmp_path / "tags.json", csv=tmp_path / "tags.csv")
     rows = json.loads((tmp_path / "tags.json").read_text())
     assert {(row["name"], row["threshold"]) for row in rows} == set(zip(names, chosen))
     assert (tmp_path / "tags.csv").read_text().startswith("image_id,name,value,threshold\n")
-    alone = shutil.copy(run / "best.keras", tmp_path / "alone.keras")  # it knows by itself what its outputs are
+    alone = shutil.copy(run.run / "best.keras", tmp_path / "alone.keras")  # it knows by itself what its outputs are
     assert keras_vit.load_run(alone).task.multilabel and keras_vit.load_run(alone).task.classes == names
     with pytest.raises(ValueError, match="with one label for each image. Received: .* for several labels"):
         keras_vit.calibrate(run)
     if not QUICKLY:
-        for path in (run / "saved_model/assets.extra/keras_vit.json", run / "model.tflite.json"):
+        for path in (run.run / "saved_model/assets.extra/keras_vit.json", run.run / "model.tflite.json"):
             assert json.loads(path.read_text())["thresholds"] == chosen
-        exports_of_several(keras_vit.load_run(run), tmp_path / "exports")
+        exports_of_several(run, tmp_path / "exports")
 
 
 def exports_of_several(trained, folder):
@@ -117,13 +117,13 @@ def test_segment(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="shapes",
         task=Segment(classes=("ground", "square"), class_weights=True),
-        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", image_size=16, depth=1, dropout=0.1),
         data=Data(source=f"folder:{shapes}", train="all[:67%]", validation="all[67%:]", test="all[67%:]", batch_size=4),
         augment=Augment(crop="inception", flip=True, rotation=20.0, jitter=0.2),
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch, images)
+    run = run_task_test(recipe, tmp_path, monkeypatch)
     predictions.predict(run, images[:3], to=tmp_path / "predicted")
     for i, path in enumerate(images[:3]):
         with Image.open(tmp_path / "predicted" / path.name) as mask, Image.open(path) as image:
@@ -138,7 +138,7 @@ def test_regress(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="places",
         task=Regress(names=("top", "left"), loss="huber"),
-        model=dict(variant="mu/4", image_size=16, num_classes=2, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", image_size=16, num_classes=2, depth=1, dropout=0.1),
         data=Data(
             source=f"folder:{shapes.with_name('numbers')}",
             train="all[:67%]",
@@ -158,8 +158,8 @@ def test_regress(tmp_path, monkeypatch, shapes):
 def test_detect(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="boxes",
-        task=Detect(classes=("square",), most=10, head={"kind": "points", "width": 8}),
-        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        task=Detect(classes=("square",), most=10, head="tokens"),  # that of points is trained in `detect/test_yolo.py`
+        model=dict(variant="mu/4", image_size=16, depth=1, dropout=0.1, tokens={"class_token": True}),
         data=Data(
             source=f"folder:{shapes.with_name('boxes')}",
             train="all[:67%]",
@@ -171,7 +171,7 @@ def test_detect(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch, images, whole=True)
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:3], whole=True)
     predictions.predict(run, images[:3], json=tmp_path / "found.json", csv=tmp_path / "found.csv")
     found = json.loads((tmp_path / "found.json").read_text())
     assert all(row.keys() == {"image_id", "category", "bbox", "score"} for row in found)
@@ -192,7 +192,7 @@ def test_restore(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="larger",
         task=Restore(scale=2, noise=2.0, luma=True, head_depth=1),
-        model=dict(variant="mu/4", stem=[[8, 1], [8, 1]], patch_size=4, image_size=8, depth=2, dropout=0.1),
+        model=dict(variant="mu/4", stem=[[8, 1], [8, 1]], patch_size=4, image_size=8, depth=1, dropout=0.1),
         data=Data(
             source=f"folder:{shapes}",
             train="all[:67%]",
@@ -205,7 +205,7 @@ def test_restore(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch, images)
+    run = run_task_test(recipe, tmp_path, monkeypatch)
     predictions.predict(run, images[:3], to=tmp_path / "larger")
     for path in images[:3]:
         with Image.open(tmp_path / "larger" / path.name) as found, Image.open(path) as image:

@@ -84,9 +84,10 @@ class ClassifyScored(Classify):
 def test_patience_counts_epochs_that_are_not_better(tmp_path):
     """No count before the first number; a second 3 is not better; a resumed run continues the count."""
     optim = dataclasses.replace(RECIPE.optim, epochs=4, patience=1)
-    recipe = dataclasses.replace(RECIPE, task=ClassifyScored(classes=tuple("abc")), optim=optim)
+    data = dataclasses.replace(RECIPE.data, batch_size=20)  # two steps an epoch
+    recipe = dataclasses.replace(RECIPE, task=ClassifyScored(classes=tuple("abc")), data=data, optim=optim)
     with pytest.raises(SystemError):
-        fit(tmp_path / "run", recipe, save_steps=2, extra=[Break(13)])  # in the third epoch
+        fit(tmp_path / "run", recipe, save_steps=1, extra=[Break(6)])  # in the third epoch
     for _ in range(2):  # the second call does not train
         _, history = fit(tmp_path / "run", recipe)
         assert len(history["loss"]) == 3

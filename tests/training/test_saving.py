@@ -9,11 +9,19 @@ pytest.importorskip("tensorflow")
 from keras_vit import config
 from keras_vit.tasks import Classify, Pretrain
 from keras_vit.training import saving
-from tests.training.small import RECIPE
+from tests.training.small import RECIPE, tiny
 
 
-def test_a_failed_write_leaves_nothing(whole, tmp_path, monkeypatch):
-    model, *_ = whole
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A model and its file."""
+    model, file = tiny(), tmp_path_factory.mktemp("kept") / "best.keras"
+    saving.save_trained(model, model, file)
+    return model, file
+
+
+def test_a_failed_write_leaves_nothing(kept, tmp_path, monkeypatch):
+    model, _ = kept
 
     class Failing:
         def save(self, path):
@@ -27,9 +35,9 @@ def test_a_failed_write_leaves_nothing(whole, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["cut", "empty", "flipped", "link"])
-def test_a_damaged_model_is_written_again_at_the_end(kind, whole, tmp_path):
-    model, _, folder = whole
-    path, good = tmp_path / "model.keras", (folder / "best.keras").read_bytes()
+def test_a_damaged_model_is_written_again_at_the_end(kind, kept, tmp_path):
+    model, file = kept
+    path, good = tmp_path / "model.keras", file.read_bytes()
     place = SimpleNamespace(writes=True, processes=1, agree=lambda values: values)
     run = SimpleNamespace(folder=tmp_path, place=place, model=model, task=Classify(), own_variables=list, recipe=RECIPE)
     if kind == "link":
@@ -70,8 +78,8 @@ def test_the_last_models_are_written_once(tmp_path, monkeypatch):
         written.clear()
 
 
-def test_with_patience_the_best_model_is_kept_and_returned(whole, tmp_path):
-    model, *_ = whole
+def test_with_patience_the_best_model_is_kept_and_returned(kept, tmp_path):
+    model, _ = kept
     best = keras.models.clone_model(model)  # with other weights
     best.save(tmp_path / "best.keras")
     recipe = config.override(RECIPE, {"optim.patience": 3})

@@ -45,19 +45,17 @@ def recipe(folder, epochs=2, **settings):
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_contrast(tmp_path, monkeypatch, pairs, loss):
-    run = run_task_test(
+    trained = run_task_test(
         recipe(pairs, loss=loss), tmp_path, monkeypatch, [pairs / "0.png"], texts="a red picture", exported=False,
         **({} if loss == "softmax" else {"whole": False}),
     )  # fmt: skip
-    trained = keras_vit.load_run(run)
-    model = trained.model
+    model, run = trained.model, trained.run
     assert model.output_shape == (None, 2, 16 + (loss == "sigmoid")) and trained.task.gives == "pairs"
     assert keras_vit.zero_shot(model, [pairs / "0.png"], ["red", "blue"]).kind == loss
-    towers = keras_vit.load_run(run).model
     images = np.zeros((2, 8, 8, 3), "float32")
     ids = trained.ids_of(["red", "a blue picture"], 2)["texts"]
     pair = np.asarray(model({"images": images, "texts": ids}))
-    image, text = (np.asarray(towers.get_layer(name)(x)) for name, x in (("image", images), ("text", ids)))
+    image, text = (np.asarray(model.get_layer(name)(x)) for name, x in (("image", images), ("text", ids)))
     cosines = (image * text).sum(-1) / np.linalg.norm(image, axis=-1) / np.linalg.norm(text, axis=-1)
     np.testing.assert_allclose([trained.task.answer(each)["similarity"] for each in pair], cosines, atol=1e-5)
     with pytest.raises(ValueError, match="Contrast takes a text with each image: pass `texts`. Received: texts=None"):

@@ -46,7 +46,7 @@ def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     data = config.Data(source="digits", batch_size=32, limit=96)
     made = dataclasses.replace(recipe(model={"pooling": "gap", "num_classes": 0}), data=data)
     made = dataclasses.replace(made, optim=config.Optim(ema=0.9))
-    run = run_task_test(made, tmp_path, monkeypatch, whole=True)
+    run = run_task_test(made, tmp_path, monkeypatch, whole=True).run
     learner = rundir.read_model(run / "learner.keras")
     weights = {v.path: np.asarray(v) for v in keras_vit.load_run(run).model.weights}
     for variable in learner.model.weights:  # the EMA weights, in both files
