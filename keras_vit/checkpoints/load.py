@@ -7,7 +7,7 @@ import keras
 
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.build import build, full_size, model_arguments
+from keras_vit.checkpoints.build import build, check_overrides, full_size, model_arguments
 from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
@@ -20,9 +20,8 @@ from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain
-from keras_vit.models.options import check_names, flat, written
+from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
-from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
@@ -76,7 +75,7 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
-    own = arguments_of(model)
+    own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
@@ -153,7 +152,7 @@ def from_checkpoint(
     options = Options(format, head or "require", resample, patches, grid).checked()
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
-        check_names(overrides, [name for name in DEFAULTS if name not in ("variant", "metadata")])
+        check_overrides(overrides)
     check_pytorch(source)
     if part == "text":
         return read_text(source, format, sha256, {**overrides, "metadata": metadata})[0]
@@ -169,6 +168,7 @@ def from_checkpoint(
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)
         stated = description.arguments
+        check_overrides(overrides, stated)
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
             overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
         remarks = checkpoint.remarks + of_other_heads(source, description, head, overrides)
