@@ -21,6 +21,7 @@ from keras_vit.models.options import merged
 WORDS, PLACES = (f"text_embeddings.{kind}_embeddings.weight" for kind in ("word", "position"))
 # Tables whose rows are added to all words, or to all tokens of a modality: a text is of the first type.
 TYPES, MODALITIES = "text_embeddings.token_type_embeddings", "token_type_embeddings"
+HIDDEN = "classifier.0.weight"  # of the head for answers
 ADDED = Form(  # the second of theirs to each row of the first
     lambda arrays, heads: [sum(arrays)], lambda ours, heads: [ours[0], ours[0].reshape(-1, ours[0].shape[-1])[0]]
 )
@@ -51,13 +52,19 @@ def rows_of(form, position):
 
 
 def canonical_by(aliases):
-    """Returns a function that gives a file's tensors the names in the rows, and each vector of a table its own."""
+    """Returns a function that gives a file's tensors the names in the rows, and each vector of a table its own.
+
+    A head that compares two images has its authors' name: transformers calls it as that for answers.
+    """
 
     def canonical(shapes):
         names = renamed(shapes, aliases)
         for table in (TYPES, MODALITIES):
             place = names.pop(f"{table}.weight", None)
             names |= {f"{table}.{i}": (place, i) for i in range(shapes[place][0] if place else 0)}
+        width = shapes[names[WORDS]][-1]
+        if HIDDEN in names and shapes[names[HIDDEN]][1:] != (width,):
+            names = {re.sub(r"^classifier\.", "nlvr2_classifier.", name): place for name, place in names.items()}
         return names
 
     return canonical
@@ -75,8 +82,6 @@ def architecture(shapes, checkpoint):
     config, defaults = checkpoint.config, AUTHORS if of_authors else DEFAULTS
     stated, origins = transformers_config.read_model(config, width, defaults)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "ViLT")
-    hidden = shapes.get("classifier.0.weight", ())
-    answers = len(hidden) == 2 and hidden[1] == width  # two images are compared by twice as many
     pad = config.get("pad_token_id")
     block = timm.BLOCK if of_authors else huggingface.BLOCK
     arguments = {
@@ -94,8 +99,8 @@ def architecture(shapes, checkpoint):
         "block": {"qkv_bias": any(name.endswith(("query.bias", "qkv.bias")) for name in shapes)},
         "tokens": {"class_token": True, "class_position": True},
         "pooling": "first",
-        "answer_dim": hidden[0] if answers else 0 if "rank_output.weight" in shapes else None,
-        "num_classes": classes_of(shapes, "classifier.3" if answers else "rank_output"),
+        "answer_dim": shapes[HIDDEN][0] if HIDDEN in shapes else 0 if "rank_output.weight" in shapes else None,
+        "num_classes": classes_of(shapes, "classifier.3" if HIDDEN in shapes else "rank_output"),
     }
     origins = {**origins, "pad": "BERT's" if pad is None else transformers_config.CONFIG, **prepared}
     return merged(arguments, stated, statistics), evaluation, origins

@@ -9,6 +9,7 @@ import pytest
 import safetensors.numpy
 
 from keras_vit import class_names, from_checkpoint, load_weights, preprocess, vilt, vit
+from keras_vit.checkpoints.remarks import Assumption
 from tests.checkpoints.helpers import assert_same_weights, file_of, unexpected, weights, write
 from tests.checkpoints.towers import VILT
 
@@ -72,6 +73,18 @@ def test_a_model_carries_its_answers_and_its_preparation():
     assert about["format"] == "huggingface-vilt" and about["from"]["pad"] == "BERT's"
 
 
+def test_transformers_keeps_the_aspect_of_pictures(tmp_path):
+    written(tmp_path, arrays())
+    processor = dict(feature_extractor_type="ViltFeatureExtractor", size=384, size_divisor=32, do_pad=True,
+                     resample=3, image_mean=[0.4] * 3, image_std=[0.5] * 3)  # fmt: skip
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    with pytest.warns(Assumption, match="transformers keeps the aspect ratio of an image .preprocessor_config.json.,"):
+        rescale = from_checkpoint(tmp_path).get_layer("rescale")
+    assert rescale.mean == [0.4] * 3
+    rule = dict(resize="direct", crop_pct=None, crop_offset="floor", interpolation="bicubic", antialias=True)
+    assert rescale.metadata["evaluation"] == rule
+
+
 def test_the_authors_names(tmp_path):
     """Their epsilons are 1e-12 for words and 1e-6 elsewhere."""
     path = written(tmp_path, by_authors(arrays()), None)
@@ -122,7 +135,7 @@ def test_what_answers_no_questions_is_refused(tmp_path):
     said = "has a head that answers no questions, and cannot be loaded: {}.*For a head of your own, pass head='new'"
     wrong = [
         (dict(source=path), said.format("mlm_score.bias")),
-        (dict(source=two), said.format("classifier.0.bias, classifier.0.weight")),
+        (dict(source=two), said.format("nlvr2_classifier.0.bias, nlvr2_classifier.0.weight")),
         (dict(source=FILE, part="text"), "must have a text tower of huggingface, openai, google"),
         (dict(source=FILE, stem="conv"), "has no argument 'stem'"),
         (dict(source=file_of("hf_vit"), length=7), "has no argument 'length'"),
