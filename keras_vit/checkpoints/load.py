@@ -48,7 +48,7 @@ def load_weights(
     leaves the model untouched.
 
     Args:
-        model: A model from `keras_vit.vit`.
+        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
@@ -129,11 +129,11 @@ def from_checkpoint(
         metadata: Dictionary to add to the model's metadata.
         **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
             `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
-            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`.
+            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`; of a ViLT, of `keras_vit.vilt`.
 
     Returns:
-        A model as from `keras_vit.vit`; for `"text"` as from `keras_vit.text_tower`, for `"both"` as from
-        `keras_vit.two_towers`, with the file's scale and bias.
+        A model as from `keras_vit.vit`; of a ViLT as from `vilt`; for `"text"` as from `keras_vit.text_tower`,
+        for `"both"` as from `keras_vit.two_towers`, with the file's scale and bias.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the

@@ -90,7 +90,7 @@ def test_trains_compiled_saves_and_loads(tmp_path):
     loaded = keras.models.load_model(tmp_path / "vilt.keras")
     np.testing.assert_array_equal(answers(loaded), answers(model))
     assert loaded.get_layer("words").metadata == {"words": ["<pad>", "red"]} and class_names(loaded) == tuple("abcde")
-    assert preprocess(loaded, [PIXELS[0, :, :8]]).shape == (1, 8, 12, 3)
+    assert preprocess(loaded, [PIXELS[0, :, :8], PIXELS[0, ..., 0]]).shape == (2, 8, 12, 3)  # a gray one too
 
 
 def test_every_weight_learns():
