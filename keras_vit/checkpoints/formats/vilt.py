@@ -21,6 +21,7 @@ from keras_vit.models.options import merged
 WORDS, PLACES = (f"text_embeddings.{kind}_embeddings.weight" for kind in ("word", "position"))
 # Tables whose rows are added to all words, or to all tokens of a modality: a text is of the first type.
 TYPES, MODALITIES = "text_embeddings.token_type_embeddings", "token_type_embeddings"
+PATCHES = ("embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight")  # transformers', the authors'
 HIDDEN = "classifier.0.weight"  # of the head for answers
 ADDED = Form(  # the second of theirs to each row of the first
     lambda arrays, heads: [sum(arrays)], lambda ours, heads: [ours[0], ours[0].reshape(-1, ours[0].shape[-1])[0]]
@@ -38,7 +39,7 @@ ROWS = (
 )
 OF_IMAGE = re.compile(r"block_\{i\}/.*|encoder/(projection/.*|class_token)|norm/.*")
 ALIASES = ((r"^vilt\.", ""), (r"^embeddings\.((?:text|token_type)_embeddings\.)", r"\1"), *huggingface.IN_MEMORY)
-OF_AUTHORS_TO_OURS = ((r"^transformer\.", ""), (r"^vqa_classifier\.", "classifier."))
+ALIASES_OF_AUTHORS = ((r"^transformer\.", ""), (r"^vqa_classifier\.", "classifier."))
 # What transformers' models, and the authors' code, have where no file says it.
 DEFAULTS = {"vilt": huggingface.STATED, None: huggingface.BARE}
 AUTHORS = {None: {"hidden_act": "gelu", "layer_norm_eps": 1e-6}}
@@ -61,9 +62,10 @@ def canonical_by(aliases):
         names = renamed(shapes, aliases)
         for table in (TYPES, MODALITIES):
             place = names.pop(f"{table}.weight", None)
-            names |= {f"{table}.{i}": (place, i) for i in range(shapes[place][0] if place else 0)}
-        width = shapes[names[WORDS]][-1]
-        if HIDDEN in names and shapes[names[HIDDEN]][1:] != (width,):
+            rows, *_ = shapes.get(place) or (0,)
+            names |= {f"{table}.{i}": (place, i) for i in range(rows)}
+        width = shapes.get(names.get(WORDS), ())[1:]
+        if HIDDEN in names and shapes[names[HIDDEN]][1:] != width:
             names = {re.sub(r"^classifier\.", "nlvr2_classifier.", name): place for name, place in names.items()}
         return names
 
@@ -83,7 +85,7 @@ def architecture(shapes, checkpoint):
     stated, origins = transformers_config.read_model(config, width, defaults)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "ViLT")
     pad = config.get("pad_token_id")
-    block = timm.BLOCK if of_authors else huggingface.BLOCK
+    block, fc1 = (timm.BLOCK, "mlp.fc1") if of_authors else (huggingface.BLOCK, "intermediate.dense")
     arguments = {
         "vocabulary": vocabulary,
         "length": need(shapes, PLACES, 2)[0],
@@ -92,9 +94,7 @@ def architecture(shapes, checkpoint):
         "channels": channels,
         "width": width,
         "depth": blocks(shapes, re.compile(block.replace(".", r"\.").replace("{i}", r"(\d+)") + r"\.")),
-        "mlp_dim": need(shapes, f"{block.format(i=0)}.{'mlp.fc1' if of_authors else 'intermediate.dense'}.weight", 2)[
-            0
-        ],
+        "mlp_dim": need(shapes, f"{block.format(i=0)}.{fc1}.weight", 2)[0],
         "word_epsilon": BERT if of_authors else stated["norm"]["epsilon"],
         "block": {"qkv_bias": any(name.endswith(("query.bias", "qkv.bias")) for name in shapes)},
         "tokens": {"class_token": True, "class_position": True},
@@ -106,7 +106,6 @@ def architecture(shapes, checkpoint):
     return merged(arguments, stated, statistics), evaluation, origins
 
 
-PATCHES = ("embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight")
 FORMAT = Format(
     name="huggingface-vilt",
     rows=rows_of(huggingface, "embeddings.position_embeddings"),
@@ -125,6 +124,6 @@ OF_AUTHORS = FORMAT._replace(
     name="timm-vilt",
     rows=rows_of(timm, "pos_embed"),
     detect=detect_by(PATCHES[1]),
-    canonical=canonical_by(OF_AUTHORS_TO_OURS),
+    canonical=canonical_by(ALIASES_OF_AUTHORS),
     placeholders=lambda arguments: {"norm": "norm", "root": ""},
 )

@@ -126,6 +126,16 @@ def test_own_files_and_weights_into_a_model(tmp_path):
     np.testing.assert_allclose(logits(load_weights(mine, FILE)), logits(model), atol=1e-6)
 
 
+def test_damaged_files_are_one_error(tmp_path):
+    for name in (name for name in arrays() if ".encoder." not in name):
+        for shape in (None, (), (1, 1, 1)):
+            found = arrays() | ({} if shape is None else {name: np.ones(shape, "float32")})
+            if shape is None:
+                del found[name]
+            path = written(tmp_path, found)
+            assert not unexpected([(lambda path=path: from_checkpoint(path), ".")]), (name, shape)
+
+
 def test_what_answers_no_questions_is_refused(tmp_path):
     words = {"mlm_score.bias": np.ones(101, "float32")}
     path = written(tmp_path, arrays(lambda a: {k: v for k, v in a.items() if "classifier" not in k} | words))
