@@ -1,6 +1,8 @@
 """Logits beside those of live timm and Hugging Face models: every kind, random weights, read from what they save.
 
 Needs torch, timm and transformers: python benchmarks/against_originals.py > benchmarks/results/against_originals.json
+With words, only cases that have one in their names run, and are written into that file, each with commit and versions:
+python benchmarks/against_originals.py TextModel Vilt
 """
 
 import inspect
@@ -26,6 +28,8 @@ from checkout import commit  # noqa: E402
 
 import keras_vit  # noqa: E402
 
+RESULTS = pathlib.Path(__file__).parent / "results" / "against_originals.json"
+WORDS = sys.argv[1:]
 SIZES = (224, 384, (224, 320))
 NAMES = {
     "Ti": "vit_tiny_patch16_224",
@@ -253,10 +257,18 @@ def main():
         "backend": keras.backend.backend(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
     }
-    print(json.dumps({**about, **{name: version(name) for name in packages}, "cases": rows}, indent=2))
+    about |= {name: version(name) for name in packages}
+    if not WORDS:
+        print(json.dumps({**about, "cases": rows}, indent=2))
+        return
+    whole = json.loads(RESULTS.read_text())
+    whole["cases"] |= {name: row | about for name, row in rows.items() if row}
+    RESULTS.write_text(json.dumps(whole, indent=2) + "\n")
 
 
 def report(label, case):
+    if WORDS and not any(word in str(label) for word in WORDS):
+        return None
     try:
         row = case()
     except Exception as error:
