@@ -1,6 +1,8 @@
 """Logits beside those of live timm and Hugging Face models: every kind, random weights, read from what they save.
 
 Needs torch, timm and transformers: python benchmarks/against_originals.py > benchmarks/results/against_originals.json
+With words, only cases that have one in their names run, and are written into that file, each with commit and versions:
+python benchmarks/against_originals.py TextModel Vilt
 """
 
 import inspect
@@ -26,6 +28,8 @@ from checkout import commit  # noqa: E402
 
 import keras_vit  # noqa: E402
 
+RESULTS = pathlib.Path(__file__).parent / "results" / "against_originals.json"
+WORDS = sys.argv[1:]
 SIZES = (224, 384, (224, 320))
 NAMES = {
     "Ti": "vit_tiny_patch16_224",
@@ -93,6 +97,16 @@ TOWERS = {  # of transformers, at depth 2 and the width of S
     "CLIPVisionModel": {},
     "SiglipVisionModel": {},
 }
+TEXTS = {  # of transformers, at depth 2: widths and heads
+    "CLIPTextModelWithProjection": ((512, 8), (768, 12), (1280, 20)),
+    "SiglipTextModel": ((768, 12), (1152, 16)),
+    "Siglip2TextModel": ((1024, 16),),
+}
+VILT = {  # the same: a size of pictures
+    "ViltForQuestionAnswering": (384, 384),
+    "ViltForImageAndTextRetrieval": (384, 608),
+    "ViltModel": (224, 320),
+}
 
 
 def randomize(model, seed=0):
@@ -112,7 +126,11 @@ def ours(path, size, **options):
 
 
 def difference(body, x, theirs):
-    mine = keras.ops.convert_to_numpy(body(np.ascontiguousarray(x.transpose(0, 2, 3, 1))))
+    return compared(body(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), theirs)
+
+
+def compared(mine, theirs):
+    mine = keras.ops.convert_to_numpy(mine)
     return {"max_abs_diff": float(np.abs(mine - theirs).max()), "max_abs_logit": float(np.abs(theirs).max())}
 
 
@@ -152,6 +170,32 @@ def hub_case(kind, folder, size, **config):
     else:
         theirs = (out.pooler_output if kind in TOWERS else out.last_hidden_state[:, 0]).numpy()
     return difference(ours(folder, size), x, theirs)
+
+
+def text_case(kind, folder, width, heads):
+    config = dict(hidden_size=width, num_attention_heads=heads, intermediate_size=4 * width, num_hidden_layers=2)
+    model = randomize(getattr(transformers, kind)(getattr(transformers, f"{kind.split('Model')[0]}Config")(**config)))
+    model.save_pretrained(folder)
+    ids = np.random.default_rng(0).integers(1, 30000, size=(2, model.config.max_position_embeddings))
+    ids[:, -5:] = model.config.vocab_size - 1  # the end of CLIP
+    with torch.no_grad():
+        out = model(torch.tensor(ids))
+    theirs = (out.text_embeds if "Projection" in kind else out.pooler_output).numpy()
+    return compared(keras_vit.from_checkpoint(folder, part="text")(ids), theirs)
+
+
+def vilt_case(kind, folder, size):
+    """Compares answers to a text of nine words, which is filled to forty."""
+    model = randomize(getattr(transformers, kind)(transformers.ViltConfig(num_hidden_layers=2, num_labels=3129)))
+    model.save_pretrained(folder)
+    rng = np.random.default_rng(0)
+    x, ids = rng.normal(size=(2, 3, *size)).astype("float32"), rng.integers(1, 30000, size=(2, 40))
+    ids[:, 9:] = 0
+    with torch.no_grad():
+        out = model(torch.tensor(ids), torch.tensor(ids != 0), pixel_values=torch.tensor(x))
+    theirs = (out.logits if hasattr(out, "logits") else out.pooler_output).numpy()
+    pixels = x.transpose(0, 2, 3, 1) * 127.5 + 127.5
+    return compared(keras_vit.from_checkpoint(folder, image_size=size)({"images": pixels, "texts": ids}), theirs)
 
 
 def family_case(name):
@@ -199,16 +243,32 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             row = report(options, lambda: hub_case("ViTForImageClassification", folder, 224, **{**small, **options}))  # noqa: B023
         rows[f"transformers ViT Ti, {options}"] = row
+    for kind, sizes in TEXTS.items():
+        for width, heads in sizes:
+            with tempfile.TemporaryDirectory() as folder:
+                row = report(kind, lambda: text_case(kind, folder, width, heads))  # noqa: B023
+            rows[f"transformers {kind}, {width} wide, depth 2"] = row
+    for kind, size in VILT.items():
+        with tempfile.TemporaryDirectory() as folder:
+            rows[f"transformers {kind}, {size}, depth 2"] = report(kind, lambda: vilt_case(kind, folder, size))  # noqa: B023
     packages = ("keras", "torch", "timm", "transformers")
     about = {
         "commit": commit(),
         "backend": keras.backend.backend(),
         "device": f"{os.cpu_count()} cores, {platform.machine()}",
     }
-    print(json.dumps({**about, **{name: version(name) for name in packages}, "cases": rows}, indent=2))
+    about |= {name: version(name) for name in packages}
+    if not WORDS:
+        print(json.dumps({**about, "cases": rows}, indent=2))
+        return
+    whole = json.loads(RESULTS.read_text())
+    whole["cases"] |= {name: row | about for name, row in rows.items() if row}
+    RESULTS.write_text(json.dumps(whole, indent=2) + "\n")
 
 
 def report(label, case):
+    if WORDS and not any(word in str(label) for word in WORDS):
+        return None
     try:
         row = case()
     except Exception as error:

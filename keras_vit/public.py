@@ -48,6 +48,7 @@ from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MergingBlock as MergingBlock
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
+from keras_vit.layers import PaddingMask as PaddingMask
 from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
@@ -77,6 +78,7 @@ from keras_vit.models.text import text_tower as text_tower
 from keras_vit.models.two_towers import two_towers as two_towers
 from keras_vit.models.variants import HYBRIDS as HYBRIDS
 from keras_vit.models.variants import VARIANTS as VARIANTS
+from keras_vit.models.vilt import vilt as vilt
 from keras_vit.models.vit import vit as vit
 from keras_vit.plots import plot_attention as plot_attention
 from keras_vit.plots import plot_history as plot_history

@@ -147,6 +147,10 @@ TAKES = {
     ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),
+    "vilt": lambda: dict(
+        variant="mu/4", vocabulary=20, length=5, pad=0, image_size=8, channels=3, num_classes=3, dropout=0.0, width=32,
+        stochastic_depth=0.0, metadata=None, answer_dim=None, word_epsilon=None, norm={}, block={},
+    ),
     "vit": lambda: dict(
         variant="mu/4", image_size=8, channels=3, num_classes=3, pooling="token", position="learned", dropout=0.0,
         stochastic_depth=0.0, mean=0.5, std=0.5, stem=None, width=32, depth=1, num_heads=2, mlp_dim=8, patch_size=4,
@@ -199,6 +203,7 @@ LAYERS = {
     "Rescale": dict(mean=0.5, std=0.5, metadata=None),
     "RotaryPositions": dict(grid=(2, 2), num_prefix=0, base=100.0, centered=True, offset=0.0, reference=None),
     "StandardizedConv2D": dict(filters=8, kernel_size=1, standardize="google"),
+    "PaddingMask": dict(pad=0, others=2),
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
     "Unmerge": dict(),

@@ -1,4 +1,4 @@
-"""Reads the arguments of `vit` off a model's layers."""
+"""Reads the arguments of `vit` or `vilt` off a model's layers."""
 
 import keras
 import numpy as np
@@ -8,15 +8,17 @@ from keras_vit.layers.attention.rotary import rotary_argument
 from keras_vit.layers.blocks.norms import NORM
 from keras_vit.layers.blocks.transformer_block import BLOCK
 from keras_vit.layers.heads.token_pool import POOL
+from keras_vit.models.backbone import image_shape
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
 
-def arguments_of(model):
+def arguments_of(model, words=False):
     """Returns the arguments of `keras_vit.vit` that build a model like this one.
 
     Args:
         model: A model from `keras_vit.vit`, or one with the same layers under the same names.
+        words: Whether one from `keras_vit.vilt` is possible: its arguments are there too.
 
     Returns:
         A dictionary; `stem` is the stem layer itself, or `None`.
@@ -40,14 +42,20 @@ def arguments_of(model):
             "`model` must be a model from `keras_vit.vit`. Received: a classifier by the names of classes, whose "
             "embeddings have length 1; load its file with keras.models.load_model"
         )
+    if "words" in layers and not words:
+        raise ValueError(
+            f"`model` must be a model from `keras_vit.vit`. Received: {model.name!r}, which reads words too, as from "
+            "`keras_vit.vilt`"
+        )
     encoder, block, rescale, names = layers["encoder"], blocks[0], layers["rescale"], list(layers)
+    shape = image_shape(model)
     final = None
     if "norm" in layers:
         final = "before" if names.index("norm") < names.index("pool") else "after"
     rates = ("attention_dropout",)  # of training, as `dropout` is
     return {
-        "image_size": tuple(model.input_shape[1:3]),
-        "channels": model.input_shape[3],
+        "image_size": tuple(shape[1:3]),
+        "channels": shape[3],
         **_statistics(rescale),
         "stem": layers.get("stem"),
         "patch_size": layers["patches"].patch_size,
@@ -76,6 +84,19 @@ def arguments_of(model):
         "final_norm": final,
         "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
         "num_classes": _classes(model, layers.get("head")),
+        **(_of_words(layers) if "words" in layers else {}),
+    }
+
+
+def _of_words(layers):
+    """Returns the arguments that only `vilt` has."""
+    words = layers["words"]
+    return {
+        "vocabulary": words.vocabulary,
+        "length": words.length,
+        "pad": layers["mask"].pad if "mask" in layers else None,
+        "word_epsilon": layers["words_norm"].epsilon,
+        "answer_dim": layers["answer"].units if "answer" in layers else 0,
     }
 
 

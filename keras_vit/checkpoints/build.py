@@ -6,14 +6,26 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
-from keras_vit.models.options import merged
+from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
-from keras_vit.models.vit import vit
+from keras_vit.models.vilt import ARGUMENTS, vilt
+from keras_vit.models.vit import DEFAULTS, vit
 from keras_vit.utils import checks
+
+# What a caller may pass: of a `vit`, and of a `vilt`. The weights' metadata are added to.
+OF_VIT, OF_VILT = ([name for name in names if name not in ("variant", "metadata")] for names in (DEFAULTS, ARGUMENTS))
+
+
+def check_overrides(overrides, stated=None):
+    """Raises ValueError for what is no argument of a model: of the stated one, or before that is known, of any."""
+    known = OF_VIT + OF_VILT if stated is None else OF_VILT if "vocabulary" in stated else OF_VIT
+    check_names(overrides, known)
 
 
 def build(arguments):
     """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
+    if "vocabulary" in arguments:
+        return vilt(None, **{name: arguments[name] for name in ARGUMENTS if name in arguments})
     stem = arguments["stem"]
     return vit(None, **{**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem})
 
@@ -77,7 +89,8 @@ def _variant_name(arguments):
     sizes = [arguments[name] for name in SIZES]
     row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
     step = set(checks.pair("patch_size", arguments["patch_size"]))
-    return f"vit_{row}_{min(step)}" if row and arguments["stem"] is None and len(step) == 1 else None
+    kind = "vilt" if "vocabulary" in arguments else "vit"
+    return f"{kind}_{row}_{min(step)}" if row and arguments["stem"] is None and len(step) == 1 else None
 
 
 def _new_stem(stem, arguments):

@@ -19,6 +19,7 @@ from keras_vit.checkpoints.formats import (
     timm,
     timm_naflex,
     torchvision,
+    vilt,
 )
 from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
 from keras_vit.layers import ConvStem, ResNetStem
@@ -42,6 +43,8 @@ FORMATS = (
     huggingface_naflex.FORMAT,
     huggingface_clip.FORMAT,
     huggingface_yolos.FORMAT,
+    vilt.FORMAT,
+    vilt.OF_AUTHORS,
     huggingface.FORMAT,
     torchvision.FORMAT,
     openai.FORMAT,

@@ -30,8 +30,10 @@ def of_other_heads(source, description, head, overrides):
     wanted = head != "new" and overrides.get("num_classes") != 0
     if not others or not wanted or stated["num_classes"] or stated.get("pooling") == "none":
         return ()
-    said = f"{str(source)!r} has a head that is not one linear layer, and cannot be loaded: {tables.listing(others)}."
-    if head == "require":
+    of_words = "vocabulary" in stated
+    what = "answers no questions" if of_words else "is not one linear layer"
+    said = f"{str(source)!r} has a head that {what}, and cannot be loaded: {tables.listing(others)}."
+    if head == "require" or (of_words and not overrides.get("num_classes")):
         raise ValueError(f"{said} For a head of your own, pass head='new'.")
     return (
         f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",

@@ -7,7 +7,7 @@ import keras
 
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.build import build, full_size, model_arguments
+from keras_vit.checkpoints.build import build, check_overrides, full_size, model_arguments
 from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
@@ -20,9 +20,8 @@ from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain
-from keras_vit.models.options import check_names, flat, written
+from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
-from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
@@ -49,7 +48,7 @@ def load_weights(
     leaves the model untouched.
 
     Args:
-        model: A model from `keras_vit.vit`.
+        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
@@ -76,7 +75,7 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
-    own = arguments_of(model)
+    own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
@@ -130,11 +129,11 @@ def from_checkpoint(
         metadata: Dictionary to add to the model's metadata.
         **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
             `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
-            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`.
+            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`; of a ViLT, of `keras_vit.vilt`.
 
     Returns:
-        A model as from `keras_vit.vit`; for `"text"` as from `keras_vit.text_tower`, for `"both"` as from
-        `keras_vit.two_towers`, with the file's scale and bias.
+        A model as from `keras_vit.vit`; of a ViLT as from `vilt`; for `"text"` as from `keras_vit.text_tower`,
+        for `"both"` as from `keras_vit.two_towers`, with the file's scale and bias.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the
@@ -153,7 +152,7 @@ def from_checkpoint(
     options = Options(format, head or "require", resample, patches, grid).checked()
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
-        check_names(overrides, [name for name in DEFAULTS if name not in ("variant", "metadata")])
+        check_overrides(overrides)
     check_pytorch(source)
     if part == "text":
         return read_text(source, format, sha256, {**overrides, "metadata": metadata})[0]
@@ -169,6 +168,7 @@ def from_checkpoint(
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         description = describe(checkpoint, format)
         stated = description.arguments
+        check_overrides(overrides, stated)
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
             overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
         remarks = checkpoint.remarks + of_other_heads(source, description, head, overrides)

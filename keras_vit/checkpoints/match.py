@@ -19,7 +19,7 @@ from keras_vit.checkpoints.inputs import (
     stem_kernel_path,
 )
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
-from keras_vit.models.backbone import HEADS, variables_of
+from keras_vit.models.backbone import BEFORE_HEAD, HEADS, variables_of
 from keras_vit.utils import checks
 from keras_vit.utils.resampling import METHODS
 
@@ -67,7 +67,7 @@ def steps_for(model, checkpoint, form, names, options, source_grid=None, class_p
     """Matches every weight of a model with a checkpoint's tensors, by names and shapes. Reads no array.
 
     Args:
-        model: A model from `keras_vit.vit`.
+        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
         checkpoint: An open `Checkpoint`.
         form: Its `Format`.
         names: Maps canonical names to places in the checkpoint.
@@ -81,7 +81,7 @@ def steps_for(model, checkpoint, form, names, options, source_grid=None, class_p
     Raises:
         ValueError: If a weight or a tensor is left over, or a shape differs.
     """
-    arguments = arguments_of(model)
+    arguments = arguments_of(model, words=True)
     steps = matched(model, arguments, checkpoint, form, names, options)
     adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
     return steps
@@ -103,7 +103,7 @@ def matched(model, arguments, checkpoint, form, names, options):
             used |= set(row.theirs) if row else set()  # other registers, such as those of boxes, are new too
             continue
         if row is None:
-            if not (new_head and path.startswith("pre_logits/")):
+            if not (new_head and path.partition("/")[0] in BEFORE_HEAD):
                 missing += [n for n in rows[0].theirs if n not in names and n not in missing] if rows else []
                 unnamed += [] if rows else [path]
             continue

@@ -125,11 +125,26 @@ def converted(function, shape, batch=None):
     images = tf.TensorSpec((batch, *shape), "float32", name="images")
     traced = tf.function(function).get_concrete_function(images)
     # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
-    model = openvino.convert_model(traced, share_weights=False)
+    with _without_telemetry():
+        model = openvino.convert_model(traced, share_weights=False)
     model.inputs[0].tensor.set_names({"images"})
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model
+
+
+@contextlib.contextmanager
+def _without_telemetry():
+    """A block in which OpenVINO sends no notes of its use: each would fork this process, and wait for a network."""
+    before = os.environ.get("CI")
+    os.environ["CI"] = "true"  # its own switch
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["CI"]
+        else:
+            os.environ["CI"] = before
 
 
 def in_int8(model, calibration, batch=None):

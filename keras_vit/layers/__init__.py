@@ -21,6 +21,7 @@ from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
 from keras_vit.layers.inputs.conv_stem import ConvStem
+from keras_vit.layers.inputs.padding_mask import PaddingMask
 from keras_vit.layers.inputs.patch_dropout import PatchDropout
 from keras_vit.layers.inputs.patch_encoder import PatchEncoder
 from keras_vit.layers.inputs.patches import Patches
@@ -42,6 +43,7 @@ __all__ = [
     "MaskDecoder",
     "MergingBlock",
     "MultiHeadSelfAttention",
+    "PaddingMask",
     "PatchDropout",
     "PatchEncoder",
     "Patches",

@@ -8,6 +8,7 @@ from keras_vit.utils.keras_private import call_of, kernel_without_lora, sublayer
 
 TOWERS = ("image", "text", "similarity")  # layers of a model of images and texts
 HEADS = ("head", "head_distilled")  # layers that return logits
+BEFORE_HEAD = ("pre_logits", "answer", "answer_norm")  # layers before them that only some files have
 
 
 def fill(copy, values):
@@ -27,6 +28,13 @@ def has_towers(model):
 def image_tower(model):
     """Returns the image tower of a model of images and texts; any other model itself."""
     return model.get_layer(TOWERS[0]) if has_towers(model) else model
+
+
+def image_shape(model):
+    """Returns the shape of a model's input, of its images if it reads words too; `None` if it has none."""
+    shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
+    named = {x.name: tuple(x.shape) for x in model.inputs} if isinstance(shape, list) else {}
+    return named.get("images", shape)
 
 
 def has_lora(model):

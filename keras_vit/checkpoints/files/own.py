@@ -10,7 +10,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.inputs import PROJECTION
 from keras_vit.checkpoints.tables import SAME, Format, Row
 from keras_vit.layers import MergingBlock
-from keras_vit.models.backbone import HEADS, backbone, image_tower, variables_of
+from keras_vit.models.backbone import BEFORE_HEAD, HEADS, backbone, image_tower, variables_of
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
 
@@ -21,7 +21,7 @@ SAVED = "the saved model"
 
 @contextlib.contextmanager
 def open_keras(path):
-    """Opens a `.keras` file with a model from `keras_vit.vit`; see `read.open_checkpoint`."""
+    """Opens a `.keras` file with a model from `keras_vit.vit` or `keras_vit.vilt`; see `read.open_checkpoint`."""
     whole = image_tower(keras.models.load_model(path, compile=False))  # its loss and optimizer do not matter here
     model = backbone(whole)
     if model is not whole:
@@ -29,7 +29,7 @@ def open_keras(path):
         warnings.warn(
             f"Only the ViT {model.name!r} of {str(path)!r} is loaded. Left out: {', '.join(others)}.", stacklevel=2
         )
-    arguments, variables = arguments_of(model), variables_of(model)
+    arguments, variables = arguments_of(model, words=True), variables_of(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
     if any(isinstance(layer, MergingBlock) for layer in model.layers):
         warnings.warn(
@@ -65,7 +65,7 @@ FORMAT = Format(
     express=None,
     placeholders=lambda arguments: {},
     ignored=r"(?!)",
-    head_names=rf"({'|'.join(HEADS)}|pre_logits)/.*",
+    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD))})/.*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )

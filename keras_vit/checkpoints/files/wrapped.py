@@ -17,6 +17,10 @@ FIRST_OF_TEXT = re.compile(
     r"(?P<prefix>(?:.+?\.)??)(?:(?:(?:text_model\.)?embeddings\.|text\.)?token_embedding\.weight|"
     r"(?:params/txt/)?Embed_0/embedding)"
 )
+# The same of one encoder over words and patches: transformers' and its authors'. All their tensors are of one model.
+FIRST_OF_VILT = re.compile(
+    r"(?P<prefix>(?:.+?\.)??)(?:(?:vilt\.)?embeddings\.)?text_embeddings\.word_embeddings\.weight"
+)
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
@@ -72,6 +76,9 @@ def unwrap(names):
             "it has an adapter of PEFT. Merge it into its base model first: model.merge_and_unload(), then "
             "save_pretrained, and load that folder"
         )
+    if any(map(FIRST_OF_VILT.fullmatch, names)):
+        whole, remarks = unwrap_text(names, FIRST_OF_VILT)
+        return whole, "", 0, remarks
     prefixes = sorted({match["prefix"] for match in map(FIRST.fullmatch, names) if match})
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
@@ -84,11 +91,12 @@ def unwrap(names):
     return inside | heads, prefix, len(outside) - len(heads), remarks
 
 
-def unwrap_text(names):
+def unwrap_text(names, first=FIRST_OF_TEXT):
     """Takes off what stands before the names of a file with a text tower; its other tensors stay.
 
     Args:
         names: Names of all tensors.
+        first: Regular expression of the weight that shows where the model begins.
 
     Returns:
         A dictionary from the names without the prefix to the file's, and sentences to warn with.
@@ -96,7 +104,7 @@ def unwrap_text(names):
     Raises:
         ValueError: If there are several text towers.
     """
-    prefixes = sorted({match["prefix"] for match in map(FIRST_OF_TEXT.fullmatch, names) if match})
+    prefixes = sorted({match["prefix"] for match in map(first.fullmatch, names) if match})
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     return inside, [choice(prefixes, prefix)] if len(prefixes) > 1 else []

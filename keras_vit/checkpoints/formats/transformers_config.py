@@ -35,6 +35,7 @@ PUBLISHED = {  # without a file: what the published models' says
     "DINOv3": _processor(IMAGENET, 2),
     "CLIP": _processor(CLIP, 3, EDGE, 224),
     "SigLIP": _processor(HALF, 3),
+    "ViLT": _processor(HALF, 3),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
@@ -49,11 +50,15 @@ CLASSES = {
     "Flava": _processor(CLIP, 3, None, 224),
     "Siglip": _processor(HALF, 3) | {"default_to_square": False},
     "Siglip2": _processor(HALF, 2),
+    "Vilt": _processor(HALF, 3, {"shortest_edge": 384}),
     "Yolos": _processor(IMAGENET, 2),
 }
-OF_KIND = {"MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip"}
+OF_KIND = {
+    "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
+    "ViLT": "Vilt",
+}  # fmt: skip
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
-ANY_ASPECT = ("Siglip2", "Yolos")  # classes whose images have no one size
+ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.
 OPTIONS = re.compile(
     "crop_size|default_to_square|do_(center_crop|convert_rgb|normalize|reduce_labels|rescale|resize)|image_(mean|std)"

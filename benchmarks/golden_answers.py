@@ -1,0 +1,117 @@
+"""Answers the inputs of a golden folder with our model, by the names that the original's answers have there.
+
+python benchmarks/golden_answers.py FOLDER OUT.npz
+
+FOLDER has a `checkpoint.*`, its library's configuration, and `io.npz`, of which the inputs alone are read. The family
+is told by the configuration and the tensors' names, and is a row of `FAMILIES`. Pictures in `images_nhwc` are
+normalized already.
+"""
+
+import functools
+import json
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import safetensors
+
+import keras_vit
+
+
+class Family(NamedTuple):
+    """Whether files are of a family, by their configuration and names; its inputs; and its function.
+
+    `answer(path, inputs)` returns arrays by name, or tensors.
+    """
+
+    tells: Callable
+    inputs: tuple
+    answer: Callable
+
+
+def pixels(model, images):
+    """Returns the pixels that a model's first layer turns into these values."""
+    rescale = model.get_layer("rescale")
+    return ((images * np.asarray(rescale.std) + np.asarray(rescale.mean)) * 255).astype("float32")
+
+
+def of_towers(model, inputs):
+    """Returns what an image tower and a text tower answer: embeddings, of unit length as features, and logits."""
+    image, text = model.get_layer("image"), model.get_layer("text")
+    images, ids = pixels(image, inputs["images_nhwc"]), inputs["tokens"].astype("int32")
+    found = {
+        "text_tokens_output": keras.Model(text.input, text.get_layer("norm").output)(ids, training=False),
+        "text_embedding": text(ids, training=False),
+        "image_embedding": image(images, training=False),
+        "logits_per_image": model({"images": images, "texts": ids}, training=False),
+    }
+    for name in ("text", "image"):
+        found[f"{name}_features"] = keras.ops.normalize(found[f"{name}_embedding"], axis=-1)
+    return found
+
+
+def towers(path, inputs):
+    return of_towers(keras_vit.from_checkpoint(path, part="both"), inputs)
+
+
+def vilt(path, inputs):
+    """Reads the model at each picture's own size: what is cut off there is what the original masks."""
+    read, found = functools.cache(lambda size: keras_vit.from_checkpoint(path, image_size=size)), []
+    for images, (rows, columns), ids, real in zip(*(inputs[name] for name in FAMILIES["vilt"].inputs)):
+        model = read((int(rows), int(columns)))
+        length, pad = model.get_layer("words").length, model.get_layer("mask").pad
+        texts = np.pad(np.where(real, ids, pad), (0, length - len(ids)), constant_values=pad).astype("int32")
+        outputs = {
+            "pooled": model.get_layer("pre_logits").output,
+            "text_tokens_output": model.get_layer("norm").output[:, : len(ids)],
+            "logits": model.output,
+        }
+        x = {"images": pixels(model, images[None, :rows, :columns]), "texts": texts[None]}
+        found.append(keras.Model(model.inputs, outputs)(x, training=False))
+    return {name: keras.ops.concatenate([each[name] for each in found]) for name in found[0]}
+
+
+OF_TOWERS = ("clip", "metaclip_2", "siglip", "siglip2")
+FAMILIES = {
+    "towers of transformers": Family(
+        lambda config, names: config.get("model_type") in OF_TOWERS, ("images_nhwc", "tokens"), towers
+    ),
+    "towers of OpenCLIP": Family(lambda config, names: "model_cfg" in config, ("images_nhwc", "tokens"), towers),
+    "towers of big_vision": Family(
+        lambda config, names: any(name.startswith("params/txt/") for name in names), ("images_nhwc", "tokens"), towers
+    ),
+    "vilt": Family(
+        lambda config, names: config.get("model_type") == "vilt",
+        ("images_nhwc", "image_sizes", "tokens", "token_mask"),
+        vilt,
+    ),
+}
+
+
+def answers(folder):
+    """Returns the answers to the inputs in a golden folder, as float32 arrays by name."""
+    folder = pathlib.Path(folder)
+    path = next(folder.glob("checkpoint.*"))
+    files = [folder / name for name in ("config.json", "open_clip_config.json")]
+    config = next((json.loads(file.read_text()) for file in files if file.exists()), {})
+    if path.suffix == ".npz":
+        names = np.load(path).files
+    else:
+        with safetensors.safe_open(path, framework="np") as file:
+            names = list(file.keys())
+    family = next((family for family in FAMILIES.values() if family.tells(config, names)), None)
+    if family is None:
+        raise ValueError(
+            f"{str(folder)!r} must be of {', '.join(FAMILIES)}. Received: model_type {config.get('model_type')!r}, "
+            f"tensors {names[:3]}"
+        )
+    io = np.load(folder / "io.npz")  # reads an array when it is asked for
+    found = family.answer(path, {name: io[name] for name in family.inputs})
+    return {name: keras.ops.convert_to_numpy(array).astype("float32") for name, array in found.items()}
+
+
+if __name__ == "__main__":
+    np.savez(sys.argv[2], **answers(sys.argv[1]))

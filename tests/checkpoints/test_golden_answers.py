@@ -1,0 +1,34 @@
+"""`benchmarks/golden_answers.py` beside the originals' answers in the golden folders of images and texts."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.checkpoints.helpers import benchmark
+from tests.checkpoints.towers import TOWERS, VILT
+
+pytestmark = pytest.mark.backend
+
+golden = benchmark("golden_answers")
+FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT]
+INPUTS = {name for family in golden.FAMILIES.values() for name in family.inputs} | {"pixel_mask"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_answers_are_the_original_s(folder, tmp_path):
+    """The program sees a folder of another name, and no answers."""
+    io = dict(np.load(folder / "io.npz"))
+    for file in folder.iterdir():
+        shutil.copy(file, tmp_path)
+    np.savez(tmp_path / "io.npz", **{name: io[name] for name in INPUTS & set(io)})
+    found, wanted = golden.answers(tmp_path), set(io) - INPUTS
+    assert wanted <= set(found) and len(wanted) >= 3
+    for name in sorted(wanted):
+        np.testing.assert_allclose(found[name], io[name], atol=1e-4, err_msg=name)
+
+
+def test_another_family_is_refused(tmp_path):
+    shutil.copy(VILT / "checkpoint.safetensors", tmp_path)
+    with pytest.raises(ValueError, match="must be of towers of transformers, .*vilt. Received: model_type None, tens"):
+        golden.answers(tmp_path)
