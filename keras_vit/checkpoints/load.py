@@ -15,11 +15,12 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
+from keras_vit.checkpoints.own_towers import load_towers
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
-from keras_vit.models.backbone import check_plain
+from keras_vit.models.backbone import check_plain, has_towers
 from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
 from keras_vit.utils import checks
@@ -48,7 +49,7 @@ def load_weights(
     leaves the model untouched.
 
     Args:
-        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
+        model: A model from `keras_vit.vit`, `keras_vit.vilt` or, for a `.keras` file, `keras_vit.two_towers`.
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
@@ -75,6 +76,8 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
+    if has_towers(model):
+        return load_towers(model, source)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)

@@ -1,13 +1,13 @@
 """What a model takes: images alone, or images and more, by name."""
 
-from keras_vit.models.backbone import image_tower
+from keras_vit.models.backbone import image_tower, input_shape_of
 
 IMAGES = 4  # axes of a batch of images
 
 
 def image_shape(model):
     """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs."""
-    return tuple(next(each.shape for each in model.inputs if len(each.shape) == IMAGES)[1:])
+    return tuple(input_shape_of(model)[1:])
 
 
 def metadata_of(model):

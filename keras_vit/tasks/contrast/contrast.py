@@ -109,7 +109,9 @@ class Contrast(Texts):
         return {"loss": PairLoss(self.loss), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
-        return {name: examples[name] for name in self.inputs}, examples["texts"]
+        from keras_vit.data.augment.texts import known_by
+
+        return {name: examples[name] for name in self.inputs}, known_by(examples)
 
     def callbacks(self, run):
         return [Measured(run, self.tally, self.tally().scores)]
