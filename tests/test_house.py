@@ -21,7 +21,7 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AddToImage AnomalyDetector Augment Classify Contrast ConvStem CrossAttention DPTHead Data DecoderBlock Detect
+    AddToImage AnomalyDetector Answer Augment Classify Contrast ConvStem CrossAttention DPTHead Data DecoderBlock Detect
     Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain
     QueryDecoder Recipe Regress RelativePositions Rescale ResNetStem Restore RotaryPositions Segment SetBoxes SetHead

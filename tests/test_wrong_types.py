@@ -227,6 +227,7 @@ RECIPES = {
     "Optim",
     "Recipe",
     "Task",
+    "Answer",
     "Classify",
     "Contrast",
     "Detect",
