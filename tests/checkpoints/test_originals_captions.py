@@ -41,7 +41,9 @@ def pair(encoder, decoder, ids=(2, 3, 1), **of_encoder):
     kind, head = ("GPT2", "LMHeadModel") if "n_embd" in decoder else ("TrOCR", "ForCausalLM")
     other = getattr(transformers, f"{kind}{head}")(getattr(transformers, f"{kind}Config")(**decoder))
     model = transformers.VisionEncoderDecoderModel(encoder=tower, decoder=other)
-    model.config.decoder_start_token_id, model.config.eos_token_id, model.config.pad_token_id = ids
+    for settings in (model.config, model.generation_config):
+        settings.decoder_start_token_id, settings.eos_token_id, settings.pad_token_id = ids
+        settings.bos_token_id = ids[0]
     return model
 
 
