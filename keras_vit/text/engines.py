@@ -43,7 +43,7 @@ def clip(path, settings):
     pairs = {"continuing_subword_prefix": "", "end_of_word_suffix": "</w>", "unk_token": end}
     built = Tokenizer(models.BPE.from_file(str(path), _merges(path), **pairs))
     blanks = normalizers.Replace(Regex(r"\s+"), " ")
-    built.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Replace("</w>", " ")])
+    built.decoder = decoders.ByteLevel()
     built.normalizer = normalizers.Sequence([normalizers.NFC(), blanks, normalizers.Lowercase()])
     words = pre_tokenizers.Split(Regex(CLIP), behavior="removed", invert=True)
     built.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])

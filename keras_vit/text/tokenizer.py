@@ -130,7 +130,8 @@ class Tokenizer:
         rows = [np.asarray(row) for row in rows] if isinstance(rows, (list, tuple, np.ndarray)) else [np.zeros(())]
         if any(row.ndim != 1 or (row.dtype.kind not in "iu" and row.size) or (row < 0).any() for row in rows):
             raise ValueError(f"`rows` must be rows of ids, integers of at least 0. Received: {rows!r:.100}")
-        return [self._text_of(self._inside([int(id) for id in row])) for row in rows]
+        texts = [self._text_of(self._inside([int(id) for id in row])) for row in rows]
+        return [text.replace("</w>", " ") for text in texts] if self.family == "clip" else texts
 
     def _inside(self, ids):
         ids = ids[1:] if ids and ids[0] == self.start else ids
