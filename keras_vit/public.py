@@ -27,6 +27,7 @@ from keras_vit.export import export_onnx as export_onnx
 from keras_vit.export import export_openvino as export_openvino
 from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
+from keras_vit.export import export_writer as export_writer
 from keras_vit.export import predictor as predictor
 from keras_vit.frozen import AnomalyDetector as AnomalyDetector
 from keras_vit.frozen import embed_folder as embed_folder

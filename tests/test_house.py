@@ -28,10 +28,10 @@ PUBLIC = """
     StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words
     add_lora attention_maps attention_relevance attention_rollout augment calibrate captioner check_data class_names
     compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_openvino
-    export_saved_model export_tflite features fit freeze from_checkpoint from_pretrained from_recipe generate_text knn
-    list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights merge_lora merge_tokens
-    nearest pca_image plot_attention plot_history predict predictor preprocess probe report save_checkpoint sweep
-    text_decoder text_tower tokenizer two_towers vit zero_shot zero_shot_classifier
+    export_saved_model export_tflite export_writer features fit freeze from_checkpoint from_pretrained from_recipe
+    generate_text knn list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights
+    merge_lora merge_tokens nearest pca_image plot_attention plot_history predict predictor preprocess probe report
+    save_checkpoint sweep text_decoder text_tower tokenizer two_towers vit zero_shot zero_shot_classifier
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

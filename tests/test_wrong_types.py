@@ -157,6 +157,7 @@ TAKES = {
         norm_words=False, final_norm=None, transform=False, tied=True, logit_bias=False, dropout=0.0, metadata=None,
     ),
     "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),
+    "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
     "generate_text": lambda: dict(
         model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
         bad_images="raise",
@@ -220,9 +221,8 @@ LAYERS = {
         rms_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
-RECIPES = {
-    *"Augment Data Optim Recipe Task Classify Detect Pretrain Regress Restore Segment".split()
-}  # typed fields: test_checked
+TYPED = "Augment Data Optim Recipe Task Classify Detect Pretrain Regress Restore Segment"
+RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 
 

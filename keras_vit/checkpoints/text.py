@@ -13,7 +13,7 @@ from keras_vit.checkpoints.formats import (
     huggingface_trocr,
     openai_text,
 )
-from keras_vit.checkpoints.formats.decoder_config import check_decoder
+from keras_vit.checkpoints.formats.decoder_config import check_pair
 from keras_vit.checkpoints.match import Options, fill, matched
 from keras_vit.checkpoints.remarks import warn_of_assumptions
 from keras_vit.checkpoints.tables import Missing
@@ -70,7 +70,7 @@ def read_text(source, format, sha256, overrides):
     overrides = checks.plain(overrides)
     with open_checkpoint(fetch(source, sha256=sha256), part="text") as checkpoint:
         if checkpoint.writes:
-            check_decoder(checkpoint.config)
+            check_pair(checkpoint.config)
         form, names = recognize(checkpoint, format, DECODERS if checkpoint.writes else TOWERS, "have a text tower")
         build = text_decoder if form in DECODERS else text_tower
         checks.options("overrides", overrides, ARGUMENTS[build])

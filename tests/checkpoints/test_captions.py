@@ -114,7 +114,10 @@ def test_what_cannot_be_read_is_refused(tmp_path):
     gpt2, trocr, blip = CASES
     wrong = [
         (dict(source=made(gpt2, decoder__model_type="bert")), "must be one of gpt2, trocr. Received: 'bert'"),
-        (dict(source=made(gpt2, encoder__model_type="swin")), "`model_type` must be one of .*Received: 'swin'"),
+        (
+            dict(source=made(gpt2, encoder__model_type="swin")),
+            "The encoder's `model_type` must be one of vit, deit. Received: 'swin'",
+        ),
         (dict(source=made(gpt2, decoder__scale_attn_weights=False)), "scale_attn_weights=False cannot be loaded"),
         (dict(source=made(gpt2, decoder__activation_function="silu")), "activation must be one of .*Received: 'silu'"),
         (dict(source=made(gpt2, decoder__tie_word_embeddings=False)), "missing in the file: lm_head.weight"),

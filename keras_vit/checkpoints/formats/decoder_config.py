@@ -3,16 +3,17 @@
 from keras_vit.checkpoints.files.wrapped import GENERATION, PAIR
 from keras_vit.checkpoints.formats.transformers_config import CONFIG, GELUS
 
-DECODERS = ("gpt2", "trocr")
+ENCODERS, DECODERS = ("vit", "deit"), ("gpt2", "trocr")  # others end without the norm, or have no one size
 ACTIVATIONS = {**GELUS, "relu": "relu"}
 MARKS = {"start": "decoder_start_token_id", "end": "eos_token_id", "pad": "pad_token_id"}
 
 
-def check_decoder(config):
-    """Raises ValueError for an image tower with another decoder than those that are read."""
-    kind = (config.get("decoder") or {}).get("model_type")
-    if config.get("model_type") == PAIR and kind not in DECODERS:
-        raise ValueError(f"The decoder's `model_type` must be one of {', '.join(DECODERS)}. Received: {kind!r}")
+def check_pair(config):
+    """Raises ValueError for a pair of an image tower and a decoder that are not read together."""
+    for part, known in {"encoder": ENCODERS, "decoder": DECODERS}.items():
+        kind = (config.get(part) or {}).get("model_type")
+        if config.get("model_type") == PAIR and kind not in known:
+            raise ValueError(f"The {part}'s `model_type` must be one of {', '.join(known)}. Received: {kind!r}")
 
 
 def read_decoder(config, kind, defaults, width):

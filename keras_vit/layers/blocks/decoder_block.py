@@ -147,8 +147,7 @@ class DecoderBlock(WithNormOrder, Layer):
             The tokens, and the cache with their keys and values.
         """
         y = self.normed("pre", self.norm1, x)
-        at = (0, place, 0, 0)
-        cache = tuple(ops.slice_update(old, at, new) for old, new in zip(cache, self.attention.keys_and_values(y)))
+        cache = tuple(_written(*each, place) for each in zip(cache, self.attention.keys_and_values(y)))
         rows = place + ops.arange(x.shape[1])[:, None]
         seen = ops.arange(cache[0].shape[1])[None] <= rows  # (tokens, length)
         x = self.normed("post", self.norm1, x + self.attention.attend(y, *cache, mask=seen[None, None]))
@@ -161,3 +160,10 @@ class DecoderBlock(WithNormOrder, Layer):
     def _with_mlp(self, x, training=None):
         y = self.mlp(self.normed("pre", self.norm3, x), training=training)
         return self.normed("post", self.norm3, x + y)
+
+
+def _written(old, new, place):
+    """Returns a cache's keys or values with those of new words; of one word by a choice, which all runtimes have."""
+    if new.shape[1] > 1:
+        return ops.slice_update(old, (0, place, 0, 0), new)
+    return ops.where(ops.arange(old.shape[1])[:, None, None] == place, new, old)

@@ -2,14 +2,14 @@ import pytest
 
 from keras_vit.checkpoints.formats.decoder_config import (
     activation,
-    check_decoder,
+    check_pair,
     marks_of,
     need_options,
     read_decoder,
 )
 from tests.checkpoints.helpers import unexpected
 
-PAIR = {"model_type": "vision-encoder-decoder"}
+PAIR, VIT = {"model_type": "vision-encoder-decoder"}, {"encoder": {"model_type": "vit"}}
 
 
 def test_defaults_fill_what_a_file_does_not_say():
@@ -41,8 +41,9 @@ def test_ids_are_found_in_the_order_of_generate(config, expected):
 
 def test_what_is_refused():
     wrong = [
-        (lambda: check_decoder(PAIR | {"decoder": {"model_type": "bert"}}), "one of gpt2, trocr. Received: 'bert'"),
-        (lambda: check_decoder(PAIR), "one of gpt2, trocr. Received: None"),
+        (lambda: check_pair(PAIR | VIT | {"decoder": {"model_type": "bert"}}), "one of gpt2, trocr. Received: 'bert'"),
+        (lambda: check_pair(PAIR | VIT), "The decoder's `model_type` must be one of gpt2, trocr. Received: None"),
+        (lambda: check_pair(PAIR | {"encoder": {"model_type": "beit"}}), "one of vit, deit. Received: 'beit'"),
         (lambda: read_decoder({}, "gpt2", {}, {"n_embd": 8}), "needs its config.json in the same folder: .*Received"),
         (
             lambda: read_decoder({"decoder": {"model_type": "gpt2", "n_embd": 9}}, "gpt2", {}, {"n_embd": 8}),
