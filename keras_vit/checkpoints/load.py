@@ -164,8 +164,9 @@ def from_checkpoint(
         return _joined(source, text, given | {"metadata": metadata}, overrides)
     overrides = checks.plain(overrides)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        if part is None:
+            check_part("both" if checkpoint.writes else "image", text, {}, head=head)
         if part is None and checkpoint.writes:
-            check_part("both", text, {}, head=head)
             return _joined(source, text, given | {"metadata": metadata}, overrides)
         description = describe(checkpoint, format)
         stated = description.arguments

@@ -132,7 +132,8 @@ def test_what_cannot_be_read_is_refused(tmp_path):
         (dict(source=FOLDER / blip, pooling="gap"), "pass part='image'. Received: pooling='gap'"),
         (dict(source=FOLDER / blip, head="new"), "need the file's head"),
         (dict(source=FOLDER / trocr, part="text", causal=True), "must be a dictionary with keys among"),
-        (dict(source=FOLDER / trocr, text={"width": 8}), "`text` is for part='both'"),
+        (dict(source=FOLDER / trocr, text={"width": 8}), "does not match the model; of another shape"),
+        (dict(source=FOLDER / trocr, part="image", text={"width": 8}), "`text` is for part='both'"),
     ]
     assert not unexpected([(lambda given=given: from_checkpoint(**given), says) for given, says in wrong])
 
