@@ -12,7 +12,8 @@ from keras_vit.models.preprocessing import listed, preprocess
 from keras_vit.models.search import Rules
 from keras_vit.models.writer import Writer, parts_of
 from keras_vit.text import Tokenizer, tokenizer
-from keras_vit.utils import checks, reading
+from keras_vit.utils import checks, progress, reading
+from keras_vit.utils.feeding import replicas
 from keras_vit.utils.folders import shown
 from keras_vit.utils.warned import left_out, warn
 
@@ -117,10 +118,10 @@ def _written(model, image, images, begun, rules, beams, batch_size, strict):
     faults = []
     for first in sorted(set(map(len, begun))):  # those that begin with as many ids are written together
         places = [i for i, each in enumerate(begun) if len(each) == first]
-        size = min(batch_size, len(places))
+        size = -(-min(batch_size, len(places)) // replicas()) * replicas()
         write = _writer(model, tuple(map(id, model.variables)), size, first, rules, beams)
         read = (lambda i: None) if images is None else (lambda i: preprocess(image, images[i]))
-        for batch in reading.batches(read, places, size):
+        for batch in progress.counted(reading.batches(read, places, size), len(places), "texts"):
             if strict and batch.errors:
                 raise next(iter(batch.errors.values()))
             faults += map(str, batch.errors.values())
