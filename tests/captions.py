@@ -10,8 +10,7 @@ import numpy as np
 import safetensors.numpy
 
 import keras_vit
-from tests.checkpoints.helpers import randomized
-from tests.checkpoints.towers import pixels
+from tests.checkpoints.helpers import benchmark, randomized
 
 FOLDER = pathlib.Path(__file__).parent / "golden" / "captions"
 CASES = ["vision_encoder_decoder", "trocr", "blip_captioning"]
@@ -53,7 +52,7 @@ def original(case):
 
 
 def images_of(model, io):
-    return pixels(model.get_layer("image"), io["images_nhwc"])
+    return benchmark("golden_answers").pixels(model.get_layer("image"), io["images_nhwc"])
 
 
 def marks_of(model):

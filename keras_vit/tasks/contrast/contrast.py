@@ -40,6 +40,7 @@ class Contrast(Texts):
 
     best = ("val_text_to_image_recall_at_1", "max")
     gives = "pairs"
+    compares = True
 
     loss: Literal["softmax", "sigmoid"] = "softmax"
     width: int = number(256, low=1)
