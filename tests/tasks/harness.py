@@ -72,7 +72,7 @@ def run_task_test(
     if exported and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
-        _answers(demo_page(run), trained.model.input_shape[1:])
+        _answers(demo_page(run), trained.size, texts)
     return trained
 
 
@@ -136,10 +136,10 @@ def _is_evaluated(trained, exported):
     return measured
 
 
-def _answers(page, shape):
+def _answers(page, shape, text=None):
     """The demo's page answers, and draws its answer."""
     predict = next(one.fn for one in page.fns.values() if one.name == "predict")
-    answer, drawn, attended, _ = predict(np.full(shape, 100.0, "float32"), "rollout")
+    answer, drawn, attended, _ = predict(np.full(shape, 100.0, "float32"), "rollout", text)
     assert isinstance(answer, dict | str) and drawn.size and attended.size
 
 
