@@ -92,6 +92,7 @@ from keras_vit.runs.predictions import predict as predict
 from keras_vit.runs.results import evaluate as evaluate
 from keras_vit.runs.trained import load_run as load_run
 from keras_vit.tasks import Answer as Answer
+from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import Detect as Detect

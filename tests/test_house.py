@@ -21,8 +21,8 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AddToImage AnomalyDetector Answer Augment Classify Contrast ConvStem CrossAttention DPTHead Data DecoderBlock
-    Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
+    AddToImage AnomalyDetector Answer Augment Caption Classify Contrast ConvStem CrossAttention DPTHead Data
+    DecoderBlock Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain
     QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment SetBoxes SetHead
     Similarity StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words

@@ -26,8 +26,9 @@ def has_towers(model):
 
 
 def image_tower(model):
-    """Returns the image tower of a model of images and texts; any other model itself."""
-    return model.get_layer(TOWERS[0]) if has_towers(model) else model
+    """Returns the image tower of a model of images and texts, or of one that writes texts; any other model itself."""
+    names = {layer.name for layer in getattr(model, "layers", ())}
+    return model.get_layer(TOWERS[0]) if set(TOWERS[:2]) <= names else model
 
 
 def input_shape_of(model):

@@ -63,8 +63,8 @@ def list_variants(image_size: int | tuple[int, int] = 224, num_classes: int = 10
 def count_macs(model: keras.Model) -> int:
     """Counts the multiply-adds of one image through dense layers, 2-D convolutions and this package's attention.
 
-    Norms, activations and softmax are not counted, as in the published tables, nor your own layers. A layer
-    that is called more than once counts once.
+    Of texts of any length, one word counts. Norms, activations and softmax are not counted, as in the published
+    tables, nor your own layers. A layer that is called more than once counts once.
 
     Args:
         model: A built Keras model.
@@ -93,11 +93,16 @@ def by_layer(model: keras.Model) -> list[LayerSize]:
     return rows
 
 
+def _sizes(shape):
+    """Returns a shape without its batch; of texts of any length, it is that of one word."""
+    return tuple(size or 1 for size in shape[1:])
+
+
 def _layer_macs(layer):
     if isinstance(layer, CrossAttention):
-        (_, tokens, width), (_, context, _) = layer.get_build_config()["shapes_dict"].values()
+        (tokens, width), (context, _) = map(_sizes, layer.get_build_config()["shapes_dict"].values())
         return 2 * tokens * context * width
-    shape = tuple((layer.get_build_config() or {}).get("input_shape") or ())
+    shape = (None, *_sizes((layer.get_build_config() or {}).get("input_shape") or ()))
     if isinstance(layer, keras.layers.Dense):
         return math.prod(shape[1:]) * layer.units
     if isinstance(layer, CONVOLUTIONS):

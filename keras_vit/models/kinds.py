@@ -161,6 +161,14 @@ KINDS = {
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,
     ),
+    "words": Kind(  # ids that were written, and a probability
+        names=("ids",),
+        named=lambda output, size, shares: {"ids": output},
+        bounded="Words are no classes.",
+        aligned=_vectors,
+        same=np.rint,
+        counted="ids",
+    ),
     "pairs": Kind(  # a vector of the image and one of its text, `(batch, 2, channels)`
         names=("pairs",),
         named=lambda output, size, shares: {"pairs": output},

@@ -80,7 +80,7 @@ def gather(target, arrays=None, most=10_000):
     if seen:
         anatomy.blocks(seen)  # whose attention is drawn: a model without any is refused before it is measured
     source = results.source_of(found, None, arrays)
-    some, size, run = source.take(slice(most)), found.size, trained.predictor(model)
+    some, size, run = source.take(slice(most)), found.size, found.answering()
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
     best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
     view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))

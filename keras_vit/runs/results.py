@@ -16,7 +16,7 @@ from keras_vit.export.quantize import CALIBRATED, FORMATS
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
-from keras_vit.runs.trained import Trained, load_run, predictor, read
+from keras_vit.runs.trained import Trained, load_run, read
 from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -66,7 +66,7 @@ def evaluate(
     artifacts |= dict.fromkeys(trained.home.glob("model.xml"), runtimes.openvino)
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
-        run = predictor(trained.model, count=len(source)) if load is None else load(name)[0]
+        run = trained.answering(count=len(source)) if load is None else load(name)[0]
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured

@@ -67,8 +67,13 @@ class Trained:
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or predictor(self.model, eager, count)
+        own = own or self.answering(eager, count)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
+
+    def answering(self, eager=False, count=None):
+        """Returns the function from inputs to what is scored and answered; arguments as in `predictor`."""
+        own = self.task.answering(self.model)
+        return predictor(self.model, eager, count) if own is self.model else own
 
     def ids_of(self, texts, count):
         """Returns what the model takes besides images: a dictionary of the ids of texts, or an empty one.

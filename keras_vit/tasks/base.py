@@ -209,6 +209,14 @@ class Task(Checked):
         """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
         raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
 
+    def answering(self, model: keras.Model) -> Callable:
+        """Returns what makes of inputs what is scored and answered: the model itself, or a function.
+
+        Args:
+            model: The kept model, whose weights are those of each call.
+        """
+        return model
+
     def viewer(self, learner: keras.Model) -> Callable | None:
         """Returns the function from images to what `answer`, `caption` and `picture` take, if not the model's outputs.
 

@@ -17,11 +17,11 @@ def run(model, inputs):
     """Returns a model's outputs for one batch of any size, as an array.
 
     Args:
-        model: A Keras model of one output.
+        model: A Keras model of one output, or a function.
         inputs: Array, or a dictionary of arrays, with an entry for each image.
     """
     count, inputs = _padded(inputs)
-    return keras.ops.convert_to_numpy(model.predict_on_batch(inputs))[:count]
+    return keras.ops.convert_to_numpy(getattr(model, "predict_on_batch", model)(inputs))[:count]
 
 
 def predict(model, inputs, batch_size=32):

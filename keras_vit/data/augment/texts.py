@@ -56,4 +56,25 @@ def known_by(examples):
     return tf.stack([texts, examples["first"]], axis=1) if "first" in examples else texts[:, None]
 
 
+def forced(ids, end, pad, begun=False):
+    """Returns the words that each word is written after, and the words to write.
+
+    Args:
+        ids: Integer tensor, `(batch, length)`, padded.
+        end: Id after a text, which stands before the first word too, unless texts have begun.
+        pad: Id that fills a row; it may be `end`.
+        begun: Whether rows begin with an id of their own that is not written.
+
+    Returns:
+        Two tensors of one shape; the second has -1 after the end.
+    """
+    if begun:
+        before, words = ids[:, :-1], ids[:, 1:]
+    else:
+        before, words = tf.concat([tf.fill((tf.shape(ids)[0], 1), tf.cast(end, ids.dtype)), ids[:, :-1]], axis=1), ids
+    ended = tf.cumsum(tf.cast(words == end, "int32"), axis=1, exclusive=True) > 0
+    gone = ended | ((words == pad) & (pad != end))
+    return tf.where(before < 0, pad, before), tf.where(gone, -1, words)
+
+
 DRAWS = {"one": one, "some": some}

@@ -48,3 +48,12 @@ def test_texts_are_known_by_what_is_drawn_and_by_the_first():
     examples = {"texts": tf.constant([[7, 1]]), "first": tf.constant([[5, 1]])}
     assert texts.known_by(examples).numpy().tolist() == [[[7, 1], [5, 1]]]
     assert texts.known_by({"texts": tf.constant([[7, 1]])}).numpy().tolist() == [[[7, 1]]]
+
+
+def test_each_word_is_written_after_the_words_before_it():
+    before, words = (x.numpy().tolist() for x in texts.forced(tf.constant([[5, 6, 1, 0], [7, 1, 0, 0]]), 1, 0))
+    assert before == [[1, 5, 6, 1], [1, 7, 1, 0]] and words == [[5, 6, 1, -1], [7, 1, -1, -1]]
+    before, words = (x.numpy().tolist() for x in texts.forced(tf.constant([[5, 6, 1, 1], [7, 1, 1, 1]]), 1, 1))
+    assert words == [[5, 6, 1, -1], [7, 1, -1, -1]]  # where the end is the padding too
+    before, words = (x.numpy().tolist() for x in texts.forced(tf.constant([[9, 5, 1, 0]]), 1, 0, begun=True))
+    assert before == [[9, 5, 1]] and words == [[5, 1, -1]]

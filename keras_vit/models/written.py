@@ -1,0 +1,49 @@
+"""What a captioner writes about batches of images of any number."""
+
+import functools
+
+import keras
+import numpy as np
+
+from keras_vit.models.captioner import MARKS, words_of
+from keras_vit.models.search import Rules
+from keras_vit.models.writer import Writer, parts_of
+
+
+class Written:
+    """A function from images to the ids of the texts that a captioner writes, and a score for each.
+
+    Args:
+        model: A model from `captioner`. Its weights are those of each call.
+        length: Ids of a text, with the start, at most.
+        beams: Number of beams.
+    """
+
+    def __init__(self, model, length, beams=1):
+        self.model = model
+        self.marks = {mark: words_of(parts_of(model)[1]).metadata[mark] for mark in MARKS}
+        self.rules = Rules(length, self.marks["end"], self.marks["pad"])
+        self.beams = beams
+        self.writer = None
+
+    def __call__(self, images):
+        """Returns float32 `(images, length)`: the ids after the start, padded, and last the text's probability a word.
+
+        Batches of the first call's number of images are compiled once; smaller ones are filled up.
+        """
+        images = np.asarray(images)
+        if self.writer is None or self.writer.size[0] < len(images):
+            self.writer = Writer(self.model, len(images), 1, self.rules, self.beams)
+            self.writer.compile(jit_compile=False)
+        size = self.writer.size[0]
+        filled = np.concatenate([images, np.repeat(images[-1:], size - len(images), axis=0)])
+        begun = np.full((size, 1), self.marks["start"], "int32")
+        found = self.writer.predict_on_batch({"images": filled, "texts": begun})
+        ids, scores = (keras.ops.convert_to_numpy(each)[: len(images)] for each in found)
+        return np.concatenate([ids[:, 1:], np.exp(scores)[:, None]], axis=1).astype("float32")
+
+
+@functools.lru_cache(maxsize=4)
+def written(model, length, beams=1):
+    """Returns the same `Written` for the same model: it is compiled once."""
+    return Written(model, length, beams)

@@ -1,0 +1,119 @@
+"""Texts about images, written word by word."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from keras_vit.models.captioner import captioner, is_captioner
+from keras_vit.models.text_decoder import text_decoder
+from keras_vit.models.written import written
+from keras_vit.tasks.caption.word_loss import WordLoss
+from keras_vit.tasks.caption.word_tally import WordTally
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.texts import Texts
+from keras_vit.utils.checked import number
+
+TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # of a decoder that is trained from the beginning
+OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # arguments of the decoder that follow
+MEASURED = 1000  # validation images of which texts are written after an epoch, at most
+
+
+@dataclass(frozen=True, repr=False)
+class Caption(Texts):
+    """Texts about images, or the words in them: an image encoder, and a decoder that writes word by word.
+
+    The model is that of `captioner`, trained by teacher forcing: each next word is learned from the words before it
+    (Vinyals et al. 2015, arXiv:1411.4555; as BLIP, arXiv:2201.12086, and TrOCR, arXiv:2109.10282). Scores and
+    predictions are of texts that it writes itself. Of several texts of an image, one is drawn each time; the first is
+    for measuring.
+
+    Args:
+        text: Arguments of `text_decoder`, such as `width`, `depth` and `num_heads`.
+        beams: Beams of the search; with 1 the likeliest next word is taken each time.
+        label_smoothing: See `WordLoss`.
+        every: Epochs between two measurements while training.
+    """
+
+    inputs = ("images",)
+    best = ("val_exact_match", "max")
+    gives = "words"
+    measured = ("beams",)
+
+    text: dict[str, Any] = field(default_factory=dict)
+    beams: int = number(1, low=1)
+    label_smoothing: float = number(0.0, below=1)
+    every: int = number(1, low=1)
+
+    def check(self, recipe):
+        super().check(recipe)
+        if self.classes:
+            raise ValueError(f"Caption has no classes. Received: classes={self.classes!r}")
+        for name in OWN:
+            if name in self.text:
+                raise ValueError(f"The task sets the decoder's {name}. Received: task.text={self.text!r}")
+        fixed = {"num_classes": (0, None), "pooling": ("none",)}
+        for name, allowed in fixed.items():
+            if recipe.model.get(name, allowed[0]) not in allowed:
+                raise ValueError(
+                    "The decoder attends to all tokens of the image: leave out model.num_classes and model.pooling. "
+                    f"Received: model.{name}={recipe.model[name]!r}"
+                )
+        if recipe.augment.flip:
+            raise ValueError("A flip may change the text, as of left and right. Received: augment.flip=True")
+
+    def settled(self, source):
+        return {"num_classes": 0, "pooling": "none"}
+
+    def model(self, **arguments):
+        given = {**arguments, "num_classes": 0, "pooling": "none"}
+        image = self.vit(**{**given, **({"head": "new"} if given.get("weights") else {})})
+        rows, end, pad = self._marks()
+        decoder = text_decoder(
+            vocabulary=rows,
+            length=self.length,
+            context_width=image.output_shape[-1],
+            metadata={"words": list(self.words)} if self.words else {"tokens": self.tokens},
+            **{**TEXT, **self.text},
+        )
+        return captioner(image, decoder, start=end, end=end, pad=pad)
+
+    def _marks(self):
+        """Returns the rows of the table, and the ids of the end, which is the start too, and of padding."""
+        if not self.words and not self.tokens:
+            return self.vocabulary, 1, 0
+        made = self.ids_of()
+        if made.end is None:
+            raise ValueError("A text must have an end: the table needs '<end>'. Received: a table without")
+        return made.size, made.end, made.pad
+
+    def of_model(self, model):
+        return super().of_model(model) if is_captioner(model) else self
+
+    def compiled(self, source):
+        return {"loss": WordLoss(self.label_smoothing), "weighted_metrics": []}
+
+    def batch(self, examples, augment, seed):
+        from keras_vit.data.augment.texts import forced
+
+        _, end, pad = self._marks()
+        start = self.ids_of().start if self.words or self.tokens else None
+        before, words = forced(examples["texts"], end, pad, begun=start is not None)
+        return {"images": examples["images"], "texts": before}, words
+
+    def answering(self, model):
+        return written(model, self.length, self.beams)
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, self.tally().scores, self.every, MEASURED)]
+
+    def tally(self, keep=False):
+        return WordTally(self.text_of if self.words else None)
+
+    def answer(self, output):
+        return {self.text_of(np.asarray(output[:-1], "int64")) or "(nothing)": float(output[-1])}
+
+    def caption(self, output, example):
+        (said, share), *_ = self.answer(output).items()
+        text = self.text_of(example["texts"])
+        return f"{text}{'' if text == said else f', written {said}'} ({share:.0%})"

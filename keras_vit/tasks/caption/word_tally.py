@@ -1,0 +1,61 @@
+"""Scores of written texts."""
+
+import numpy as np
+
+
+class WordTally:
+    """The share of texts that are written exactly, and the share of wrong characters.
+
+    The character error rate is the number of insertions, deletions and changes that turn what was written into the
+    text (Levenshtein's distance), over the characters of all texts. Without a table of words, ids are counted.
+
+    Args:
+        text_of: Function from a row of ids to its text, or `None`.
+    """
+
+    scores = ("exact_match", "character_error_rate")
+
+    def __init__(self, text_of=None):
+        self.text_of = text_of or (lambda ids: "".join(chr(0x100 + i) for i in ids))
+        self.exact = self.count = self.wrong = self.characters = 0
+
+    def add(self, examples, outputs):
+        """Counts a batch.
+
+        Args:
+            examples: `"texts"`, the ids of the texts, `(batch, length)`.
+            outputs: Ids that were written, and their scores, as from `Caption`.
+
+        Returns:
+            For each image the share of characters that are right, at least 0.
+        """
+        found = []
+        for written, text in zip(np.asarray(outputs), np.asarray(examples["texts"])):
+            ours, theirs = self.text_of(written[:-1].astype("int64")), self.text_of(text)
+            wrong = distance(ours, theirs)
+            self.exact += ours == theirs
+            self.count += 1
+            self.wrong += wrong
+            self.characters += len(theirs)
+            found.append(max(1 - wrong / max(len(theirs), 1), 0))
+        return np.array(found)
+
+    def result(self):
+        if not self.count:
+            return {}
+        rate = self.wrong / max(self.characters, 1)
+        return {"exact_match": self.exact / self.count, "character_error_rate": rate}
+
+    def figures(self):
+        return {}
+
+
+def distance(first, second):
+    """Returns the least number of insertions, deletions and changes that turn one text into another."""
+    row = np.arange(len(second) + 1)
+    letters = np.array([*map(ord, second)])
+    for i, letter in enumerate(map(ord, first), 1):
+        above = np.minimum(row[1:] + 1, row[:-1] + (letters != letter))
+        row = np.concatenate([[i], above])
+        row = np.minimum.accumulate(row - np.arange(len(row))) + np.arange(len(row))  # insertions, one after the other
+    return int(row[-1])

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit.config import Augment, Caption, Data, Optim, Recipe
+from keras_vit.training import devices
+from tests.tasks.harness import run_task_test
+
+COLORS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220)}
+MODEL = dict(variant="mu/4", image_size=8, depth=1)
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """A folder of pictures of one color each, and a text about each."""
+    lines = ["file_name,caption"]
+    (tmp_path / "pictures").mkdir()
+    for i in range(36):
+        name = [*COLORS][i % 3]
+        noise = np.random.default_rng(i).integers(-20, 20, (8, 8, 3))
+        pixels = np.uint8(np.clip(np.array(COLORS[name]) + noise, 0, 255))
+        Image.fromarray(pixels).save(tmp_path / "pictures" / f"{i}.png")
+        lines.append(f"{i}.png,a {name} picture")
+    (tmp_path / "pictures" / "metadata.csv").write_text("\n".join(lines))
+    return tmp_path / "pictures"
+
+
+def recipe(folder, epochs=2):
+    return Recipe(
+        name="written",
+        task=Caption(length=6, text=dict(width=16, depth=1, num_heads=2)),
+        model={**MODEL, "num_classes": 0, "pooling": "none"},
+        data=Data(
+            source=f"folder:{folder}", train="all[:50%]", validation="all[50%:75%]", test="all[75%:]", batch_size=6
+        ),
+        optim=Optim(epochs=epochs, warmup_epochs=0.0, learning_rate=1e-2, weight_decay=0.0),
+    )
+
+
+def test_caption(tmp_path, monkeypatch, pictures):
+    trained = run_task_test(recipe(pictures), tmp_path, monkeypatch, [pictures / "0.png"], exported=False)
+    assert trained.task.text_of(trained.task.ids_of()("a red picture")[0]) == "a red picture"
+    with pytest.raises(ValueError, match="Caption takes images alone. Received: texts='x'"):
+        keras_vit.predict(trained, [pictures / "0.png"], texts="x")
+
+
+def test_texts_are_written_about_each_picture(tmp_path, monkeypatch, pictures):
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
+    model, history = keras_vit.fit(recipe(pictures, epochs=20), tmp_path / "run", verbose=0)
+    assert history["val_exact_match"][-1] == 1 and history["val_character_error_rate"][-1] == 0
+    files = [pictures / f"{i}.png" for i in range(3)]
+    texts = [f"a {name} picture" for name in COLORS]
+    assert [name for ((name, _),) in keras_vit.predict(tmp_path / "run", files)] == texts
+    found = keras_vit.generate_text(model, files, beams=2)
+    assert found.texts == texts  # by the words in the model's own file
+    share = keras_vit.predict(tmp_path / "run", files[:1])[0][0][1]
+    np.testing.assert_allclose(share, np.exp(keras_vit.generate_text(model, files[:1]).scores[0]), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "message"),
+    [
+        (dict(text={"length": 3}), {}, "The task sets the decoder's length. Received: task.text={'length': 3}"),
+        (dict(classes=("a",)), {}, "Caption has no classes. Received: classes="),
+        (
+            {},
+            {"model": {**MODEL, "pooling": "gap"}},
+            "leave out model.num_classes and model.pooling. Received: model.pooling",
+        ),
+        ({}, {"augment": Augment(flip=True)}, "A flip may change the text"),
+    ],
+)
+def test_options_that_do_not_fit(task, changes, message):
+    task = Caption(**task)
+    with pytest.raises(ValueError, match=message):
+        task.check(Recipe(**{"name": "a", "task": task, "model": MODEL, **changes}))
