@@ -91,9 +91,7 @@ class Run:
     def outputs(self, inputs):
         """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
         with ema.averaged(self.learner):
-            return stopping.finite(
-                self, feeding.run(self.task.answering(self.model), inputs)
-            )  # cut: each TensorFlow device returns all
+            return stopping.finite(self, feeding.run(self.task.answering(self.model), inputs))
 
     @property
     def progress(self):

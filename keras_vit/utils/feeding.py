@@ -20,7 +20,7 @@ def run(model, inputs):
         model: A Keras model of one output, or a function.
         inputs: Array, or a dictionary of arrays, with an entry for each image.
     """
-    count, inputs = _padded(inputs)
+    count, inputs = _padded(inputs)  # cut: each TensorFlow device returns all
     return keras.ops.convert_to_numpy(getattr(model, "predict_on_batch", model)(inputs))[:count]
 
 

@@ -113,7 +113,8 @@ def _is_saved(recipe, trained):
     model, loaded = trained.model, trained.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
     random = np.random.default_rng(0)
-    given = {x.name: random.integers(0, 256 if len(x.shape) == 4 else 3, (2, *(n or 5 for n in x.shape[1:]))) for x in model.inputs}
+    shapes = {x.name: (2, *(size or 5 for size in x.shape[1:])) for x in model.inputs}
+    given = {name: random.integers(0, 256 if len(shape) == 4 else 3, shape) for name, shape in shapes.items()}
     given = {name: values.astype("float32" if values.ndim == 4 else "int32") for name, values in given.items()}
     given = given if len(given) > 1 else next(iter(given.values()))
     again = keras.models.load_model(trained.file)
