@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
+from keras_vit.models.inputs import inputs_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils.keras_private import tflite_operators
 
@@ -93,6 +94,8 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
         return _not_run("this check runs on Linux only")
     if not manifests:
         return _not_run("no Vulkan driver was found")
+    if [*inputs_of(model)] != ["images"]:
+        return _not_run("this check is for models of images alone")
     macs = _macs(path)
     calls = min(-(-IMAGES // batch_size), int(MACS // max(macs, 1)))
     if not calls:

@@ -13,6 +13,7 @@ import numpy as np
 
 import keras_vit
 from keras_vit import config
+from keras_vit.models.backbone import image_tower, variables_of
 from keras_vit.runs import predictions, results
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
@@ -65,7 +66,7 @@ def run_task_test(recipe, folder, monkeypatch, images=(), whole=not QUICKLY, tex
         page = keras_vit.report(run).read_text()
         for name in next(iter(measured.values())):
             assert name.replace("_", " ") in page
-    if exported and importlib.util.find_spec("gradio"):
+    if exported and len(recipe.task.inputs) == 1 and importlib.util.find_spec("gradio"):
         from keras_vit.demo.page import page as demo_page
 
         _answers(demo_page(run), trained.model.input_shape[1:])
@@ -143,7 +144,7 @@ def _is_a_source_of_weights(recipe, trained):
     """A classifier of other classes starts from the run's encoder."""
     model = keras_vit.from_pretrained(trained.run, num_classes=3, pooling="gap")
     assert model.output_shape == (None, 3)
-    ours = {v.path: v for v in trained.model.weights}
+    ours = variables_of(image_tower(trained.model))
     for variable in model.weights:
         if variable.path.startswith("block_"):
             np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
