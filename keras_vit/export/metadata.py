@@ -69,16 +69,19 @@ def _encoded(facts, inputs, outputs, labels):
     def named_labels():
         return {6: vector([table({0: text(LABELS)}, {2: AXIS_LABELS})])}
 
-    image, channels = {}, facts["input"]["shape"][-1] if "input" in facts else None
-    if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
-        unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
-        content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})
-        image = {3: content, 4: vector([unit])}
-    taken = {
-        "images": {1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})},
-        "texts": {1: text("Ids of words.")},
-    }
-    given = [table({0: text(name), **taken[name]}) for name in inputs]
+    def of_pixels():
+        image, channels = {}, facts["input"]["shape"][-1]
+        if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
+            unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
+            content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})
+            image = {3: content, 4: vector([unit])}
+        return {1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})}
+
+    def of_ids():
+        return {1: text("Ids of words.")}
+
+    about = {"images": of_pixels, "texts": of_ids}
+    given = [table({0: text(name), **about[name]()}) for name in inputs]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]
     graph = table({2: vector(given), 3: vector(made)})

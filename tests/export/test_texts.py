@@ -12,6 +12,7 @@ import keras_vit
 from keras_vit import text_tower, two_towers, vit
 from keras_vit.export import examples, runtimes
 from tests.export.small import OF_TEXTS, WORDS
+from tests.export.test_metadata import read
 from tests.marks import few
 
 OUTPUTS = {"text": "embeddings", "answers": "logits", "pairs": "pairs"}
@@ -40,7 +41,11 @@ def test_every_format_gives_the_model_s_outputs_by_name(tmp_path, untimed, kind)
     about = json.loads((tmp_path / "m.tflite.json").read_text())
     assert about["texts"] == {"shape": [None, 6], "rows": 10, "words": WORDS}
     assert ("input" in about) == ("preprocessing" in about) == ("images" in NAMES[kind])
-    runner = runtimes.opened(tmp_path / "m.tflite", 1).get_signature_runner("serve")
+    [graph] = read(tmp_path / "m.tflite").parts(3)
+    file = runtimes.opened(tmp_path / "m.tflite", 1)  # its inputs may have another order than the signature's names
+    places = [f"serve_{given.text(0)}:0" for given in graph.parts(2)]
+    assert places == [details["name"] for details in file.get_input_details()]
+    runner = file.get_signature_runner("serve")
     assert sorted(runner.get_input_details()) == NAMES[kind]
     assert [*runner.get_output_details()] == [OUTPUTS[kind]]
     # Who has the file alone makes ids by its table.
