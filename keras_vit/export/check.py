@@ -92,7 +92,7 @@ class Report:
             lines.append(f"  GPU: not run, {self.gpu_note}")
         elif self.gpu:
             lines.append(
-                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} images: "
+                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} {self.given}: "
                 f"largest difference {self.gpu_max_abs_diff:.1e}; same {self.same} {self.gpu_agreement:.2%}"
             )
         return "\n".join(lines)

@@ -64,7 +64,7 @@ def saved_model(path, images=None):
     def run(given, keep=loaded):  # the signature alone does not keep its variables alive
         given = named(given, specs)
         outputs = serve(**{name: tf.constant(given[name], spec.dtype) for name, spec in specs.items()})
-        return packed({name: output.numpy() for name, output in outputs.items()}, _size(given))
+        return packed({name: output.numpy() for name, output in outputs.items()}, size_of(given))
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
 
@@ -83,7 +83,7 @@ def onnx(path):
     def run(given):
         given = named(given, inputs)
         found = session.run(None, {name: given[name].astype(TYPES[name]) for name in inputs})
-        return packed(dict(zip(outputs, found)), _size(given))
+        return packed(dict(zip(outputs, found)), size_of(given))
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
 
@@ -161,7 +161,7 @@ def tflite(path, threads=None):
     return lambda given: _in_batches(call, named(given, details), batch), dict(operators.most_common())
 
 
-def _size(given):
+def size_of(given):
     """Returns `(height, width)` of the images among a model's inputs by name, if it takes any."""
     return given["images"].shape[1:3] if "images" in given else ()
 
@@ -178,7 +178,7 @@ def _in_batches(call, given, batch):
     batch = batch or max(count, 1)
     filled = {name: np.pad(x, [(0, -count % batch)] + [(0, 0)] * (x.ndim - 1)) for name, x in given.items()}
     parts = [{name: x[i : i + batch] for name, x in filled.items()} for i in range(0, count, batch)]
-    return np.concatenate([packed(call(part), _size(part)) for part in parts])[:count]
+    return np.concatenate([packed(call(part), size_of(part)) for part in parts])[:count]
 
 
 def profile(path):
