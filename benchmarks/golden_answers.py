@@ -4,7 +4,7 @@ python benchmarks/golden_answers.py FOLDER OUT.npz
 
 FOLDER has a `checkpoint.*`, its library's configuration, and `io.npz`, of which the inputs alone are read. The family
 is told by the configuration and the tensors' names, and is a row of `FAMILIES`. Pictures in `images_nhwc` are
-normalized already.
+normalized already. `texts.json` says how many beams and words a model that writes has.
 """
 
 import functools
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 import safetensors
+import scipy.special
 
 import keras_vit
 
@@ -74,6 +75,37 @@ def vilt(path, inputs):
     return {name: keras.ops.concatenate([each[name] for each in found]) for name in found[0]}
 
 
+def writer(path, inputs):
+    """Answers for a model that writes about images; the searches are as `texts.json` says."""
+    model = keras_vit.from_checkpoint(path.parent)
+    image, words = model.get_layer("image"), model.get_layer("text").get_layer("words")
+    images = pixels(image, inputs["images_nhwc"])
+    texts = inputs.get("decoder_inputs", inputs.get("tokens")).astype("int32")
+    logits = keras.ops.convert_to_numpy(model({"images": images, "texts": texts}, training=False))
+    following = np.where(texts == words.metadata["pad"], -100, texts)[:, 1:]  # BLIP predicts its own input
+    labels = inputs.get("labels", following).astype("int32")
+    counted, places = labels != -100, np.where(labels == -100, 0, labels)
+    shares = scipy.special.log_softmax(logits[:, : labels.shape[1]], axis=-1)
+    certainty = np.take_along_axis(shares, places[..., None], axis=2)
+    found = {"context": image(images, training=False), "logits": logits, "loss": -certainty[..., 0][counted].mean()}
+    stated = json.loads((path.parent / "texts.json").read_text())
+    searches = {"greedy": {}, "beam": {"beams": stated["beams"]}}
+    searches |= {"prompted": {"prompt": inputs["prompt"]}} if "prompt" in inputs else {}
+    for name, options in searches.items():
+        written = keras_vit.generate_text(model, images, length=stated["max_length"], **options)
+        found[name] = _filled(written.ids, words.metadata, name == "beam")
+        found |= {"beam_scores": written.scores} if name == "beam" else {}
+    return found
+
+
+def _filled(ids, marks, beams):
+    """Returns ids as wide as the longest text; the original's search by beams fills with the end where padding is 0."""
+    ended = np.cumsum(ids[:, 1:] == marks["end"], axis=1) - (ids[:, 1:] == marks["end"]) > 0
+    ended = np.pad(ended, ((0, 0), (1, 0)))
+    ids = np.where(ended, marks["end"] if beams and marks["pad"] == 0 else marks["pad"], ids)
+    return ids[:, ~ended.all(0)]
+
+
 OF_TOWERS = ("clip", "metaclip_2", "siglip", "siglip2")
 FAMILIES = {
     "towers of transformers": Family(
@@ -87,6 +119,16 @@ FAMILIES = {
         lambda config, names: config.get("model_type") == "vilt",
         ("images_nhwc", "image_sizes", "tokens", "token_mask"),
         vilt,
+    ),
+    "pairs that write": Family(
+        lambda config, names: config.get("model_type") == "vision-encoder-decoder",
+        ("images_nhwc", "labels", "decoder_inputs"),
+        writer,
+    ),
+    "blip": Family(
+        lambda config, names: config.get("model_type") == "blip",
+        ("images_nhwc", "tokens", "token_mask", "prompt"),
+        writer,
     ),
 }
 

@@ -27,9 +27,11 @@ from keras_vit.export import export_onnx as export_onnx
 from keras_vit.export import export_openvino as export_openvino
 from keras_vit.export import export_saved_model as export_saved_model
 from keras_vit.export import export_tflite as export_tflite
+from keras_vit.export import export_writer as export_writer
 from keras_vit.export import predictor as predictor
 from keras_vit.frozen import AnomalyDetector as AnomalyDetector
 from keras_vit.frozen import embed_folder as embed_folder
+from keras_vit.frozen import generate_text as generate_text
 from keras_vit.frozen import knn as knn
 from keras_vit.frozen import load_index as load_index
 from keras_vit.frozen import nearest as nearest
@@ -69,12 +71,14 @@ from keras_vit.layers import TokenPool as TokenPool
 from keras_vit.layers import TransformerBlock as TransformerBlock
 from keras_vit.layers import Unmerge as Unmerge
 from keras_vit.layers import Words as Words
+from keras_vit.models.captioner import captioner as captioner
 from keras_vit.models.counting import count_macs as count_macs
 from keras_vit.models.counting import list_variants as list_variants
 from keras_vit.models.merging import merge_tokens as merge_tokens
 from keras_vit.models.preprocessing import class_names as class_names
 from keras_vit.models.preprocessing import preprocess as preprocess
 from keras_vit.models.text import text_tower as text_tower
+from keras_vit.models.text_decoder import text_decoder as text_decoder
 from keras_vit.models.two_towers import two_towers as two_towers
 from keras_vit.models.variants import HYBRIDS as HYBRIDS
 from keras_vit.models.variants import VARIANTS as VARIANTS
@@ -87,6 +91,7 @@ from keras_vit.runs.calibration import calibrate as calibrate
 from keras_vit.runs.predictions import predict as predict
 from keras_vit.runs.results import evaluate as evaluate
 from keras_vit.runs.trained import load_run as load_run
+from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import Detect as Detect

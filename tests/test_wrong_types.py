@@ -44,6 +44,13 @@ def text():
 
 
 @functools.cache
+def writes():
+    from tests.captions import small
+
+    return small()
+
+
+@functools.cache
 def both():
     return two_towers()
 
@@ -145,6 +152,17 @@ TAKES = {
         vocabulary=20, length=5, width=8, depth=1, num_heads=2, mlp_dim=8, causal=True, pooling="end", end=1,
         projection=4, projection_bias=False, gelu="tanh", epsilon=1e-6, metadata=None,
     ),
+    "text_decoder": lambda: dict(
+        vocabulary=20, length=5, width=8, depth=1, num_heads=2, mlp_dim=8, context_width=4, project_context=False,
+        norm_order="pre", gelu="tanh", epsilon=1e-6, positions="learned", pad=None, masked_id=None, scale_words=False,
+        norm_words=False, final_norm=None, transform=False, tied=True, logit_bias=False, dropout=0.0, metadata=None,
+    ),
+    "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),
+    "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
+    "generate_text": lambda: dict(
+        model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
+        bad_images="raise",
+    ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),
     "vilt": lambda: dict(
@@ -179,15 +197,8 @@ LAYERS = {
         num_heads=2, qkv_bias=True, key_bias=True, qk_norm=False, rotary=None, relative=None, inner_norm=False
     ),
     "PatchEncoder": dict(
-        width=8,
-        class_token=True,
-        registers=0,
-        position="learned",
-        grid=None,
-        dropout=0.0,
-        patch_norm=True,
-        rms_norm=False,
-        epsilon=1e-6,
+        width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0, patch_norm=True,
+        rms_norm=False, epsilon=1e-6,
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
@@ -207,34 +218,17 @@ LAYERS = {
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
     "Unmerge": dict(),
-    "Words": dict(vocabulary=20, width=8, length=5, metadata=None),
+    "Words": dict(
+        vocabulary=20, width=8, length=5, positions="learned", pad=None, scaled=False, logit_bias=False, metadata=None
+    ),
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(
-        num_heads=2,
-        mlp_dim=8,
-        gelu="tanh",
-        epsilon=1e-6,
-        layer_scale=None,
-        norm_order="pre",
-        sub_norm=None,
-        rms_norm=False,
-        proj_bias=True,
+        num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_order="pre", sub_norm=None,
+        rms_norm=False, proj_bias=True,
     ),
-}
-RECIPES = {
-    "Augment",
-    "Data",
-    "Optim",
-    "Recipe",
-    "Task",
-    "Classify",
-    "Contrast",
-    "Detect",
-    "Pretrain",
-    "Regress",
-    "Restore",
-    "Segment",
-}  # typed fields: test_checked
+}  # fmt: skip
+TYPED = "Augment Data Optim Recipe Task Answer Classify Contrast Detect Pretrain Regress Restore Segment"
+RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 
 

@@ -8,7 +8,7 @@ from keras_vit.layers.attention.rotary import rotary_argument
 from keras_vit.layers.blocks.norms import NORM
 from keras_vit.layers.blocks.transformer_block import BLOCK
 from keras_vit.layers.heads.token_pool import POOL
-from keras_vit.models.backbone import image_shape
+from keras_vit.models.backbone import input_shape_of
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
@@ -48,7 +48,7 @@ def arguments_of(model, words=False):
             "`keras_vit.vilt`"
         )
     encoder, block, rescale, names = layers["encoder"], blocks[0], layers["rescale"], list(layers)
-    shape = image_shape(model)
+    shape = input_shape_of(model)
     final = None
     if "norm" in layers:
         final = "before" if names.index("norm") < names.index("pool") else "after"

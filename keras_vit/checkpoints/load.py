@@ -15,11 +15,13 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
+from keras_vit.checkpoints.own_towers import load_towers
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
-from keras_vit.models.backbone import check_plain
+from keras_vit.models.backbone import check_plain, has_towers
+from keras_vit.models.captioner import MARKS, captioner
 from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
 from keras_vit.utils import checks
@@ -48,7 +50,7 @@ def load_weights(
     leaves the model untouched.
 
     Args:
-        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
+        model: A model from `keras_vit.vit`, `keras_vit.vilt` or, for a `.keras` file, `keras_vit.two_towers`.
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
@@ -75,6 +77,8 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
+    if has_towers(model):
+        return load_towers(model, source)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
@@ -98,7 +102,7 @@ def load_weights(
 def from_checkpoint(
     source: os.PathLike | str,
     *,
-    part: str = "image",
+    part: str | None = None,
     text: dict | None = None,
     format: str = "auto",
     head: str | None = None,
@@ -117,9 +121,10 @@ def from_checkpoint(
 
     Args:
         source: As in `load_weights`.
-        part: Of a file with an image and a text tower (CLIP, SigLIP): `"image"`, `"text"`, or `"both"`. Only
-            `"image"` is for every format. Defaults to `"image"`.
-        text: Of both, arguments of `keras_vit.text_tower` for the text tower, a dictionary, such as `{"num_heads": 8}`.
+        part: Of a file with an image and a text tower (CLIP, SigLIP) or a decoder (TrOCR, BLIP): `"image"`, `"text"`,
+            or `"both"`. `None` is both where a decoder writes about images, else the image tower.
+        text: Of both, arguments of `keras_vit.text_tower` or `keras_vit.text_decoder`, a dictionary, such as
+            `{"num_heads": 8}`.
         format: As in `load_weights`.
         head: `"require"` or `"new"`; `None` for new only if `num_classes` is passed and differs from the source's.
         resample: As in `load_weights`.
@@ -129,11 +134,13 @@ def from_checkpoint(
         metadata: Dictionary to add to the model's metadata.
         **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
             `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
-            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower`; of a ViLT, of `keras_vit.vilt`.
+            apply as they are. With `part="text"`, arguments of `keras_vit.text_tower` or `keras_vit.text_decoder`; of a
+            ViLT, of `keras_vit.vilt`.
 
     Returns:
-        A model as from `keras_vit.vit`; of a ViLT as from `vilt`; for `"text"` as from `keras_vit.text_tower`,
-        for `"both"` as from `keras_vit.two_towers`, with the file's scale and bias.
+        A model as from `keras_vit.vit`; of a ViLT as from `vilt`; for `"text"` as from `keras_vit.text_tower` or
+        `keras_vit.text_decoder`, for `"both"` as from `keras_vit.two_towers`, with the file's scale and bias, or as
+        from `keras_vit.captioner`.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the
@@ -156,16 +163,15 @@ def from_checkpoint(
     check_pytorch(source)
     if part == "text":
         return read_text(source, format, sha256, {**overrides, "metadata": metadata})[0]
+    given = {"format": format, "resample": resample, "patches": patches, "grid": grid, "sha256": sha256}
     if part == "both":
-        dtype = {"dtype": overrides["dtype"]} if "dtype" in overrides else {}
-        tower, numbers = read_text(source, format, sha256, dtype | (text or {}))
-        if "scale" not in numbers:
-            raise ValueError(f"Both towers need the scale of their logits. Received: {str(source)!r}, without one")
-        given = {"format": format, "resample": resample, "patches": patches, "grid": grid, "metadata": metadata}
-        image = from_checkpoint(source, head="require", sha256=sha256, **given, **overrides)
-        return two_towers(image, tower, **numbers)
+        return _joined(source, text, given | {"metadata": metadata}, overrides)
     overrides = checks.plain(overrides)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+        if part is None:
+            check_part("both" if checkpoint.writes else "image", text, {}, head=head)
+        if part is None and checkpoint.writes:
+            return _joined(source, text, given | {"metadata": metadata}, overrides)
         description = describe(checkpoint, format)
         stated = description.arguments
         check_overrides(overrides, stated)
@@ -187,6 +193,24 @@ def from_checkpoint(
     warn_of_assumptions(source, {"resample": description.form.resample, **arguments}, description.origins)
     warn_of_preparation(source, description.origins)
     return model
+
+
+def _joined(source, text, given, overrides):
+    """Returns a file's image tower and its text tower or decoder in one model; arguments as in `from_checkpoint`."""
+    dtype = {"dtype": overrides["dtype"]} if "dtype" in overrides else {}
+    other, numbers = read_text(source, given["format"], given["sha256"], dtype | (text or {}))
+    if set(MARKS) <= set(numbers):
+        whole = {"pooling": "none", "num_classes": 0, "final_norm": "before"}  # the decoder attends to all tokens
+        wrong = [f"{name}={overrides[name]!r}" for name, value in whole.items() if overrides.get(name, value) != value]
+        if wrong:
+            raise ValueError(
+                f"Of a model that writes, {', '.join(whole)} are fixed: for its image tower alone, pass part='image'. "
+                f"Received: {', '.join(wrong)}"
+            )
+        return captioner(from_checkpoint(source, part="image", **given, **(overrides | whole)), other, **numbers)
+    if "scale" not in numbers:
+        raise ValueError(f"Both towers need the scale of their logits. Received: {str(source)!r}, without one")
+    return two_towers(from_checkpoint(source, part="image", head="require", **given, **overrides), other, **numbers)
 
 
 def _check_architecture(source, description, own):

@@ -31,6 +31,16 @@ def read_towers(path, part, overrides):
     if overrides:
         said = ", ".join(f"{name}={value!r}" for name, value in overrides.items())
         raise ValueError(f"Towers of a .keras file are as they were saved. Received: part={part!r}, {said}")
+    model = _opened(path)
+    image, text, similarity = map(model.get_layer, TOWERS)
+    if part == "text":
+        return text
+    numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
+    return two_towers(image, text, **{name: _number(v) for name, v in numbers.items() if v is not None})
+
+
+def _opened(path):
+    """Returns the model of two towers in a file; arguments and errors as in `read_towers`."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     try:
@@ -40,11 +50,32 @@ def read_towers(path, part, overrides):
         raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason:.200}") from None
     if not has_towers(model):
         raise ValueError(f"{str(path)!r} must have an image tower and a text tower. Received: {model.name!r}")
-    image, text, similarity = map(model.get_layer, TOWERS)
-    if part == "text":
-        return text
-    numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
-    return two_towers(image, text, **{name: _number(v) for name, v in numbers.items() if v is not None})
+    return model
+
+
+def load_towers(model, source):
+    """Fills a model of two towers with the weights, and the table of words, of a `.keras` file of equal ones.
+
+    Raises:
+        ValueError: If the source is no such file, or its towers have other sizes.
+    """
+    path = own_file(source)
+    if path is None:
+        raise ValueError(
+            "Two towers are loaded from a run or a .keras file; `from_pretrained` with part='both' builds published "
+            f"ones. Received: {str(source)!r}"
+        )
+    theirs = _opened(path)
+    ours, shapes = ([weight.shape for weight in each.weights] for each in (model, theirs))
+    if ours != shapes:
+        wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (len(ours), len(shapes)))
+        raise ValueError(
+            f"The towers of {str(path)!r} must have the sizes of the model's: {wrong[0]}. Received: {wrong[1]}"
+        )
+    model.set_weights(theirs.get_weights())
+    words = [each.get_layer(TOWERS[1]).get_layer("words") for each in (model, theirs)]
+    words[0].metadata = dict(words[1].metadata)
+    return model
 
 
 def _number(variable):

@@ -44,7 +44,7 @@ def from_arguments(
     variants.parse(variant)  # raises for an unknown variant
     source, place = str(weights), location(weights)
     if place is not None:
-        model = from_checkpoint(place, **arguments)
+        model = from_checkpoint(place, part="image", **arguments)
     else:
         tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]
         if source not in tags:
@@ -62,14 +62,15 @@ def from_arguments(
 DEFAULTS = {"weights": None, **OF_VIT}  # of every argument of a recipe's model
 
 
-def from_pretrained(name: str | os.PathLike, *, part: str = "image", **overrides) -> keras.Model:
+def from_pretrained(name: str | os.PathLike, *, part: str | None = None, **overrides) -> keras.Model:
     """Builds a model with trained weights. Published weights are downloaded once and cached.
 
     Args:
         name: Published weights, such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe whose weights
             ship with the package, such as `"mnist"`; a run directory; or any other source of `from_checkpoint`.
         part: As in `from_checkpoint`: `"image"`, `"text"` or `"both"`, such as of `"hf://openai/clip-vit-base-patch32"`
-            or of a run of `Contrast`.
+            or of a run of `Contrast`; `None` is both of a model that writes about images, such as
+            `"hf://Salesforce/blip-image-captioning-base"`.
         **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
 
     Returns:
@@ -85,7 +86,7 @@ def from_pretrained(name: str | os.PathLike, *, part: str = "image", **overrides
         return read_towers(path, part, overrides)
     if place is not None:
         return from_checkpoint(place, part=part, **overrides)
-    if part != "image":
+    if part not in (None, "image"):
         raise ValueError(
             "Published weights by name are of images alone: for texts, pass an address such as "
             f"'hf://openai/clip-vit-base-patch32'. Received: name={name!r}, part={part!r}"

@@ -56,7 +56,8 @@ class Format(NamedTuple):
       a block of a stacked tensor.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
       dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`. Of a text
-      tower: `text_tower`'s arguments; metadata that says whose tokens it takes; and the origins.
+      tower or decoder: `text_tower`'s or `text_decoder`'s arguments; metadata that says whose tokens it takes, and the
+      decoder's ids of start, end and padding; and the origins.
     - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.
     - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
     - `ignored`: regular expression of names that a model need not use.
@@ -101,11 +102,11 @@ def joined(form, parts=3):
     )
 
 
-def parted(form, parts=2):
-    """A form that splits one of their arrays on the first axis into several of ours."""
+def parted(form, parts=2, axis=0):
+    """A form that splits one of their arrays, on the first axis or another, into several of ours."""
     return Form(
-        lambda arrays, heads: form.read(np.split(arrays[0], parts, axis=0), heads),
-        lambda arrays, heads: [np.concatenate(form.write(arrays, heads), axis=0)],
+        lambda arrays, heads: form.read(np.split(arrays[0], parts, axis=axis), heads),
+        lambda arrays, heads: [np.concatenate(form.write(arrays, heads), axis=axis)],
     )
 
 

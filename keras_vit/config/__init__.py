@@ -14,6 +14,7 @@ from keras_vit.config.parts import Weights as Weights
 from keras_vit.config.plain import from_dict as from_dict
 from keras_vit.config.plain import to_dict as to_dict
 from keras_vit.config.plain import without as without
+from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import Detect as Detect

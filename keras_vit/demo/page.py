@@ -8,6 +8,8 @@ import numpy as np
 
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.explain.relevance import has_classes
+from keras_vit.models.backbone import has_towers, image_tower
+from keras_vit.models.inputs import fed
 from keras_vit.models.preprocessing import preprocess
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
@@ -30,38 +32,44 @@ def page(target):
 
     found = trained.load_run(target)
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
-    methods = {name: METHODS[name] for name in METHODS if name != "relevance" or has_classes(model)}
+    asks = "texts" in task.inputs
+    tower = image_tower(model) if has_towers(model) or not asks else None  # whose attention is shown
+    methods = {name: METHODS[name] for name in METHODS if name != "relevance" or (has_classes(model) and not asks)}
     run = found.viewer()
-    size, source = model.input_shape[1:], recipe.data.source
+    size, source = found.size, recipe.data.source
     if size[2] not in (1, 3):
         raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[2]}")
 
-    def predict(pixels, method):
-        if pixels is None:
-            return None, None, None, ""
-        output, (look, heading) = run(pixels[None])[0], methods[method]
-        laid = canvas.painted(pixels, look(model, pixels[None])[0], VIEW)
+    def predict(pixels, method, text=None):
+        if pixels is None or (asks and not (text or "").strip()):
+            return "Write a text." if asks else None, None, None, ""
+        try:
+            given = {"images": pixels[None], **found.ids_of(text if asks else None, 1)}
+        except ValueError as error:  # of a text that is too long, or has other words
+            return str(error), None, None, ""
+        output, (look, heading) = run(fed(given, task.inputs))[0], methods[method]
+        laid = canvas.painted(pixels, look(tower, pixels[None])[0], VIEW) if tower else None
         answer = task.marked(task.answer(output))
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
 
-    def shown_or_refused(read, path, method):
+    def shown_or_refused(read, path, *shown):
         pixels, refusal = None, ""
         try:
             pixels = read(path)
         except ValueError as error:
             refusal = f'<p role="alert">{html.escape(str(error))}</p>'
-        return pixels, gr.update(value=refusal, visible=bool(refusal)), *predict(pixels, method)
+        return pixels, gr.update(value=refusal, visible=bool(refusal)), *predict(pixels, *shown)
 
-    def from_file(file, method):
+    def from_file(file, *shown):
         read = lambda path: read_image(path, size, recipe.data, model if found.alone else None)  # noqa: E731
-        return None, *shown_or_refused(read, file["path"], method)
+        return None, *shown_or_refused(read, file["path"], *shown)
 
-    def from_pad(drawing, method):
+    def from_pad(drawing, *shown):
         if drawing["composite"] is None:  # the pad has loaded and is still empty
             return [gr.skip()] * 6
         read = lambda path: from_drawing(read_drawing(path), size, source)  # noqa: E731
-        return shown_or_refused(read, drawing["composite"]["path"], method)
+        return shown_or_refused(read, drawing["composite"]["path"], *shown)
 
     def clear():
         return EMPTY, None, gr.update(visible=False), *predict(None, None)
@@ -72,7 +80,7 @@ def page(target):
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     facts += ", in brackets: labels that reach their threshold" if task.gives == "labels" else ""
     drawn = gray and max(size) <= SKETCHED
-    shown = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
+    plain = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")
         current = gr.State()
@@ -93,25 +101,32 @@ def page(target):
                     )
                     gr.Markdown(about_pad(size, source))
                 file = gr.File(label="Image file", file_types=["image"], height=160)
+                asked = [gr.Textbox(label="Text")] if asks else []
                 refusal = gr.HTML(visible=False, padding=False)
             with gr.Column():
                 label = gr.Label(label="Prediction", num_top_classes=10 if len(class_names) <= 10 else 5)
-                method = gr.Radio([(name.capitalize(), name) for name in methods], value="rollout", label="Attention")
+                method = gr.Radio(
+                    [(name.capitalize(), name) for name in methods],
+                    value="rollout",
+                    label="Attention",
+                    visible=bool(tower),
+                )
                 with gr.Row():
                     with gr.Column(min_width=120):
-                        seen = gr.Image(**shown)
+                        seen = gr.Image(**plain)
                         gr.Markdown("Prediction" if task.draws else "Model input")
                     with gr.Column(min_width=120):
-                        laid = gr.Image(**shown)
+                        laid = gr.Image(**plain)
                         heading = gr.Markdown()
         outputs = [label, seen, laid, heading]
         once = {"concurrency_limit": 1, "concurrency_id": "model", "api_visibility": "private"}
-        file.upload(from_file, [file, method], [file, current, refusal, *outputs], preprocess=False, **once)
-        method.change(predict, [current, method], outputs, **once)
+        file.upload(from_file, [file, method, *asked], [file, current, refusal, *outputs], preprocess=False, **once)
+        for changed in (method.change, *(text.submit for text in asked)):
+            changed(predict, [current, method, *asked], outputs, **once)
         if drawn:
             pad.input(
                 from_pad,
-                [pad, method],
+                [pad, method, *asked],
                 [current, refusal, *outputs],
                 preprocess=False,
                 trigger_mode="always_last",

@@ -7,6 +7,7 @@ from keras_vit.export.openvino import export_openvino
 from keras_vit.export.predictor import Predictor, predictor
 from keras_vit.export.saved_model import export_saved_model
 from keras_vit.export.tflite import export_tflite
+from keras_vit.export.writer import export_writer
 
 __all__ = [
     "Predictor",
@@ -16,5 +17,6 @@ __all__ = [
     "export_openvino",
     "export_saved_model",
     "export_tflite",
+    "export_writer",
     "predictor",
 ]

@@ -46,7 +46,8 @@ def check_model(model, limit=LIMIT):
         raise ValueError(
             "The model must take images of a known size, integer ids of texts, or a dictionary of both, `images` and "
             "`texts`. Wrap a model without a size, such as a subclass: keras.Model(x, model(x)) with "
-            f"x = keras.Input(...). Received: {model.name!r}, input shape {inputs}"
+            "x = keras.Input(...). For a captioner, see export_writer. "
+            f"Received: {model.name!r}, input shape {inputs}"
         )
     if has_towers(model) and not getattr(model.get_layer(TOWERS[2]), "pairs", True):
         raise ValueError(

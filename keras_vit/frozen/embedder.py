@@ -169,5 +169,5 @@ def _built(model):
     if isinstance(model, keras.Model):
         return image_tower(model)
     checks.path("model", model)
-    built = from_pretrained(model, num_classes=0)
-    return built if len(built.output_shape) == 2 else from_pretrained(model, num_classes=0, pooling="gap")
+    built = from_pretrained(model, part="image", num_classes=0)
+    return built if len(built.output_shape) == 2 else from_pretrained(model, part="image", num_classes=0, pooling="gap")

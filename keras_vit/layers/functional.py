@@ -2,13 +2,16 @@
 
 import keras
 
+from keras_vit.layers.blocks.decoder_block import DecoderBlock
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.utils.keras_private import sublayers
+
+BLOCKS = (TransformerBlock, DecoderBlock)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Model(keras.Model):
-    """A functional Keras model, `Model(inputs, outputs)`, with the precision policy of the `TransformerBlock`s in it.
+    """A functional Keras model, `Model(inputs, outputs)`, with the precision policy of its blocks.
 
     `compile` scales the loss of float16 by the policy of the model. Keras does not save that policy: a loaded, cloned
     or pickled model would train without scaling, and gradients below 6e-8 would be zero.
@@ -16,6 +19,6 @@ class Model(keras.Model):
 
     @property
     def dtype_policy(self):
-        blocks = (layer for layer in sublayers(self, include_self=False) if isinstance(layer, TransformerBlock))
+        blocks = (layer for layer in sublayers(self, include_self=False) if isinstance(layer, BLOCKS))
         block = next(blocks, None)
         return super().dtype_policy if block is None else block.dtype_policy

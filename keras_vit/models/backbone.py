@@ -30,7 +30,7 @@ def image_tower(model):
     return model.get_layer(TOWERS[0]) if has_towers(model) else model
 
 
-def image_shape(model):
+def input_shape_of(model):
     """Returns the shape of a model's input, of its images if it reads words too; `None` if it has none."""
     shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
     named = {x.name: tuple(x.shape) for x in model.inputs} if isinstance(shape, list) else {}

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.models.backbone import image_tower
+from keras_vit.models.backbone import image_tower, input_shape_of
 from keras_vit.utils.keras_private import sublayers
 
 IMAGES, TEXTS = 4, 2  # axes of a batch of images, and of a batch of ids
@@ -30,7 +30,7 @@ def _kind(x):
 
 def image_shape(model):
     """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs."""
-    return tuple(next(each.shape for each in model.inputs if len(each.shape) == IMAGES)[1:])
+    return tuple(input_shape_of(model)[1:])
 
 
 def table_of(model):

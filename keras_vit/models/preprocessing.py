@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit.layers.inputs.rescale import Rescale, plain
 from keras_vit.models import kinds
-from keras_vit.models.backbone import image_shape
+from keras_vit.models.backbone import input_shape_of
 from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
 from keras_vit.models.outputs import check_labels, fitting, num_classes
 from keras_vit.utils import checks
@@ -62,7 +62,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     images = listed(images)
     if not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
-    shape = image_shape(model)
+    shape = input_shape_of(model)
     if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
         raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
     *size, channels = shape[1:]
@@ -82,7 +82,7 @@ def evaluation_rule(model):
     Raises:
         ValueError: For an invalid rule, such as one from a damaged configuration.
     """
-    size = list(image_shape(model)[1:3])
+    size = list(input_shape_of(model)[1:3])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
     return checked({**rule, "full_size": (_is_own(model) and rule.get("full_size")) or size})
 

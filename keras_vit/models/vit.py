@@ -155,7 +155,7 @@ def vit(
     checks.one_of("final_norm", final_norm, ("before", "after", None))
     if pooling in OF_CLASS_TOKEN and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
-    if tokens["distilled"] and (pooling != "token" or final_norm == "after"):
+    if tokens["distilled"] and (final_norm == "after" or pooling not in ("token", "none")[: 1 + (not num_classes)]):
         raise ValueError(
             "A distilled model needs pooling='token' and the final norm before it. "
             f"Received: pooling={pooling!r}, final_norm={final_norm!r}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit import explain
 from keras_vit.models import anatomy
-from keras_vit.models.backbone import image_tower
+from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.runs import results, trained
@@ -34,6 +34,7 @@ class Facts(NamedTuple):
 
     name: str
     model: keras.Model
+    seen: object  # the model whose attention to the image is drawn, or `None`
     recipe: object  # `None` for a `.keras` file outside a run
     class_names: tuple
     split: str  # of the data that were measured
@@ -75,7 +76,9 @@ def gather(target, arrays=None, most=10_000):
 
     found = trained.load_run(target)
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
-    anatomy.blocks(image_tower(model))  # whose attention is drawn: a model without any is refused before it is measured
+    seen = image_tower(model) if len(task.inputs) == 1 or has_towers(model) else None
+    if seen:
+        anatomy.blocks(seen)  # whose attention is drawn: a model without any is refused before it is measured
     source = results.source_of(found, None, arrays)
     some, size, run = source.take(slice(most)), found.size, trained.predictor(model)
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
@@ -91,6 +94,7 @@ def gather(target, arrays=None, most=10_000):
     return Facts(
         name=recipe.name,
         model=model,
+        seen=seen,
         recipe=found.recipe,
         class_names=class_names,
         split="images from arrays" if arrays is not None else recipe.data.test,

@@ -9,7 +9,6 @@ import numpy as np
 from keras_vit import config, explain, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import counting
-from keras_vit.models.backbone import image_tower
 from keras_vit.plots import canvas
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
@@ -74,14 +73,14 @@ def render(facts):
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    layers, tower = counting.by_layer(facts.model), image_tower(facts.model)
+    layers = counting.by_layer(facts.model)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
         figures=_figures(facts),
         scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
-        gallery={text: embed.jpeg(picture) for text, picture in _gallery(tower, facts.shown).items()},
-        examples={heading: _examples(tower, ones) for heading, ones in facts.examples.items() if ones},
+        gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.seen, facts.shown).items()},
+        examples={heading: _examples(facts.seen, ones) for heading, ones in facts.examples.items() if ones},
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -93,7 +92,9 @@ def render(facts):
 
 def _figures(facts):
     """Returns the page's own figures as SVG, by name."""
-    figures = {"distance": plots.plot_distance(explain.attention_distance(image_tower(facts.model), facts.shown))}
+    figures = {}
+    if facts.seen:
+        figures["distance"] = plots.plot_distance(explain.attention_distance(facts.seen, facts.shown))
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
         figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone
@@ -107,8 +108,10 @@ def _figures(facts):
 
 def _gallery(model, images):
     """Returns an image for each step of the gallery's slider, by its label."""
-    blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
     maps = {"images": [None] * len(images)}
+    if model is None:
+        return {text: _side_by_side(images, heats) for text, heats in maps.items()}
+    blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
     thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
     maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
@@ -127,7 +130,7 @@ def _side_by_side(images, heats):
 def _examples(model, examples):
     """Returns examples as dictionaries: the image with its prediction, the relevance of its patches, and a caption."""
     heats = [None] * len(examples)
-    if has_classes(model):
+    if model is not None and has_classes(model):
         heats = explain.attention_relevance(model, np.stack([one.image for one in examples]))
     return [
         {

@@ -1,5 +1,6 @@
 """What models are trained for, one folder a task."""
 
+from keras_vit.tasks.answer.answer import Answer as Answer
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.detect.detect import Detect as Detect

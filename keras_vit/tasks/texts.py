@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Texts(Task):
         tokens: In its place, a published tokenizer: a source of `tokenizer`.
         vocabulary: Rows of a table that is learned, at most.
         length: Ids of a text. Longer texts are cut, and a warning says how many are.
+        draw: Of several texts of an image, `"one"` is trained on each time, or `"some"`, joined in any order, as of
+            tags.
     """
 
     inputs = ("images", "texts")
@@ -33,6 +36,7 @@ class Texts(Task):
     tokens: str = ""
     vocabulary: int = number(1000, low=3)
     length: int = number(32, low=2)
+    draw: Literal["one", "some"] = "one"
 
     def check(self, recipe):
         if self.words and self.tokens:
@@ -100,11 +104,14 @@ class Texts(Task):
         return made
 
     def prepare(self, examples, seed):
-        """Draws one of each image's texts."""
-        from keras_vit.data.augment.texts import drawn
+        """Draws one of each image's texts, or some; `"first"` is then the one that is measured."""
+        from keras_vit.data.augment.texts import DRAWS
 
         ids = examples["texts"]
-        return examples if ids.shape.rank == 2 else {**examples, "texts": drawn(ids, seed)}
+        if ids.shape.rank == 2:
+            return examples
+        marks = self.ids_of()
+        return {**examples, "texts": DRAWS[self.draw](ids, seed, marks.end, marks.pad), "first": ids[:, 0]}
 
     def text_of(self, ids):
         """Returns the text of a row of ids, `""` without a table of words."""

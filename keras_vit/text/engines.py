@@ -20,6 +20,7 @@ class Engine(NamedTuple):
 
     pieces: Callable  # from a list of texts to a list of lists of ids, without start and end
     id_of: Callable  # from the name of a piece to its id, or `None`
+    text_of: Callable  # from a list of ids to their text, without special pieces
     size: int  # rows that its ids need
 
 
@@ -37,12 +38,13 @@ def whole(path, settings):
 def clip(path, settings):
     """Reads `vocab.json` and `merges.txt` as CLIP's: pairs of bytes, with `</w>` after a word's last one."""
     extras.need(repr(path.name), EXTRA, "tokenizers")
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     end = "<|endoftext|>"
     pairs = {"continuing_subword_prefix": "", "end_of_word_suffix": "</w>", "unk_token": end}
     built = Tokenizer(models.BPE.from_file(str(path), _merges(path), **pairs))
     blanks = normalizers.Replace(Regex(r"\s+"), " ")
+    built.decoder = decoders.ByteLevel()
     built.normalizer = normalizers.Sequence([normalizers.NFC(), blanks, normalizers.Lowercase()])
     words = pre_tokenizers.Split(Regex(CLIP), behavior="removed", invert=True)
     built.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])
@@ -52,9 +54,10 @@ def clip(path, settings):
 def byte_level(path, settings):
     """Reads `vocab.json` and `merges.txt` as GPT-2's and RoBERTa's: pairs of bytes; a blank begins a word."""
     extras.need(repr(path.name), EXTRA, "tokenizers")
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     built = Tokenizer(models.BPE.from_file(str(path), _merges(path)))
+    built.decoder = decoders.ByteLevel()
     built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space", False)))
     return _engine(built, BYTE_LEVEL)
 
@@ -62,9 +65,10 @@ def byte_level(path, settings):
 def bert(path, settings):
     """Reads `vocab.txt` as BERT's: accents off and small letters unless the settings say otherwise, then WordPiece."""
     extras.need(repr(path.name), EXTRA, "tokenizers")
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     built = Tokenizer(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
+    built.decoder = decoders.WordPiece()
     built.normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
         strip_accents=settings.get("strip_accents"),
@@ -81,7 +85,7 @@ def sentences(path, settings):
 
     built = SentencePieceProcessor(model_file=str(path))
     names = {built.id_to_piece(i): i for i in range(built.get_piece_size())}
-    return Engine(built.encode, names.get, len(names))
+    return Engine(built.encode, names.get, built.decode, len(names))
 
 
 def table(words, unknown):
@@ -103,7 +107,7 @@ def table(words, unknown):
     def pieces(texts):
         return [[id for word in PIECE.findall(text) for id in ids_in(word, text)] for text in texts]
 
-    return Engine(pieces, ids.get, len(ids))
+    return Engine(pieces, ids.get, lambda found: " ".join(words[i] for i in found), len(ids))
 
 
 def is_piece(text):
@@ -141,4 +145,6 @@ def _engine(built, special=()):
     def pieces(texts):
         return [found.ids for found in built.encode_batch(texts, add_special_tokens=False)]
 
-    return Engine(pieces, built.token_to_id, max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1)
+    return Engine(
+        pieces, built.token_to_id, built.decode, max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+    )

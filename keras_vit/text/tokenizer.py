@@ -93,6 +93,7 @@ class Tokenizer:
         self.start = marks["start"]
         self.end = marks["end"]
         self._pieces = engine.pieces
+        self._text_of = engine.text_of
         self._clean = clean
         self._long = long
 
@@ -115,6 +116,28 @@ class Tokenizer:
                 ids = ids[: self.length] if self.end is None else [*ids[: self.length - 1], self.end]
             row[: len(ids)] = ids
         return rows
+
+    def begun(self, texts: str | Sequence[str]) -> list[list[int]]:
+        """Returns the ids of the beginning of each text, with start and without end; errors as in a call."""
+        before = [] if self.start is None else [self.start]
+        return [before + ids for ids in self._pieces([self._clean(text) for text in listed(texts)])]
+
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Returns the texts of rows of ids: what comes before the end, without start and other special pieces.
+
+        Raises:
+            ValueError: If `rows` is no sequence of rows of integers, 0 or more.
+        """
+        rows = [np.asarray(row) for row in rows] if isinstance(rows, (list, tuple, np.ndarray)) else [np.zeros(())]
+        if any(row.ndim != 1 or (row.dtype.kind not in "iu" and row.size) or (row < 0).any() for row in rows):
+            raise ValueError(f"`rows` must be rows of ids, integers of at least 0. Received: {rows!r:.100}")
+        texts = [self._text_of(self._inside([int(id) for id in row])) for row in rows]
+        return [text.replace("</w>", " ") for text in texts] if self.family == "clip" else texts
+
+    def _inside(self, ids):
+        ids = ids[1:] if ids and ids[0] == self.start else ids
+        ids = ids[: ids.index(self.end)] if self.end in ids else ids
+        return [id for id in ids if id != self.pad and id < self.size]
 
     def ids(self, texts: str | Sequence[str]) -> list[list[int]]:
         """Returns the ids of each text, with start and end, of any length; errors as in a call."""

@@ -267,6 +267,11 @@ def _on_tensorflow(kind, recipe):
             f"Several devices need dtype=mixed_bfloat16 or float32 on TensorFlow. Received: mixed_float16, "
             f"{len(devices)} devices"
         )
+    if recipe.task.compares:  # each device would see its own part of a batch
+        raise ValueError(
+            f"{type(recipe.task).__name__} compares the images of a whole batch: on several devices it needs "
+            f"KERAS_BACKEND=jax. Received: {len(devices)} devices, KERAS_BACKEND=tensorflow"
+        )
     distill = getattr(recipe.task, "distill", None)
     if optim.accumulate > 1 or distill:  # Keras fails at the first; the second would be counted once per device
         raise ValueError(

@@ -5,13 +5,14 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.captions import CASES, FOLDER
 from tests.checkpoints.helpers import benchmark
 from tests.checkpoints.towers import TOWERS, VILT
 
 pytestmark = pytest.mark.backend
 
 golden = benchmark("golden_answers")
-FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT]
+FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT, *(FOLDER / case for case in CASES)]
 INPUTS = {name for family in golden.FAMILIES.values() for name in family.inputs} | {"pixel_mask"}
 
 
@@ -30,5 +31,5 @@ def test_answers_are_the_original_s(folder, tmp_path):
 
 def test_another_family_is_refused(tmp_path):
     shutil.copy(VILT / "checkpoint.safetensors", tmp_path)
-    with pytest.raises(ValueError, match="must be of towers of transformers, .*vilt. Received: model_type None, tens"):
+    with pytest.raises(ValueError, match="must be of towers of transformers, .*Received: model_type None, tens"):
         golden.answers(tmp_path)

@@ -28,3 +28,17 @@ def test_what_has_no_towers(tmp_path):
             keras_vit.from_pretrained(tmp_path / path, part="both", **more)
     with pytest.raises(FileNotFoundError, match="There is no file '.*none.keras'"):
         keras_vit.from_pretrained(tmp_path / "none.keras", part="text")
+
+
+def test_weights_and_words_of_equal_towers(tmp_path):
+    words = ["<pad>", "<end>", *"abcdefghi", "<unknown>"]
+    model, other = two_towers(words=words, seed=1), two_towers(seed=2)
+    model.save(tmp_path / "towers.keras")
+    keras_vit.load_weights(other, tmp_path / "towers.keras")
+    for ours, theirs in zip(other.weights, model.weights):
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+    assert other.get_layer("text").get_layer("words").metadata["words"] == words
+    with pytest.raises(ValueError, match=r"must have the sizes of the model's: .* Received: "):
+        keras_vit.load_weights(two_towers(bias=-1.0), tmp_path / "towers.keras")
+    with pytest.raises(ValueError, match="are loaded from a run or a .keras file.* Received: 'x.safetensors'"):
+        keras_vit.load_weights(other, "x.safetensors")

@@ -107,7 +107,10 @@ def test_wrong_parts_are_refused(tmp_path):
     clip, vit = file_in("clip"), file_of("google_vit")
     more = copied("clip", tmp_path, lambda arrays: arrays | {"text_model.pooler.weight": np.ones(3, "float32")})
     wrong = [
-        (dict(source=clip, part="words"), "`part` must be one of 'image', 'text', 'both'. Received: part='words'"),
+        (
+            dict(source=clip, part="words"),
+            "`part` must be one of None, 'image', 'text', 'both'. Received: part='words'",
+        ),
         (dict(source=vit, part="text"), "must have a text tower of huggingface, openai, google. Received: a file with"),
         (dict(source=vit, part="both"), "must have a text tower of"),
         (dict(source=clip, part="text", format="google"), "must have a text tower of google"),

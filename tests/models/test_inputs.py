@@ -5,6 +5,8 @@ import keras_vit
 from keras_vit.models.inputs import count, fed, first, image_shape, inputs_of, named, table_of
 from tests.towers import two_towers
 
+PIXELS, IDS = {"shape": (4, 4, 1)}, {"shape": (8,), "dtype": "int32"}
+
 
 def test_the_images_of_a_model():
     assert image_shape(keras_vit.vit("mu/4", image_size=(8, 12), channels=1)) == (8, 12, 1)
@@ -31,11 +33,16 @@ def test_inputs_are_known_by_their_axes_and_those_of_several_by_name():
     assert inputs_of(towers.get_layer("image")) == {"images": (12, 8, 3)}
     pixels = keras.Input((4, 4, 1), name="pixels")
     assert inputs_of(keras.Sequential([pixels, keras.layers.Flatten()])) == {"images": (4, 4, 1)}
-    ids = keras.Input((8,), dtype="int32", name="texts")
-    total = keras.ops.sum(pixels, axis=(1, 2)) + keras.ops.cast(ids, "float32")
-    for given in ([pixels, ids], {"a": pixels, "texts": ids}, {"images": ids, "texts": pixels}):
-        assert inputs_of(keras.Model(given, total)) == {}
-    assert inputs_of(keras.Model({"texts": ids, "images": pixels}, total)) == {"images": (4, 4, 1), "texts": (8,)}
+    for names, found in (
+        ("images texts", {"images": (4, 4, 1), "texts": (8,)}),
+        ("a texts", {}),
+        ("texts images", {}),
+    ):
+        given = {name: keras.Input(**x, name=name) for name, x in zip(names.split(), (PIXELS, IDS))}
+        first_sum, ids = keras.ops.sum(given[names.split()[0]], axis=(1, 2)), given[names.split()[1]]
+        total = first_sum + keras.ops.cast(ids, "float32")
+        assert inputs_of(keras.Model(given, total)) == found
+        assert inputs_of(keras.Model([*given.values()], total)) == {}
     for other in (keras.Input((8,)), keras.Input((None, 4, 3)), keras.Input((8, 3))):
         assert inputs_of(keras.Model(other, other * 2)) == {}
     assert inputs_of(keras.layers.Dense(3)) == inputs_of(None) == {} and table_of(keras.layers.Dense(3)) == (None, 0)

@@ -123,7 +123,7 @@ def test_segment(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch)
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:1])
     predictions.predict(run, images[:3], to=tmp_path / "predicted")
     for i, path in enumerate(images[:3]):
         with Image.open(tmp_path / "predicted" / path.name) as mask, Image.open(path) as image:
@@ -205,7 +205,7 @@ def test_restore(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch)
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:1])
     predictions.predict(run, images[:3], to=tmp_path / "larger")
     for path in images[:3]:
         with Image.open(tmp_path / "larger" / path.name) as found, Image.open(path) as image:

@@ -164,3 +164,22 @@ def test_without_the_extra(monkeypatch):
         with pytest.raises(ImportError, match=rf"needs {library}. Install it: pip install .*\[text\]"):
             tokenizer(GOLDEN / case, 20)
     assert keras_vit.tokenizer(TABLE, 6)("a").shape == (1, 6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ids_become_texts_again(case):
+    pytest.importorskip(CASES[case])
+    tokens = tokenizer(GOLDEN / case, 64)
+    texts = ["a photo of a cat", "a red circle", ""]
+    assert [text.strip() for text in tokens.texts(tokens(texts))] == texts
+    assert tokens.begun(texts) == [ids[:-1] for ids in tokens.ids(texts)]
+    padded = [*tokens.ids(texts[0])[0], *tokens.ids(texts[1])[0]]  # what follows the end does not count
+    assert tokens.texts([padded])[0].strip() == texts[0]
+
+
+def test_ids_of_a_table_and_others():
+    tokens = tokenizer(TABLE, 6)
+    assert tokens.texts(tokens(["A red car?"])) == ["a red car ?"] and tokens.texts([]) == []
+    for rows in (3, [3], [[2.5]], [[-1]], "a"):
+        with pytest.raises(ValueError, match="`rows` must be rows of ids, integers of at least 0. Received: "):
+            tokens.texts(rows)

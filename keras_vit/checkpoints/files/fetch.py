@@ -10,11 +10,11 @@ import urllib.parse
 
 import keras
 
-from keras_vit.checkpoints.files.wrapped import OPEN_CLIP
+from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP
 from keras_vit.utils import downloads, files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
-_SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", OPEN_CLIP]
+_SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", GENERATION, OPEN_CLIP]
 # The first kind that exists, with the index of shards.
 _WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5", "open_clip_model.safetensors"]
 

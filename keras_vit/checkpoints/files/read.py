@@ -14,7 +14,7 @@ import safetensors
 from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
-from keras_vit.checkpoints.files.wrapped import OPEN_CLIP, of_open_clip, unwrap, unwrap_text
+from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP, PAIR, of_open_clip, unwrap, unwrap_text, writes
 from keras_vit.utils.files import regular
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
@@ -35,8 +35,9 @@ class Checkpoint(NamedTuple):
     `config.json` and `preprocessor_config.json` next to the file, `{}` without them; `processor` is that of
     `processor_config.json` if it has a part for images. `notes` is what `save_checkpoint` wrote into the file. Of a
     Vision Transformer inside something else, only its part is here; `passed_over` counts the other tensors, and
-    `remarks` are sentences for the user. Opened for its text tower, a file has all its tensors here, and `config` has
-    the entries of `open_clip_config.json` too.
+    `remarks` are sentences for the user. `writes` says whether the file has a decoder that writes about images. Opened
+    for its text tower or decoder, a file has all its tensors here, and `config` has the entries of
+    `open_clip_config.json` too, and those of `generation_config.json` under that name.
     """
 
     path: pathlib.Path
@@ -47,6 +48,7 @@ class Checkpoint(NamedTuple):
     notes: dict
     passed_over: int = 0
     remarks: tuple = ()
+    writes: bool = False
 
     def shape(self, place):
         """Returns the shape of a tensor, or of one block of a stacked one: `(name, index)` or `(name, index, axis)`."""
@@ -69,7 +71,7 @@ def open_checkpoint(path, part="image"):
     Args:
         path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
             with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
-        part: `"image"` for its Vision Transformer, or `"text"` for its text tower.
+        part: `"image"` for its Vision Transformer, or `"text"` for its text tower or decoder.
 
     Yields:
         A `Checkpoint`.
@@ -117,15 +119,20 @@ def open_checkpoint(path, part="image"):
                 names, found = unwrap_text(shapes)
             else:
                 names, prefix, others, found = unwrap(shapes)
+        written = writes(shapes, config)
         if part == "text" and not alone:
-            config = config | _json(folder / OPEN_CLIP)
+            config = config | _json(folder / OPEN_CLIP) | {GENERATION: _json(folder / GENERATION)}
+        elif config.get("model_type") == PAIR and isinstance(config.get("encoder"), dict):
+            config = config["encoder"]
         elif prefix and not config and not alone:
-            written = _json(folder / OPEN_CLIP)
+            stated = _json(folder / OPEN_CLIP)
             with _one_error(folder / OPEN_CLIP):
-                config = of_open_clip(written)
+                config = of_open_clip(stated)
         inner = {name: shapes[place] for name, place in names.items()}
         remarks = tuple(f"{str(path)!r}: {remark}" for remark in (*remarks, *found))
-        yield Checkpoint(path, inner, lambda name: read(names[name]), config, processor, notes, others, remarks)
+        yield Checkpoint(
+            path, inner, lambda name: read(names[name]), config, processor, notes, others, remarks, written
+        )
 
 
 def _files(path):

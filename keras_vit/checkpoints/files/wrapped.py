@@ -5,6 +5,8 @@ import re
 from keras_vit.checkpoints.tables import CLIP, listing
 
 OPEN_CLIP = "open_clip_config.json"
+GENERATION = "generation_config.json"
+PAIR = "vision-encoder-decoder"  # transformers' `model_type` of an image tower and a text decoder
 CROPS = {"shortest": "center", "squash": "squash"}  # OpenCLIP's names and timm's
 # The weight that shows where a model begins, after the names of models that its format knows.
 FIRST = re.compile(
@@ -27,7 +29,13 @@ OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning
 # What files have outside their ViT: text towers, Depth Anything's decoder, heads of self-supervision, counters.
 PASSED_OVER = re.compile(
     r"n_averaged|(text|neck|transformer|token_embedding|ln_final|(dino|ibot)_(head|loss)).*|(.*\.)?logit_(scale|bias)"
+    r"|decoder\.(transformer|model\.decoder|lm_head|output_projection)\..*|enc_to_dec_proj\..*"
     r"|positional_embedding|visual_projection\..*|input_resolution|context_length|vocab_size"
+)
+# The table of words of a decoder that writes about images: GPT-2's, TrOCR's, BLIP's.
+WRITTEN = re.compile(
+    r"decoder\.transformer\.wte\.weight|decoder\.model\.decoder\.embed_tokens\.weight"
+    r"|text_decoder\.bert\.embeddings\.word_embeddings\.weight"
 )
 ADAPTER = re.compile(r"(.*\.)?(lora_\w+|base_layer|modules_to_save|ia3_\w+)\..*")
 
@@ -108,6 +116,15 @@ def unwrap_text(names, first=FIRST_OF_TEXT):
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     return inside, [choice(prefixes, prefix)] if len(prefixes) > 1 else []
+
+
+def writes(names, config):
+    """Returns whether a file has a model that writes texts about images, by its tensors' names or `config.json`.
+
+    BLIP's model that answers questions has a text encoder too.
+    """
+    asked = any(name.startswith("text_encoder.") for name in names)
+    return config.get("model_type") == PAIR or (any(map(WRITTEN.fullmatch, names)) and not asked)
 
 
 def _short(name, prefix):

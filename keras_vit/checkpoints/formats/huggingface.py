@@ -95,6 +95,8 @@ def architecture(shapes, checkpoint):
     of_mae = any(name.startswith("decoder.") for name in shapes)
     of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
     kind = "DeiT" if distillation else "MAE" if of_imagenet else "ViT"
+    if getattr(checkpoint, "writes", False) and not checkpoint.processor:
+        kind = "ViT"  # TrOCR's DeiT takes whole lines of text, squashed, with ViT's mean
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     if kind == "ViT" and not checkpoint.processor:
         prepared["mean"] = Assumed("ViT's; DINO's and others' have ImageNet's, in preprocessor_config.json")

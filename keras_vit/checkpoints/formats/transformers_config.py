@@ -36,11 +36,13 @@ PUBLISHED = {  # without a file: what the published models' says
     "CLIP": _processor(CLIP, 3, EDGE, 224),
     "SigLIP": _processor(HALF, 3),
     "ViLT": _processor(HALF, 3),
+    "BLIP": _processor(CLIP, 3, {"height": 384, "width": 384}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
     "ViT": _processor(HALF, 2),
     "Beit": _processor(HALF, 3),
+    "Blip": _processor(CLIP, 3, {"height": 384, "width": 384}),
     "Bit": _processor(CLIP, 3, EDGE, 224),
     "CLIP": _processor(CLIP, 3, EDGE, 224),
     "ChineseCLIP": _processor(CLIP, 3, EDGE, 224),
@@ -57,6 +59,7 @@ OF_KIND = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
+OF_KIND |= {"BLIP": "Blip"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.

@@ -53,9 +53,9 @@ def column_of(target, columns, header):
     """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
     given = columns.get(target)
     if isinstance(given, dict):
-        if target != "multilabels":
+        if target not in ("multilabels", "texts"):
             raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {given!r}")
-        checks.options("data.columns['multilabels']", given, ("names", "separator"))
+        checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
         given = given.get("names")
     if given is not None:
         return (given,) if isinstance(given, str) else tuple(given)
@@ -69,8 +69,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
         columns: Dictionary from `"images"` and the names of `KINDS` to the name of a column, or to several; see `USUAL`
-            for what it does not say, and `several_labels` for `"multilabels"`. `"classes"` may have the names of all
-            classes of these.
+            for what it does not say, `several_labels` for `"multilabels"` and `Texts` for `"texts"`. `"classes"` may
+            have the names of all classes of several labels.
         targets: Names of the targets to read.
         split: What the column of `"splits"` says of the images that are wanted; `None` for all.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.

@@ -4,14 +4,20 @@ import numpy as np
 
 
 class Texts:
-    """Of a table: one or more texts for each row, of several columns or of a cell that is a list."""
+    """Of a table: one or more texts for each row, of several columns or of a cell that is a list.
+
+    With `{"names": ["name", "tags"], "separator": ";"}` as the columns of `"texts"`, cells are lists of texts.
+    """
 
     def __init__(self, columns, said=None):
         self.columns = columns
+        given = (said or {}).get("texts")
+        self.separator = given.get("separator") if isinstance(given, dict) else None
         self.rows = []
 
     def parse(self, cells):
         texts = flat(cells)
+        texts = flat(part for text in texts for part in text.split(self.separator)) if self.separator else texts
         if not texts:
             raise ValueError(f"{' and '.join(map(repr, self.columns))} {'are' if len(cells) > 1 else 'is'} empty")
         return texts

@@ -98,10 +98,18 @@ class CrossAttention(Layer):
         return_attention_scores=False,
         training=None,
     ):
-        query = self._heads(self.query, x if positions is None else x + positions)
-        key = self._heads(self.key, context if context_positions is None else context + context_positions)
-        value = self._heads(self.value, context)
+        key, value = self.keys_and_values(context, context_positions)
         mask = joined_mask(attention_mask, use_causal_mask, ops.shape(x)[1], ops.shape(context)[1])
+        return self.attend(x, key, value, mask, positions, return_attention_scores, training)
+
+    def keys_and_values(self, context, positions=None):
+        """Returns the keys and values of a context, each `(batch, context tokens, heads, head_dim)`."""
+        key = self._heads(self.key, context if positions is None else context + positions)
+        return key, self._heads(self.value, context)
+
+    def attend(self, x, key, value, mask=None, positions=None, return_attention_scores=False, training=None):
+        """Computes the layer for keys and values that are known; `mask` broadcasts to all heads' scores."""
+        query = self._heads(self.query, x if positions is None else x + positions)
         if return_attention_scores or (training and self.attention_dropout > 0):
             logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
             scores = ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)

@@ -1,6 +1,7 @@
 """The decoder block."""
 
 import keras
+from keras import ops
 
 from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.base import Layer
@@ -15,6 +16,7 @@ class DecoderBlock(WithNormOrder, Layer):
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and
     writes sequences; without, and with `positions`, it is the decoder of DETR (Carion et al. 2020, arXiv:2005.12872).
+    Without a context, the second branch is left out: the block of a language model.
 
     Args:
         num_heads: Number of heads of both attentions; must divide the width.
@@ -27,7 +29,7 @@ class DecoderBlock(WithNormOrder, Layer):
 
     Call arguments:
         x: Tensor of tokens.
-        context: Tensor of the tokens of an encoder. Its width may differ.
+        context: Tensor of the tokens of an encoder, whose width may differ; `None` for a block without this branch.
         attention_mask: For the attention of `x` to itself, as in `CrossAttention`.
         use_causal_mask: Whether a token attends only to itself and the tokens of `x` before it.
         context_mask: For the attention to `context`, as in `CrossAttention`.
@@ -77,16 +79,17 @@ class DecoderBlock(WithNormOrder, Layer):
         self.dropout = dropout
         self.attention_dropout = attention_dropout
 
-    def build(self, x_shape, context_shape):
+    def build(self, x_shape, context_shape=None):
         dtype = self.dtype_policy
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout, "dtype": dtype}
         self.attention = CrossAttention(self.num_heads, name="attention", **rates)
         self.attention.build(x_shape, x_shape)
-        self.cross = CrossAttention(self.num_heads, name="cross", **rates)
-        self.cross.build(x_shape, context_shape)
+        if context_shape is not None:
+            self.cross = CrossAttention(self.num_heads, name="cross", **rates)
+            self.cross.build(x_shape, context_shape)
         self.mlp = MLP(self.mlp_dim, gelu=self.gelu, dropout=self.dropout, name="mlp", dtype=dtype)
         self.mlp.build(x_shape)
-        for i in (1, 2, 3):
+        for i in (1, 3) if context_shape is None else (1, 2, 3):
             layer = norm(f"norm{i}", rms_norm=False, epsilon=self.epsilon, dtype=dtype)
             layer.build(x_shape)
             setattr(self, f"norm{i}", layer)
@@ -94,7 +97,7 @@ class DecoderBlock(WithNormOrder, Layer):
     def call(
         self,
         x,
-        context,
+        context=None,
         attention_mask=None,
         use_causal_mask=False,
         context_mask=None,
@@ -113,18 +116,54 @@ class DecoderBlock(WithNormOrder, Layer):
             context_positions=positions,
             training=training,
         )
-        x = self.normed("post", self.norm1, x + y)
-        y = self.cross(
-            self.normed("pre", self.norm2, x),
-            context,
-            context_mask,
-            positions=positions,
-            context_positions=context_positions,
-            return_attention_scores=return_attention_scores,
-            training=training,
-        )
-        y, *scores = y if return_attention_scores else (y,)
-        x = self.normed("post", self.norm2, x + y)
-        y = self.mlp(self.normed("pre", self.norm3, x), training=training)
-        x = self.normed("post", self.norm3, x + y)
+        x, scores = self.normed("post", self.norm1, x + y), ()
+        if context is not None:
+            y = self.cross(
+                self.normed("pre", self.norm2, x),
+                context,
+                context_mask,
+                positions=positions,
+                context_positions=context_positions,
+                return_attention_scores=return_attention_scores,
+                training=training,
+            )
+            y, *scores = y if return_attention_scores else (y,)
+            x = self.normed("post", self.norm2, x + y)
+        x = self._with_mlp(x, training)
         return (x, *scores) if return_attention_scores else x
+
+    def step(self, x, place, cache, context=None):
+        """Computes the tokens at some places as a causal call of the whole sequence does, from what it had before.
+
+        Args:
+            x: Tensor of tokens, `(sequences, tokens, width)`.
+            place: Place of the first of them, an integer or a tensor of one.
+            cache: Keys and values of the tokens before, each `(sequences, length, heads, head_dim)`; what is at later
+                places does not matter.
+            context: Keys and values of a context, as `cross.keys_and_values` returns them. There may be several
+                sequences in a row for each context.
+
+        Returns:
+            The tokens, and the cache with their keys and values.
+        """
+        y = self.normed("pre", self.norm1, x)
+        cache = tuple(_written(*each, place) for each in zip(cache, self.attention.keys_and_values(y)))
+        rows = place + ops.arange(x.shape[1])[:, None]
+        seen = ops.arange(cache[0].shape[1])[None] <= rows  # (tokens, length)
+        x = self.normed("post", self.norm1, x + self.attention.attend(y, *cache, mask=seen[None, None]))
+        if context is not None:
+            y = ops.reshape(self.normed("pre", self.norm2, x), (context[0].shape[0] or -1, -1, x.shape[-1]))
+            y = ops.reshape(self.cross.attend(y, *context), ops.shape(x))
+            x = self.normed("post", self.norm2, x + y)
+        return self._with_mlp(x), cache
+
+    def _with_mlp(self, x, training=None):
+        y = self.mlp(self.normed("pre", self.norm3, x), training=training)
+        return self.normed("post", self.norm3, x + y)
+
+
+def _written(old, new, place):
+    """Returns a cache's keys or values with those of new words; of one word by a choice, which all runtimes have."""
+    if new.shape[1] > 1:
+        return ops.slice_update(old, (0, place, 0, 0), new)
+    return ops.where(ops.arange(old.shape[1])[:, None, None] == place, new, old)

@@ -1,4 +1,4 @@
-"""The GELU in training: its gradient keeps nothing but the input."""
+"""The GELU in training, whose gradient keeps nothing but the input; and all activations by name, for other layers."""
 
 import math
 
@@ -7,6 +7,19 @@ from keras import ops
 
 SLOPE = math.sqrt(2 / math.pi)
 CUBE = 0.044715
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+def gelu_tanh(x):
+    return keras.activations.gelu(x, approximate=True)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+def gelu_quick(x):
+    return x * ops.sigmoid(1.702 * x)
+
+
+BY_NAME = {"relu": keras.activations.relu, "exact": keras.activations.gelu, "tanh": gelu_tanh, "quick": gelu_quick}
 
 
 def recomputed_gelu(x, approximate):

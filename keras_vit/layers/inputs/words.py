@@ -1,34 +1,45 @@
-"""Turns the ids of words into tokens: a table of words and one of positions."""
+"""Turns the ids of words into tokens, and tokens into logits of words: a table of words and one of positions."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.inputs.rescale import plain
 from keras_vit.utils import checks
 
+POSITIONS = ("learned", "sinusoidal")
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Words(Layer):
-    """Looks up the token of each word's id, adds positions, and stores the text tower's metadata.
+    """Looks up the token of each word's id, adds positions, and stores metadata of texts.
 
     Radford et al. 2021 (arXiv:2103.00020), section 2.4. Ids are 32-bit integers under every precision policy: float16
-    counts to 2,048.
+    counts to 2,048. With `to_logits` the layer does the reverse: the logit of a word is the product of a token with its
+    row of the table (Press and Wolf 2017, arXiv:1608.05859), float32.
 
     Args:
         vocabulary: Number of ids: they are from 0 to `vocabulary - 1`.
         width: Number of channels of a token.
         length: Words of the longest text, which is the number of positions.
+        positions: `"learned"`, a table; or `"sinusoidal"` (Vaswani et al. 2017, arXiv:1706.03762, section 3.5, all
+            sines before all cosines, as in fairseq). Sinusoidal positions are counted from `pad + 1`.
+        pad: For sinusoidal positions, the id that fills a row: it has no position and is not counted. `None` for none.
+        scaled: Whether rows of the table are multiplied by the square root of the width.
+        logit_bias: Whether the logits have a bias.
         metadata: Dictionary of plain values that is saved with the model, such as the source of its weights.
 
     Call arguments:
-        ids: Tensor of ids, integers.
+        inputs: Tensor of ids, integers; with `to_logits`, of tokens.
+        start: Position of the first word, an integer or a tensor of one.
+        to_logits: Whether to return the logits of words for tokens.
 
     Input shape:
-        `(batch, words)`, at most `length` words.
+        `(batch, words)`, at most `length` words; with `to_logits`, `(batch, words, width)`.
 
     Output shape:
-        `(batch, words, width)`.
+        `(batch, words, width)`; with `to_logits`, `(batch, words, vocabulary)`.
 
     Raises:
         ValueError: For an argument outside the above, or more words than positions.
@@ -39,14 +50,38 @@ class Words(Layer):
     (2, 12, 64)
     """
 
-    def __init__(self, vocabulary: int, width: int, length: int, *, metadata: dict | None = None, **kwargs):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int,
+        length: int,
+        *,
+        positions: str = "learned",
+        pad: int | None = None,
+        scaled: bool = False,
+        logit_bias: bool = False,
+        metadata: dict | None = None,
+        **kwargs,
+    ):
         super().__init__(autocast=False, **kwargs)  # Keras would cast ids that come as floats to the policy's
         checks.positive(vocabulary=vocabulary, width=width, length=length)
+        checks.one_of("positions", positions, POSITIONS)
+        checks.switch(scaled=scaled, logit_bias=logit_bias)
+        if pad is not None:
+            checks.whole(pad=pad)
+        if pad is not None and positions == "learned":
+            raise ValueError(f"`pad` is for positions='sinusoidal'. Received: pad={pad}, positions='learned'")
+        if positions == "sinusoidal" and (width % 2 or width < 4):
+            raise ValueError(f"Sinusoidal positions need an even width of at least 4. Received: width={width}")
         if not isinstance(metadata, (dict, type(None))):
             raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
         self.vocabulary = vocabulary
         self.width = width
         self.length = length
+        self.positions = positions
+        self.pad = pad
+        self.scaled = scaled
+        self.logit_bias = logit_bias
         self.metadata = dict(metadata or {})
 
     def build(self, input_shape):
@@ -55,19 +90,59 @@ class Words(Layer):
             return self.add_weight(name=name, shape=(rows, self.width), initializer=normal, autocast=False)
 
         self.word_embedding = table("word_embedding", self.vocabulary, 0.02)
-        self.position_embedding = table("position_embedding", self.length, 0.01)
+        if self.positions == "learned":
+            self.position_embedding = table("position_embedding", self.length, 0.01)
+        if self.logit_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.vocabulary,), initializer="zeros", autocast=False)
 
-    def call(self, ids):
-        _, words, _ = self.compute_output_shape(ids.shape)
-        x = ops.take(self.word_embedding, ops.cast(ids, "int32"), axis=0)  # (batch, words, width)
-        return ops.cast(x + self.position_embedding[:words], self.compute_dtype)
+    def call(self, inputs, start=0, to_logits=False):
+        if to_logits:
+            tokens = ops.reshape(ops.cast(inputs, "float32"), (-1, self.width))
+            logits = ops.matmul(self.word_embedding, ops.transpose(tokens))  # transposes the few, not the table
+            logits = ops.reshape(ops.transpose(logits), (-1, ops.shape(inputs)[1], self.vocabulary))
+            return logits + self.bias if self.logit_bias else logits
+        self.compute_output_shape(inputs.shape)
+        ids = ops.cast(inputs, "int32")
+        x = ops.take(self.word_embedding, ids, axis=0)  # (batch, words, width)
+        x = x * self.width**0.5 if self.scaled else x
+        return ops.cast(x + self._positions_of(ids, start), self.compute_dtype)
 
-    def compute_output_shape(self, input_shape):
-        if len(input_shape) != 2 or input_shape[1] is None or input_shape[1] > self.length:
+    def _positions_of(self, ids, start):
+        words = ops.shape(ids)[1]
+        if self.positions == "learned":
+            table = self.position_embedding
+            whole = isinstance(start, int) and start == 0
+            return table[:words] if whole else ops.take(table, start + ops.arange(words), axis=0)
+        table = ops.convert_to_tensor(sinusoids(self.length, self.width, self.pad))
+        if self.pad is None:
+            return ops.take(table, start + ops.arange(words), axis=0)
+        real = ops.cast(ids != self.pad, "int32")
+        return ops.take(table, (ops.cumsum(real, axis=1) + start) * real, axis=0)
+
+    def compute_output_shape(self, input_shape, to_logits=False):
+        if to_logits:
+            return *input_shape[:-1], self.vocabulary
+        if len(input_shape) != 2 or (input_shape[1] or 0) > self.length:
             raise ValueError(
                 f"Ids must be (batch, words) with at most {self.length} words. Received: shape={tuple(input_shape)}"
             )
         return *input_shape, self.width
 
+    def compute_output_spec(self, inputs, start=0, to_logits=False):
+        shape = self.compute_output_shape(inputs.shape, to_logits)
+        return keras.KerasTensor(shape, dtype="float32" if to_logits else self.compute_dtype)
+
     def get_config(self):
         return {**super().get_config(), "metadata": plain(self.metadata)}
+
+
+def sinusoids(length, width, pad=None):
+    """Returns the table of sinusoidal positions, float32: with `pad`, its first row is zero, for that id.
+
+    The frequencies go from 1 to 1/10000, both included, as in fairseq.
+    """
+    first = 0 if pad is None else pad + 1
+    half = width // 2
+    angles = np.arange(first, first + length)[:, None] * np.exp(np.arange(half) * (-np.log(10000) / (half - 1)))
+    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
+    return table if pad is None else np.concatenate([np.zeros((1, width), "float32"), table])

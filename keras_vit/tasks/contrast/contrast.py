@@ -40,6 +40,7 @@ class Contrast(Texts):
 
     best = ("val_text_to_image_recall_at_1", "max")
     gives = "pairs"
+    compares = True
 
     loss: Literal["softmax", "sigmoid"] = "softmax"
     width: int = number(256, low=1)
@@ -109,7 +110,9 @@ class Contrast(Texts):
         return {"loss": PairLoss(self.loss), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
-        return {name: examples[name] for name in self.inputs}, examples["texts"]
+        from keras_vit.data.augment.texts import known_by
+
+        return {name: examples[name] for name in self.inputs}, known_by(examples)
 
     def callbacks(self, run):
         return [Measured(run, self.tally, self.tally().scores)]

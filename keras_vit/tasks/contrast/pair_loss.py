@@ -27,7 +27,8 @@ class PairLoss(keras.losses.Loss):
         kind: `"softmax"` or `"sigmoid"`.
 
     Call arguments:
-        y_true: Ids of the texts, `(batch, length)`, or other integers that are equal where pairs belong together, such
+        y_true: Ids of the texts, `(batch, length)`; or of several that stand for each, `(batch, texts, length)`, of
+            which one is enough, in the same place; or other integers that are equal where pairs belong together, such
             as the number of the image where it comes with several texts. Below 16,777,216: Keras makes them float32.
         y_pred: `(batch, 2, channels)`. The logit of an image and a text is the product of the image's first row with
             the text's second row. It is computed in float32, whatever the model's precision.
@@ -45,20 +46,22 @@ class PairLoss(keras.losses.Loss):
         self.kind = kind
 
     def call(self, y_true, y_pred):
-        if len(y_true.shape) != 2 or len(y_pred.shape) != 3 or y_pred.shape[1] != 2:
+        if len(y_true.shape) not in (2, 3) or len(y_pred.shape) != 3 or y_pred.shape[1] != 2:
             raise ValueError(
                 "Pairs must be ids (batch, length) and rows of an image and a text (batch, 2, channels). "
                 f"Received: shapes {tuple(y_true.shape)} and {tuple(y_pred.shape)}"
             )
         logits = ops.matmul(y_pred[:, 0], ops.transpose(y_pred[:, 1]))  # (images, texts)
-        equal = ops.all(ops.equal(y_true[:, None], y_true[None]), axis=-1)  # (images, texts)
+        equal = ops.all(ops.equal(y_true[:, None], y_true[None]), axis=-1)  # (images, texts[, texts of each])
+        equal = equal if len(equal.shape) == 2 else ops.any(equal, axis=-1)
         if self.kind == "sigmoid":
             return -ops.sum(ops.log_sigmoid(ops.where(equal, logits, -logits)), axis=1)
         equal = ops.cast(equal, logits.dtype)
-        target = equal / ops.sum(equal, axis=1, keepdims=True)  # symmetric: equal texts have equal sums
-        both = ops.log_softmax(logits, axis=1) + ops.log_softmax(logits, axis=0)
-        # The mean over the images is that of both directions: columns add up as rows do.
-        return -ops.sum(target * both, axis=1) / 2
+        each_way = [
+            ops.sum(equal / ops.sum(equal, axis=axis, keepdims=True) * ops.log_softmax(logits, axis=axis), axis=axis)
+            for axis in (1, 0)
+        ]
+        return -(each_way[0] + each_way[1]) / 2
 
     def get_config(self):
         return {**super().get_config(), "kind": self.kind}

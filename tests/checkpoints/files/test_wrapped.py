@@ -155,3 +155,10 @@ def test_a_prefix_in_every_format_gives_the_same_model(tmp_path):
         for load in (partial(from_checkpoint, num_heads=3), partial(load_weights, vit(**SMALL))):
             with pytest.warns(UserWarning, match="file.* Only its Vision Transformer is loaded. Left out: loss.weight"):
                 load(path)
+
+
+def test_who_writes_about_images():
+    table = "text_decoder.bert.embeddings.word_embeddings.weight"
+    assert wrapped.writes([table], {}) and not wrapped.writes([table, "text_encoder.x"], {})
+    assert wrapped.writes(["decoder.transformer.wte.weight"], {}) and not wrapped.writes(["transformer.wte.weight"], {})
+    assert wrapped.writes([], {"model_type": wrapped.PAIR}) and not wrapped.writes([], {"model_type": "vit"})

@@ -46,3 +46,8 @@ def test_cells_of_a_table():
     assert [*rows.made()] == [("a cat",), ("one", "two", "three")]
     with pytest.raises(ValueError, match="'name' and 'tags' are empty"):
         rows.parse([None, " "])
+
+
+def test_cells_that_are_lists_in_a_text():
+    rows = texts.Texts(("name", "tags"), {"texts": {"names": ["name", "tags"], "separator": ";"}})
+    assert rows.parse(["a cat", "pet; animal ;"]) == ("a cat", "pet", "animal")

@@ -105,3 +105,22 @@ def test_wrong_arguments_are_named():
         DecoderBlock(3, 24, gelu="swish")
     with pytest.raises(ValueError, match="width of 12 cannot be split into 5 heads"):
         DecoderBlock(5, 24)(TOKENS, CONTEXT)
+
+
+def test_without_a_context_there_are_two_branches():
+    block = DecoderBlock(3, 24, norm_order="pre")
+    x = block(TOKENS, use_causal_mask=True)
+    assert not any("cross" in weight.path or "norm2" in weight.path for weight in block.weights)
+    y = TOKENS + block.attention(block.norm1(TOKENS), block.norm1(TOKENS), use_causal_mask=True)
+    np.testing.assert_allclose(np.asarray(x), np.asarray(y + block.mlp(block.norm3(y))), atol=2e-5)
+
+
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_steps_equal_a_causal_call(order):
+    block = shaken(norm_order=order)
+    context, cache, found = block.cross.keys_and_values(CONTEXT), (np.zeros((2, 8, 3, 4), "float32"),) * 2, []
+    for place, count in ((0, 3), (3, 1), (4, 1)):
+        y, cache = block.step(TOKENS[:, place : place + count], place, cache, context)
+        found.append(np.asarray(y))
+    expected = np.asarray(block(TOKENS, CONTEXT, use_causal_mask=True))
+    np.testing.assert_allclose(np.concatenate(found, axis=1), expected, atol=2e-5)

@@ -1,0 +1,218 @@
+"""Writes texts about images, or goes on with texts, by a decoder that writes word by word."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit.models.captioner import MARKS, words_of
+from keras_vit.models.preprocessing import listed, preprocess
+from keras_vit.models.search import Rules
+from keras_vit.models.writer import Writer, parts_of
+from keras_vit.text import Tokenizer, tokenizer
+from keras_vit.utils import checks, progress, reading
+from keras_vit.utils.feeding import replicas
+from keras_vit.utils.folders import shown
+from keras_vit.utils.warned import left_out, warn
+
+LENGTH = 64  # of a text, where neither the caller nor a shorter table of positions says another
+KEPT = 4  # compiled writers
+
+
+class Texts(NamedTuple):
+    """The result of `generate_text`."""
+
+    ids: np.ndarray  # int32, (texts, length): from the start to the end, then padding
+    scores: np.ndarray  # float32, (texts,): mean log-probability of a word, by `length_penalty`
+    texts: list[str] | None  # what the ids mean; `None` without a tokenizer
+
+
+def generate_text(
+    model: keras.Model,
+    images: Any = None,
+    tokens: Any = None,
+    *,
+    beams: int = 1,
+    length: int | None = None,
+    length_penalty: float = 1.0,
+    prompt: str | Sequence | np.ndarray | None = None,
+    batch_size: int = 8,
+    bad_images: str = "raise",
+) -> Texts:
+    """Writes texts word by word: captions of images, the words of a line of text, or how a text goes on.
+
+    Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
+    word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
+    is no better than the worst of as many finished ones. The first call for a batch size, a length, a number of beams
+    and a length of the prompt is compiled.
+
+    Args:
+        model: A model from `captioner`, or as `from_pretrained` reads one of TrOCR, BLIP or GPT-2; or a language model
+            from `text_decoder`, whose metadata have the ids `start`, `end` and `pad`.
+        images: Image files or other images that `preprocess` takes; `None` for a language model.
+        tokens: What turns ids into texts and prompts into ids: a `tokenizer`, or the folder or repository that it is
+            read from. `None` for ids alone, or for a model with a table of words of its own.
+        beams: Number of beams.
+        length: Most ids of a text, its start and its prompt counted; 64, or all positions of a smaller table, if
+            `None`. A warning counts the texts that are cut.
+        length_penalty: A text's score is its log-probability divided by its length to this power: above 0, long texts
+            are preferred. Only matters for several beams.
+        prompt: What the texts begin with: one for all, or one for each. Texts, or ids as an array `(words,)` or
+            `(texts, words)` with the start; `None` for the start alone.
+        batch_size: Number of texts that are written at once.
+        bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its ids are
+            padding, its score is NaN and its text empty.
+
+    Returns:
+        `Texts`: `ids`, int32, `(texts, length)`; `scores`, float32, `(texts,)`; and `texts`.
+
+    Raises:
+        TypeError, ValueError: For another model, a tokenizer with more ids than the model, a prompt that leaves no
+            room, an argument outside the above; and as `preprocess`.
+
+    Example:
+
+    >>> model = keras_vit.from_pretrained("hf://Salesforce/blip-image-captioning-base")
+    >>> generate_text(model, ["cats.jpg"], "hf://Salesforce/blip-image-captioning-base").texts
+    ['two cats sleeping on a couch']
+    """
+    checks.model(model)
+    checks.positive(beams=beams, batch_size=batch_size)
+    checks.number(length_penalty=length_penalty)
+    checks.one_of("bad_images", bad_images, ("raise", "skip"))
+    image, decoder = parts_of(model)
+    words = words_of(decoder)
+    marks = _marks(words)
+    if 2 * beams > words.vocabulary:  # of which so many are compared
+        raise ValueError(f"`beams` must be at most half of the vocabulary, {words.vocabulary}. Received: beams={beams}")
+    length = _length(length, words)
+    if (images is None) != (image is None):
+        raise ValueError(
+            f"`images` must be {'None for a language model' if image is None else 'images, for a captioner'}. "
+            f"Received: images={type(images).__name__}"
+        )
+    images = None if images is None else listed(images)
+    if images is not None and not images:
+        raise ValueError("`images` must contain an image. Received: an empty list")
+    tokens = _tokens(tokens, words, length)
+    begun = _begun(prompt, tokens, marks["start"], None if images is None else len(images))
+    _check_begun(begun, words.vocabulary, length)
+
+    rules = Rules(length, marks["end"], marks["pad"], float(length_penalty))
+    ids, scores, faults = _written(model, image, images, begun, rules, beams, batch_size, bad_images == "raise")
+    if len(faults) == len(begun):
+        raise ValueError(f"No image could be read. The first of {len(begun)}: {faults[0]}")
+    if faults:
+        left_out(f"{len(faults)} of {len(begun)} images, which cannot be read", [shown(fault) for fault in faults])
+    ends = (ids[:, 1:] == rules.end).any(1) | np.isnan(scores)
+    if not ends.all():
+        warn(f"{(~ends).sum()} of {len(ids)} texts were cut at length={length}: pass a larger one for whole texts.")
+    return Texts(ids, scores, None if tokens is None else _texts(ids, rules.end, tokens))
+
+
+def _written(model, image, images, begun, rules, beams, batch_size, strict):
+    """Returns ids and scores of all texts, and why images could not be read."""
+    ids, scores = np.full((len(begun), rules.length), rules.pad, "int32"), np.full(len(begun), np.nan, "float32")
+    faults = []
+    for first in sorted(set(map(len, begun))):  # those that begin with as many ids are written together
+        places = [i for i, each in enumerate(begun) if len(each) == first]
+        size = -(-min(batch_size, len(places)) // replicas()) * replicas()
+        write = _writer(model, tuple(map(id, model.variables)), size, first, rules, beams)
+        read = (lambda i: None) if images is None else (lambda i: preprocess(image, images[i]))
+        for batch in progress.counted(reading.batches(read, places, size), len(places), "texts"):
+            if strict and batch.errors:
+                raise next(iter(batch.errors.values()))
+            faults += map(str, batch.errors.values())
+            some = [batch.images[i] for i in batch.pixels]
+            if not some:
+                continue
+            padded = (some + some[-1:] * size)[:size]  # one size: compiled once
+            inputs = {"texts": np.array([begun[i] for i in padded], "int32")}
+            if images is not None:
+                pixels = [*batch.pixels.values()]
+                inputs["images"] = np.concatenate((pixels + pixels[-1:] * size)[:size])
+            found = write.predict_on_batch(inputs)
+            ids[some], scores[some] = (keras.ops.convert_to_numpy(each)[: len(some)] for each in found)
+    return ids, scores, faults
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _writer(model, variables, size, first, rules, beams):
+    """Returns a compiled writer; that of a model to which weights were added, such as LoRA, is another."""
+    writer = Writer(model, size, first, rules, beams)
+    on_cpu = keras.backend.backend() == "tensorflow" and not keras.distribution.list_devices("gpu")
+    writer.compile(jit_compile=not on_cpu)  # there XLA takes longer to compile, and is slower with beams
+    return writer
+
+
+def _marks(words):
+    """Returns the ids of start, end and padding in a decoder's metadata."""
+    missing = [mark for mark in MARKS if type(words.metadata.get(mark)) is not int]
+    if missing:
+        raise ValueError(
+            f"The model's metadata must have the ids {', '.join(MARKS)}: text_decoder(..., metadata={{'start': 0, "
+            f"...}}), or captioner. Received: none as {', '.join(missing)}"
+        )
+    return {mark: words.metadata[mark] for mark in MARKS}
+
+
+def _length(length, words):
+    if length is None:
+        return min(LENGTH, words.length)
+    checks.positive(length=length)
+    if length > words.length:
+        raise ValueError(f"`length` must be at most the model's, {words.length}. Received: length={length}")
+    return int(length)
+
+
+def _tokens(tokens, words, length):
+    """Returns a `Tokenizer` of the model, or `None`."""
+    if tokens is None:
+        table = words.metadata.get("words")
+        return tokenizer(list(table), max(length, 3)) if table else None
+    tokens = tokens if isinstance(tokens, Tokenizer) else tokenizer(tokens, max(length, 3))
+    if tokens.size > words.vocabulary:
+        raise ValueError(
+            f"`tokens` must be the model's own, whose table has {words.vocabulary} rows. "
+            f"Received: ids up to {tokens.size - 1}"
+        )
+    return tokens
+
+
+def _begun(prompt, tokens, start, count):
+    """Returns the ids that each text begins with, as lists; `count` is that of the images, if there are any."""
+    if prompt is None:
+        begun = [[start]]
+    elif isinstance(prompt, str) or (isinstance(prompt, (list, tuple)) and all(isinstance(p, str) for p in prompt)):
+        if tokens is None:
+            raise ValueError(f"A prompt of words needs `tokens`, a tokenizer. Received: prompt={prompt!r:.100}")
+        begun = [ids if ids[:1] == [start] else [start, *ids] for ids in tokens.begun(prompt)]
+    else:
+        rows = prompt if isinstance(prompt, (list, tuple)) else [prompt]
+        array = np.asarray(prompt) if len(set(map(np.shape, rows))) == 1 else np.zeros(())
+        if array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
+            raise ValueError(
+                f"`prompt` must be texts, or ids of shape (words,) or (texts, words). Received: prompt={prompt!r:.100}"
+            )
+        begun = np.atleast_2d(array).tolist()
+    if len(begun) == 1 and count:
+        begun = begun * count
+    if count is not None and len(begun) != count:
+        raise ValueError(f"`prompt` must be one, or one for each of {count} images. Received: {len(begun)}")
+    return begun
+
+
+def _check_begun(begun, vocabulary, length):
+    for ids in begun:
+        if not 0 < len(ids) < length:
+            raise ValueError(f"A prompt must leave room in length={length}. Received: {len(ids)} ids")
+        if min(ids) < 0 or max(ids) >= vocabulary:
+            raise ValueError(f"Ids of a prompt must be from 0 to {vocabulary - 1}. Received: {ids!r:.100}")
+
+
+def _texts(ids, end, tokens):
+    """Returns what ids mean, without the start and from the end on."""
+    rows = [row[1:].tolist() for row in ids]
+    return [text.strip() for text in tokens.texts([row[: row.index(end)] if end in row else row for row in rows])]

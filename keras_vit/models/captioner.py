@@ -1,0 +1,85 @@
+"""An image tower and a text decoder in one model."""
+
+import keras
+
+from keras_vit.layers import Words
+from keras_vit.layers.functional import Model
+from keras_vit.models.backbone import outputs_of
+from keras_vit.utils import checks
+
+MARKS = ("start", "end", "pad")  # ids in the metadata of the decoder's layer `words`
+
+
+def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int, pad: int | None = None) -> keras.Model:
+    """Joins an image tower and a text decoder: a model that writes texts about images.
+
+    Both are the nested models `image` and `text`, which `get_layer` returns. They share their layers and weights with
+    the models that are passed. The ids are stored in the metadata of the decoder's layer `words`, where
+    `generate_text` reads them.
+
+    The model itself is for training: from the words up to each place, it computes the logits of the next. `texts`
+    begin with `start`, and the labels are the same texts without it.
+
+    Args:
+        image: A model from images to tokens, such as `vit(..., pooling="none", num_classes=0)`.
+        decoder: A model from `text_decoder` with `context_width`, the tokens' width.
+        start: The id before each text.
+        end: The id after each text.
+        pad: The id that fills a row after the end; `None` for `end`. Defaults to `None`.
+
+    Returns:
+        A functional `keras.Model` from `{"images": (batch, height, width, channels), "texts": (batch, words)}` to
+        logits, `(batch, words, vocabulary)`, float32.
+
+    Raises:
+        ValueError: For models of other inputs or outputs, of two widths, or an id that the decoder has not.
+
+    Example:
+
+    >>> image = keras_vit.vit("Ti/16", pooling="none", num_classes=0)
+    >>> text = keras_vit.text_decoder(vocabulary=99, length=12, width=64, depth=2, num_heads=4, context_width=192)
+    >>> captioner(image, text, start=0, end=1).output_shape
+    (None, None, 99)
+    """
+    if [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]] != [4, 3]:
+        raise ValueError(
+            "`image` must be a functional Keras model from images to tokens, such as vit(..., pooling='none', "
+            f"num_classes=0). Received: {getattr(image, 'name', image)!r}"
+        )
+    words, given = words_of(decoder, "decoder"), decoder.input
+    if not isinstance(given, dict):
+        raise ValueError(f"`decoder` must have a `context_width`. Received: {decoder.name!r} without one")
+    widths = image.outputs[0].shape[-1], given["context"].shape[-1]
+    if widths[0] != widths[1]:
+        raise ValueError(
+            f"The decoder's `context_width` must be that of the image's tokens, {widths[0]}. Received: {widths[1]}"
+        )
+    marks = dict(zip(MARKS, (start, end, end if pad is None else pad)))
+    checks.whole(**marks)
+    for mark, id in marks.items():
+        if id >= words.vocabulary:
+            raise ValueError(f"`{mark}` must be below the vocabulary, {words.vocabulary}. Received: {mark}={id}")
+    words.metadata = words.metadata | {mark: int(id) for mark, id in marks.items()}
+
+    image = Model(image.inputs[0], image.outputs[0], name="image")
+    text = Model(given, decoder.outputs[0], name="text")
+    images = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name="images")
+    texts = keras.Input((None,), dtype="int32", name="texts")
+    logits = text({"texts": texts, "context": image(images)})
+    return Model({"images": images, "texts": texts}, logits, name="captioner")
+
+
+def words_of(model, name="model"):
+    """Returns the layer `words` of a text decoder; raises ValueError for another model."""
+    layers = {layer.name: layer for layer in getattr(model, "layers", ())}
+    if not isinstance(layers.get("words"), Words) or "block_0" not in layers or len(model.output_shape) != 3:
+        raise ValueError(
+            f"`{name}` must be a model from keras_vit.text_decoder. Received: {getattr(model, 'name', model)!r}"
+        )
+    return layers["words"]
+
+
+def is_captioner(model):
+    """Returns whether a model writes texts about images."""
+    names = {layer.name for layer in getattr(model, "layers", ())}
+    return {"image", "text"} <= names and isinstance(model.input, dict) and len(model.output_shape or ()) == 3

@@ -1,0 +1,56 @@
+"""Computes a text decoder word by word: keys and values of the words before are kept in a cache of one size."""
+
+from keras import ops
+
+LAST = ("norm", "transform", "norm_transform")  # layers after the blocks that a decoder may have
+
+
+def blocks_of(decoder):
+    """Returns the blocks of a model from `text_decoder`, in their order."""
+    names = {layer.name for layer in decoder.layers}
+    count = next(i for i in range(len(names)) if f"block_{i}" not in names)
+    return [decoder.get_layer(f"block_{i}") for i in range(count)]
+
+
+def empty_cache(decoder, sequences, length):
+    """Returns a cache without words: for each block keys and values, `(sequences, length, heads, head_dim)`."""
+    attentions = [block.attention for block in blocks_of(decoder)]
+    shapes = [(sequences, length, each.num_heads, each.head_dim) for each in attentions]
+    return [(ops.zeros(shape, each.compute_dtype),) * 2 for shape, each in zip(shapes, attentions)]
+
+
+def context_of(decoder, tokens):
+    """Returns the keys and values of a context for each block; `tokens` are as the decoder takes them."""
+    if "project_context" in {layer.name for layer in decoder.layers}:
+        tokens = decoder.get_layer("project_context")(tokens)
+    return [block.cross.keys_and_values(tokens) for block in blocks_of(decoder)]
+
+
+def step(decoder, ids, place, cache, context=None):
+    """Computes the logits after some words, from what the cache has of the words before them.
+
+    They equal those of the decoder for the whole text.
+
+    Args:
+        decoder: A model from `text_decoder`.
+        ids: The words, `(sequences, words)`, integers.
+        place: Place of the first of them in the text, an integer or a tensor of one.
+        cache: As `empty_cache` or this function returns it.
+        context: As `context_of` returns it, `None` for a language model. There may be several sequences in a row for
+            each context.
+
+    Returns:
+        The logits after the last of these words, `(sequences, vocabulary)`, and the cache with these words.
+    """
+    layers = {layer.name: layer for layer in decoder.layers}
+    x = layers["words"](ids, start=place)  # (sequences, words, width)
+    x = layers["norm_pre"](x) if "norm_pre" in layers else x
+    blocks, kept = blocks_of(decoder), []
+    for block, old, seen in zip(blocks, cache, context or [None] * len(blocks)):
+        x, new = block.step(x, place, old, seen)
+        kept.append(new)
+    x = x[:, -1:]
+    for name in LAST:
+        x = layers[name](x) if name in layers else x
+    logits = layers["head"](x) if "head" in layers else layers["words"](x, to_logits=True)
+    return logits[:, 0], kept

@@ -1,0 +1,122 @@
+"""Writes texts word by word: the likeliest next word each time, or the likeliest text by beam search."""
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+NEVER = -1e9  # a logarithm of a probability
+
+
+class Rules(NamedTuple):
+    """How texts are written."""
+
+    length: int  # ids of a text, with those that it begins with
+    end: int  # id after which a text is not continued
+    pad: int  # id that fills the rest
+    length_penalty: float = 1.0  # a text's score is its log-probability, divided by its length to this power
+
+
+def greedy(step, logits, cache, begun, rules):
+    """Writes the likeliest next word each time.
+
+    Args:
+        step: Function from words `(sequences, 1)`, their place and a cache to logits `(sequences, vocabulary)` and the
+            cache with these words.
+        logits: Logits after what the texts begin with, `(sequences, vocabulary)`.
+        cache: The cache with what they begin with: a nest of tensors, sequences first.
+        begun: The ids that they begin with, `(sequences, words)`, int32.
+        rules: `Rules`.
+
+    Returns:
+        Ids, int32, `(sequences, length)`, and the score of each text.
+    """
+    count, first = begun.shape
+    ids = ops.pad(begun, ((0, 0), (0, rules.length - first)), constant_values=rules.pad)
+
+    def written(place, logits, cache, ids, done, score, words):
+        logs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+        word = ops.cast(ops.argmax(logs, axis=-1), "int32")
+        score = score + ops.where(done, 0.0, ops.max(logs, axis=-1))
+        word = ops.where(done, rules.pad, word)
+        ids = ops.slice_update(ids, (0, place), word[:, None])
+        words = words + ops.cast(ops.logical_not(done), "float32")
+        return place + 1, cache, ids, ops.logical_or(done, word == rules.end), score, words
+
+    def go_on(place, cache, ids, done, score, words):
+        return ops.logical_and(place < rules.length, ops.logical_not(ops.all(done)))
+
+    def body(place, cache, ids, *rest):
+        last = ops.slice(ids, (0, place - 1), (count, 1))
+        logits, cache = step(last, place - 1, cache)
+        return written(place, logits, cache, ids, *rest)
+
+    state = (ops.zeros((count,), "bool"), ops.zeros((count,)), ops.zeros((count,)))
+    state = written(ops.convert_to_tensor(first, "int32"), logits, cache, ids, *state)
+    _, _, ids, _, score, words = ops.while_loop(go_on, body, state)
+    return ids, score / words**rules.length_penalty
+
+
+def beam_search(step, logits, cache, begun, rules, beams):
+    """Writes the likeliest texts that a search with several beams finds, as transformers 5 searches.
+
+    Of each text, the `beams` likeliest beginnings are continued. Of the `2 * beams` likeliest continuations, those that
+    end join the finished texts if they are among the first `beams`; the others are continued. The search ends when the
+    best beginning, by its score so far, is not better than the worst of `beams` finished texts.
+
+    Arguments and results as of `greedy`; `step` is called with all beams of a text in a row.
+    """
+    count, first = begun.shape
+    vocabulary = logits.shape[-1]
+    ids = ops.pad(begun, ((0, 0), (0, rules.length - first)), constant_values=rules.pad)
+    ids = ops.tile(ids[:, None], (1, beams, 1))  # (texts, beams, length)
+    row = ops.arange(count, dtype="int32")[:, None]
+    in_top = ops.arange(2 * beams) < beams
+
+    def pick(array, chosen):  # (texts, any, ...), (texts, some)
+        flat = ops.reshape(array, (count * array.shape[1], *array.shape[2:]))
+        return ops.take(flat, row * array.shape[1] + chosen, axis=0)
+
+    def continued(place, logits, cache, ids, live, texts, scores, ended, improves, _):
+        logs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+        logs = ops.reshape(logs, (count, beams, vocabulary)) + live[..., None]
+        top, at = ops.top_k(ops.reshape(logs, (count, -1)), 2 * beams)  # (texts, 2 * beams)
+        at = ops.cast(at, "int32")
+        word, beam = at % vocabulary, at // vocabulary
+        ids = ops.slice_update(pick(ids, beam), (0, 0, place), word[..., None])
+        ends = ops.logical_or(word == rules.end, place + 1 >= rules.length)
+
+        live, chosen = ops.top_k(ops.where(ends, top + NEVER, top), beams)
+        chosen = ops.cast(chosen, "int32")
+        source = ops.reshape(row * beams + ops.take_along_axis(beam, chosen, axis=1), (-1,))
+        cache = keras.tree.map_structure(lambda array: ops.take(array, source, axis=0), cache)
+
+        power = ops.cast(place + 1 - first, "float32") ** rules.length_penalty
+        now = ops.logical_and(ends, in_top)
+        found = ops.where(ops.logical_and(now, improves), top / power, NEVER)
+        scores, best = ops.top_k(ops.concatenate([scores, found], axis=1), beams)
+        best = ops.cast(best, "int32")
+        texts = pick(ops.concatenate([texts, ids], axis=1), best)
+        ended = pick(ops.concatenate([ended, now], axis=1), best)
+        worst = ops.where(ended, ops.min(scores, axis=1, keepdims=True), NEVER)
+        better = ops.any(live[:, :1] / power > worst, axis=1, keepdims=True)
+        improves = ops.logical_and(improves, better)
+        goes = ops.logical_and(ops.any(improves), ops.logical_not(ops.all(ends)))
+        return place + 1, cache, pick(ids, chosen), live, texts, scores, ended, improves, goes
+
+    def go_on(place, *state):
+        return ops.logical_and(state[-1], place < rules.length)
+
+    def body(place, cache, ids, *rest):
+        last = ops.reshape(ops.slice(ids, (0, 0, place - 1), (count, beams, 1)), (count * beams, 1))
+        logits, cache = step(last, place - 1, cache)
+        return continued(place, logits, cache, ids, *rest)
+
+    first_beam = ops.tile(ops.convert_to_tensor([[0.0] + [NEVER] * (beams - 1)]), (count, 1))
+    state = (first_beam, ids, ops.full((count, beams), NEVER), ops.zeros((count, beams), "bool"))
+    state = (*state, ops.ones((count, 1), "bool"), ops.convert_to_tensor(True))
+    logits = ops.repeat(logits, beams, axis=0)
+    cache = keras.tree.map_structure(lambda array: ops.repeat(array, beams, axis=0), cache)
+    state = continued(ops.convert_to_tensor(first, "int32"), logits, cache, ids, *state)
+    _, _, _, _, texts, scores, *_ = ops.while_loop(go_on, body, state)
+    return texts[:, 0], scores[:, 0]

@@ -1,0 +1,58 @@
+"""A model that writes texts, about images or on its own: the encoder once, then one step a word."""
+
+import functools
+
+import keras
+from keras import ops
+
+from keras_vit.models.captioner import is_captioner, words_of
+from keras_vit.models.decoding import context_of, empty_cache, step
+from keras_vit.models.search import beam_search, greedy
+
+
+class Writer(keras.Model):
+    """Writes a fixed number of texts that begin with a fixed number of ids.
+
+    Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, as many. Its outputs are ids, `(count,
+    length)`, and the texts' scores.
+
+    Args:
+        model: A model from `captioner`, or from `text_decoder` without a context.
+        count: Number of texts.
+        first: Ids that each begins with.
+        rules: `Rules`.
+        beams: Number of beams; with 1 the likeliest next word is taken each time.
+    """
+
+    def __init__(self, model, count, first, rules, beams=1):
+        super().__init__(name="writer")
+        image, text = parts_of(model)
+        self.image = image
+        self.text = text
+        self.size = (count, first)
+        self.room = rules.length
+        search = greedy if beams == 1 else functools.partial(beam_search, beams=beams)
+        self.search = functools.partial(search, rules=rules)
+
+    def call(self, inputs):
+        context = None
+        if self.image is not None:
+            context = context_of(self.text, self.image(inputs["images"], training=False))
+        begun = ops.reshape(inputs["texts"], self.size)
+        cache = empty_cache(self.text, self.size[0], self.room)
+        logits, cache = step(self.text, begun, 0, cache, context)
+        following = functools.partial(step, self.text, context=context)
+        return self.search(following, logits, cache, begun)
+
+
+def parts_of(model):
+    """Returns the image tower, or `None`, and the decoder of a model that writes; raises ValueError for another."""
+    if is_captioner(model):
+        return model.get_layer("image"), model.get_layer("text")
+    words_of(model)
+    if isinstance(model.input, dict):
+        raise ValueError(
+            "A decoder with a context must be joined with an image tower by keras_vit.captioner. "
+            f"Received: {model.name!r} alone"
+        )
+    return None, model

@@ -1,0 +1,73 @@
+"""Questions about images: an answer for each image and question."""
+
+from dataclasses import dataclass
+
+from keras_vit.models import vilt as models
+from keras_vit.tasks.classify.classify import Classify
+from keras_vit.tasks.texts import Texts
+from keras_vit.utils import checks
+from keras_vit.utils.checked import number
+
+HEADLESS = ("distill", "teacher")  # options of `Classify` for models of images alone
+
+
+@dataclass(frozen=True, repr=False)
+class Answer(Texts, Classify):
+    """An answer for each image and question, one of those in the data: ViLT, one encoder over words and patches.
+
+    Kim et al. 2021 (arXiv:2102.03334). `model` is arguments of `keras_vit.vilt`, or `weights` of a published one. It is
+    trained as a classifier of answers; options and scores are those of `Classify`. A row of the table is an image with
+    a question and an answer; an image may be in many rows.
+
+    Args:
+        hidden: Channels of the hidden layer before the answers; twice the width if 0.
+    """
+
+    targets = ("texts", "labels")
+    columns = {"texts": ("question",), "labels": ("answer",)}
+
+    hidden: int = number(0)
+
+    def check(self, recipe):
+        Texts.check(self, recipe)
+        Classify.check(self, recipe)
+        for name in HEADLESS:
+            if getattr(self, name):
+                raise ValueError(f"Answer has no teacher. Received: task.{name}={getattr(self, name)!r}")
+        if recipe.augment.flip:
+            raise ValueError("A flip may change the answer, as of left and right. Received: augment.flip=True")
+        checks.options("model", recipe.model, (*models.ARGUMENTS, "weights", "head"))
+
+    def on(self, source, arguments=None):
+        return Texts.on(Classify.on(self, source, arguments), source)
+
+    def of_model(self, model):
+        return Texts.of_model(Classify.of_model(self, model), model)
+
+    def model(self, *, weights=None, **arguments):
+        if weights is not None:
+            from keras_vit.checkpoints.pretrained import from_pretrained
+
+            return from_pretrained(weights, **{k: v for k, v in arguments.items() if k not in ("name", "variant")})
+        rows, _ = self.rows()
+        given = {"metadata": {"words": list(self.words)}} if self.words else {}
+        return models.vilt(
+            vocabulary=rows,
+            length=self.length,
+            pad=self.ids_of().pad if self.words or self.tokens else 0,
+            answer_dim=self.hidden or None,
+            **given,
+            **arguments,
+        )
+
+    def learner(self, model, teacher=None):
+        return model
+
+    def batch(self, examples, augment, seed):
+        images, labels = Classify.batch(self, examples, augment, seed)
+        return {"images": images, "texts": examples["texts"]}, labels
+
+    def caption(self, output, example):
+        said = Classify.caption(self, output, example)
+        asked = self.text_of(example["texts"])
+        return f"{asked} {said}" if asked else said

@@ -1,0 +1,55 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_vit import export_writer, generate_text
+from keras_vit.export import writer
+from tests.captions import decoder, images_of, io_in, original, small
+from tests.checkpoints.helpers import unexpected
+
+pytest.importorskip("tensorflow")
+FORMATS = [".tflite", pytest.param(".onnx", marks=pytest.mark.filterwarnings("ignore"))]
+
+
+def by_hand(folder, format, image):
+    """Writes a text with the two files: the loop of the page."""
+    encoder, step = (writer.load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
+    notes = json.loads((folder / writer.NOTES).read_text())
+    context, ids = encoder(images=image[None])["context"], [notes["start"]]
+    cache = np.zeros(notes["cache"], "float32")
+    while len(ids) < notes["length"] and ids[-1:] != [notes["end"]]:
+        word, place = np.array([ids[-1:]], "int32"), np.array([len(ids) - 1], "int32")
+        found = step(ids=word, place=place, cache=cache, context=context)
+        cache = found["next_cache"]
+        ids.append(int(found["logits"].argmax()))
+    return ids
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("case", ["trocr", "blip_captioning"])
+def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_path):
+    if format == ".onnx":
+        pytest.importorskip("tf2onnx")
+        pytest.importorskip("onnxruntime")
+    model, images = original(case), images_of(original(case), io_in(case))
+    folder = export_writer(model, tmp_path / "files", format=format, length=12)
+    assert sorted(path.name for path in folder.iterdir()) == [f"encoder{format}", f"step{format}", "writer.json"]
+    for image in images:
+        ids = by_hand(folder, format, image)
+        assert ids == generate_text(model, image, length=12).ids[0, : len(ids)].tolist()
+
+
+def test_what_is_refused(tmp_path):
+    model = small()
+    wrong = [
+        (dict(length=13), "`length` must be at most the model's, 12. Received: length=13"),
+        (dict(format=".h5"), "`format` must be one of '.tflite', '.onnx'. Received: format='.h5'"),
+        (dict(model=decoder("language")), "`model` must be a model from keras_vit.captioner. Received: 'text'"),
+    ]
+    given = dict(model=model, path=tmp_path / "files", length=12)
+    assert not unexpected([(lambda more=more: export_writer(**given | more), says) for more, says in wrong])
+    (tmp_path / "files").mkdir()
+    with pytest.raises(FileExistsError):
+        export_writer(**given)

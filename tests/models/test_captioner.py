@@ -1,0 +1,67 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import captioner, text_decoder, vit
+from keras_vit.models.captioner import is_captioner
+from tests.captions import SIZES, decoder, marks_of, numbers, small
+from tests.checkpoints.helpers import unexpected
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+GIVEN = {"images": RNG.integers(0, 256, (3, 8, 8, 3)).astype("uint8"), "texts": RNG.integers(0, 30, (3, 7), "int32")}
+
+
+def tower(**options):
+    return vit("mu/4", **{"image_size": 8, "pooling": "none", "num_classes": 0, **options})
+
+
+def test_the_decoder_sees_all_tokens_of_the_image():
+    image, text = tower(), decoder()
+    model = captioner(image, text, start=2, end=3)
+    assert [image.name, text.name] == ["vit_mu_4", "text"] and is_captioner(model) and not is_captioner(image)
+    expected = text({"texts": GIVEN["texts"], "context": numbers(image(GIVEN["images"]))})
+    np.testing.assert_allclose(numbers(model(GIVEN)), numbers(expected), atol=1e-6)
+    assert model.output_shape == (None, None, 30) and image.output_shape == (None, 4, 32)
+    assert marks_of(model) == {"start": 2, "end": 3, "pad": 3}
+
+
+def test_trains_compiled_saves_and_loads(tmp_path):
+    model = small()
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+    before = numbers(model(GIVEN))
+    assert np.isfinite(model.train_on_batch(GIVEN, GIVEN["texts"]))
+    assert not np.allclose(numbers(model(GIVEN)), before)
+    model.save(tmp_path / "writer.keras")
+    loaded = keras.models.load_model(tmp_path / "writer.keras")
+    np.testing.assert_array_equal(numbers(loaded(GIVEN)), numbers(model(GIVEN)))
+    assert marks_of(loaded) == {"start": 2, "end": 3, "pad": 1} and is_captioner(loaded)
+    assert [weight.path for weight in loaded.weights] == [weight.path for weight in model.weights]
+
+
+def test_a_tower_with_a_distillation_token():
+    model = captioner(tower(tokens={"distilled": True}), decoder(), start=2, end=3)
+    assert model.get_layer("image").output_shape == (None, 5, 32)
+    with pytest.raises(ValueError, match="A distilled model needs pooling='token'"):
+        tower(tokens={"distilled": True}, num_classes=5)
+
+
+def test_bad_models_and_ids():
+    image, text = tower(), decoder()
+    wrong = [
+        (lambda: captioner(vit("mu/4", image_size=8), text, start=0, end=1), "`image` must be .*Received: 'vit_mu_4'"),
+        (lambda: captioner("vit", text, start=0, end=1), "`image` must be .*Received: 'vit'"),
+        (lambda: captioner(image, image, start=0, end=1), "`decoder` must be a model from keras_vit.text_decoder"),
+        (lambda: captioner(image, decoder("language"), start=0, end=1), "must have a `context_width`"),
+        (
+            lambda: captioner(image, text_decoder(**SIZES, context_width=24), start=0, end=1),
+            "must be that of the image's tokens, 32. Received: 24",
+        ),
+        (
+            lambda: captioner(image, text, start=30, end=1),
+            "`start` must be below the vocabulary, 30. Received: start=30",
+        ),
+        (lambda: captioner(image, text, start=0, end=-1), "`end` must be an integer, 0 or more. Received: end=-1"),
+    ]
+    assert not unexpected(wrong)
