@@ -39,10 +39,10 @@ def test_inputs_are_known_by_their_axes_and_those_of_several_by_name():
         ("texts images", {}),
     ):
         given = {name: keras.Input(**x, name=name) for name, x in zip(names.split(), (PIXELS, IDS))}
-        first_sum, ids = keras.ops.sum(given[names.split()[0]], axis=(1, 2)), given[names.split()[1]]
-        total = first_sum + keras.ops.cast(ids, "float32")
+        pixels, ids = given.values()
+        total = keras.ops.sum(pixels, axis=(1, 2)) + keras.ops.cast(ids, "float32")
         assert inputs_of(keras.Model(given, total)) == found
-        assert inputs_of(keras.Model([*given.values()], total)) == {}
+        assert inputs_of(keras.Model([pixels, ids], total)) == {}
     for other in (keras.Input((8,)), keras.Input((None, 4, 3)), keras.Input((8, 3))):
         assert inputs_of(keras.Model(other, other * 2)) == {}
     assert inputs_of(keras.layers.Dense(3)) == inputs_of(None) == {} and table_of(keras.layers.Dense(3)) == (None, 0)
