@@ -8,8 +8,10 @@ import keras
 import numpy as np
 
 from keras_vit.export import prepare
+from keras_vit.export.examples import sample
 from keras_vit.export.forms import copied, float32
 from keras_vit.export.runtimes import median_ms
+from keras_vit.models.inputs import count, first, inputs_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.metrics import written
@@ -35,6 +37,7 @@ class Report:
     images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
     same: str = "top-1 class"  # or "pixel values", after rounding, of a model that returns images
+    given: str = "images"  # what the model takes: "texts" or "images and texts" too; what is said of `images` holds
     accuracy: dict[str, float] | None = None  # of the file and of the model, if classes or a score were passed
     score: str = "top-1"  # what `accuracy` is, such as "mean_iou"
     partitions: int | None = None  # parts that XNNPACK cuts the graph into; 1 is best
@@ -61,7 +64,7 @@ class Report:
         )
         lines = [
             f"{self.path}: {self.quantize or 'float32'}, {self.bytes / 1e6:.2f} MB; {threads}",
-            f"  from Keras, on {self.images} images: largest difference {self.max_abs_diff:.1e}, mean "
+            f"  from Keras, on {self.images} {self.given}: largest difference {self.max_abs_diff:.1e}, mean "
             f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same {self.same} {self.agreement:.2%}",
             f"  {sum(self.operators.values())} operators: {most}",
         ]
@@ -82,31 +85,17 @@ class Report:
             scored = "" if self.half_accuracy is None else f"; {self.score} {written(self.score, self.half_accuracy)}"
             timed = "" if self.half_ms is None else f"; {self.half_ms:.2f} ms"
             lines.append(
-                f"  in {self.half}, as {who}, on {self.half_images} images: largest difference "
+                f"  in {self.half}, as {who}, on {self.half_images} {self.given}: largest difference "
                 f"{self.half_max_abs_diff:.1e}; same {self.same} {self.half_agreement:.2%}{scored}{timed}"
             )
         if self.gpu == "not run":
             lines.append(f"  GPU: not run, {self.gpu_note}")
         elif self.gpu:
             lines.append(
-                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} images: "
+                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} {self.given}: "
                 f"largest difference {self.gpu_max_abs_diff:.1e}; same {self.same} {self.gpu_agreement:.2%}"
             )
         return "\n".join(lines)
-
-
-def sample(model, images):
-    """Returns the caller's images, or eight images of random pixels, as float32."""
-    if images is not None:
-        return checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model)).astype("float32")
-    return drawn(model)
-
-
-def drawn(model, count=8):
-    """Returns images of random pixels, as float32, in the range that a model takes."""
-    pixels = np.random.default_rng(0).integers(0, 256, (count, *model.inputs[0].shape[1:])).astype("float32")
-    low, high = checks.range_of(model)
-    return low + pixels * np.float32((high - low) / 255)
 
 
 def scorer(model, images, classes, score):
@@ -129,8 +118,7 @@ def scorer(model, images, classes, score):
         raise ValueError("`classes` and `score` need the `images` that they are of. Received: images=None")
     if classes is None:
         return score
-    count = len(checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model)))
-    labels = checks.class_indices(classes, model.output_shape[-1], count, "classes")
+    labels = checks.class_indices(classes, model.output_shape[-1], count(sample(model, images)), "classes")
     return lambda outputs: {"top-1": (outputs.argmax(-1) == labels).mean()}
 
 
@@ -142,8 +130,8 @@ def compare_with_model(
     Args:
         path: The exported file or folder.
         model: The Keras model.
-        images: float32 pixels.
-        run: Function from images to logits, in the file's own runtime.
+        images: float32 pixels, or what else the model is called with; see `models.inputs.fed`.
+        run: Function from these to logits, in the file's own runtime.
         operators: Dictionary from operator names to counts.
         quantize: Name of the format, which sets the allowed difference.
         probabilities: Whether the file returns probabilities.
@@ -159,7 +147,7 @@ def compare_with_model(
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
         raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
-    plain, kind = float32_of(model, images[:8]), kind_of(model)
+    plain, kind = float32_of(model, first(images, 8)), kind_of(model)
     expected = model_outputs(plain, images)
     expected = np.asarray(kind.probabilities(expected)) if probabilities else expected
     outputs = run(images)
@@ -189,9 +177,10 @@ def compare_with_model(
         range=span,
         agreement=kind.agreement(found, wanted),
         same=kind.counted,
-        images=len(images),
+        images=count(images),
+        given=" and ".join(inputs_of(model)),
         **scores,
-        **(cost or {"ms": {"all": median_ms(lambda: run(images[:1]))}}),
+        **(cost or {"ms": {"all": median_ms(lambda: run(first(images, 1)))}}),
     )
 
 
@@ -254,7 +243,7 @@ def _distance(outputs, expected):
 
 def model_outputs(model, images, batch=64):
     """Returns the Keras model's outputs; a single batch is not worth tracing a graph."""
-    if len(images) > batch:
+    if count(images) > batch:
         return model.predict(images, batch_size=batch, verbose=0)
     return np.asarray(keras.ops.convert_to_numpy(model(images, training=False)), "float32")
 

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from keras_vit.models.inputs import IMAGES
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import tflite_operators
 
@@ -48,6 +49,10 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
     shape = tuple(int(n) for n in ours[0].get_input_details()[0]["shape"][1:])
     for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):
         batch = interpreter.get_input_details()[0]["shape"][0]
+        if texts := [each for each in interpreter.get_input_details() if len(each["shape"]) != IMAGES]:
+            raise ValueError(
+                f"Both files must take images alone. Received: {str(path)!r}, which takes {texts[0]['name']}"
+            )
         if batch != 1:
             raise ValueError(f"Both files must take one image a call. Received: {str(path)!r}, which takes {batch}")
     images = checks.pixels(images, shape)

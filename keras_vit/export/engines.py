@@ -44,7 +44,7 @@ def by_openvino(model, dtype, batch_size, threads=None):
         copy = export_copy(model)
         flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
         converted = openvino.converted(
-            lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, shape
+            lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, {"images": shape}
         )
         fixed = converted.clone()
         fixed.reshape([batch_size, *shape])

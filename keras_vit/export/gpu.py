@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
+from keras_vit.models.inputs import count, first, inputs_of, named
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils.keras_private import tflite_operators
 
@@ -48,16 +49,20 @@ from ai_edge_litert.hardware_accelerator import HardwareAccelerator as Hardware
 from ai_edge_litert.options import Options
 options = Options(hardware_accelerators=Hardware.GPU | Hardware.CPU, gpu_options=GpuOptions(enforce_f32=True))
 model = CompiledModel.from_file(path, options=options)
-(pixels,) = model.get_input_tensor_details("serve").values()
-details = model.get_output_tensor_details("serve")
-images, results = np.load(folder + "/images.npy"), {name: [] for name in details}
-for i in range(0, len(images), pixels["shape"][0]):
-    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)  # reused buffers repeat outputs
-    inputs[0].write(np.resize(images[i : i + pixels["shape"][0]], pixels["shape"]).astype(pixels["dtype"]))
-    model.run_by_index(0, inputs, outputs)
-    for (name, output), buffer in zip(details.items(), outputs):
-        results[name].append(np.array(buffer.read(int(np.prod(output["shape"])), np.float32)).reshape(output["shape"]))
-results = {name: np.concatenate(parts)[: len(images)] for name, parts in results.items()}
+taken, details = model.get_input_tensor_details("serve"), model.get_output_tensor_details("serve")
+given, results = dict(np.load(folder + "/inputs.npz")), {name: [] for name in details}
+count, batch = (len(next(iter(given.values()))), next(iter(taken.values()))["shape"][0])
+for i in range(0, count, batch):  # with new buffers: reused ones repeat outputs
+    inputs = {name: model.create_input_buffer_by_name("serve", name) for name in taken}
+    outputs = {name: model.create_output_buffer_by_name("serve", name) for name in details}
+    for name, details_of in taken.items():
+        values = np.resize(given[name][i : i + batch], details_of["shape"])
+        inputs[name].write(values.astype(details_of["dtype"]))
+    model.run_by_name("serve", inputs, outputs)
+    for name, output in details.items():
+        values = outputs[name].read(int(np.prod(output["shape"])), np.float32)
+        results[name].append(np.array(values).reshape(output["shape"]))
+results = {name: np.concatenate(parts)[:count] for name, parts in results.items()}
 np.savez(folder + "/outputs.npz", whole=model.is_fully_accelerated(), **results)
 os._exit(0)  # skips the clean-up, in which a driver may crash
 """
@@ -97,9 +102,9 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
     calls = min(-(-IMAGES // batch_size), int(MACS // max(macs, 1)))
     if not calls:
         return _not_run(f"a call takes {macs / 1e9:.3g} billion multiply-adds; the check runs up to {MACS / 1e9:.3g}")
-    images = images[: min(calls * batch_size, IMAGES)]
+    images = first(images, min(calls * batch_size, IMAGES))
     try:
-        outputs, whole, device = _outputs(path, images, manifests)
+        outputs, whole, device = _outputs(path, named(images, inputs_of(model)), manifests)
     except OSError as error:
         return _not_run(str(error))
     kind, span = kind_of(model), max(report.range, 1e-3)
@@ -115,7 +120,7 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
     return {
         "gpu": "all" if whole else "part",
         "gpu_note": device,
-        "gpu_images": len(images),
+        "gpu_images": count(images),
         "gpu_max_abs_diff": value * span,
         "gpu_agreement": kind.agreement(outputs, expected),
     }
@@ -137,10 +142,10 @@ def _not_run(why):
     return {"gpu": "not run", "gpu_note": why}
 
 
-def _outputs(path, images, manifests):
+def _outputs(path, given, manifests):
     """Returns the accelerator's outputs, whether it ran the whole file, and the GPU's name; OSError without outputs."""
     with tempfile.TemporaryDirectory() as folder:
-        np.save(pathlib.Path(folder) / "images.npy", images)
+        np.savez(pathlib.Path(folder) / "inputs.npz", **given)
         # Chromium's package has the Vulkan loader in the driver's folder.
         loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in manifests)]
         command = [sys.executable, "-c", _RUN, folder, str(path), *loaders]
@@ -155,7 +160,7 @@ def _outputs(path, images, manifests):
             raise OSError("LiteRT has no GPU accelerator here")
         with np.load(pathlib.Path(folder) / "outputs.npz") as arrays:
             outputs = {name: arrays[name] for name in arrays if name != "whole"}
-            return runtimes.packed(outputs, images.shape[1:3]), bool(arrays["whole"]), device[1]
+            return runtimes.packed(outputs, runtimes.size_of(given)), bool(arrays["whole"]), device[1]
 
 
 def _reason(done):

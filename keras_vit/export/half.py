@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit.export.check import model_outputs
 from keras_vit.export.forms import export_copy, float32
 from keras_vit.models.counting import count_macs
+from keras_vit.models.inputs import count, first
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils.warned import warn
 
@@ -32,7 +33,7 @@ def compare_with_float32(model, images):
     half = export_copy(model, half=True, dtype="mixed_float16")
     if half is model or count_macs(half) > MACS:
         return {}
-    images, kind = images[:IMAGES], kind_of(model)
+    images, kind = first(images, IMAGES), kind_of(model)
     with np.errstate(over="ignore", invalid="ignore"):
         outputs, expected = kind.aligned(model_outputs(half, images), model_outputs(float32(model), images))
         difference = kind.largest(outputs, expected)
@@ -44,7 +45,7 @@ def compare_with_float32(model, images):
         )
     return {
         "half": "float16",
-        "half_images": len(images),
+        "half_images": count(images),
         "half_max_abs_diff": difference,
         "half_agreement": kind.agreement(outputs, expected),
     }

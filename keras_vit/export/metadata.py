@@ -30,8 +30,10 @@ def write(path, facts):
     model = flatbuffer_utils.read_model(str(path))
     named = {entry.tensorIndex: entry.name.decode() for entry in model.signatureDefs[0].outputs}
     outputs = [named[int(index)] for index in model.subgraphs[0].outputs]
+    named = {entry.tensorIndex: entry.name.decode() for entry in model.signatureDefs[0].inputs}
+    inputs = [named[int(index)] for index in model.subgraphs[0].inputs]
     buffer, entry = schema.BufferT(), schema.MetadataT()
-    buffer.data = np.frombuffer(_encoded(facts, outputs, labels), "uint8")
+    buffer.data = np.frombuffer(_encoded(facts, inputs, outputs, labels), "uint8")
     entry.name, entry.buffer = NAME, len(model.buffers)
     model.buffers.append(buffer)
     model.metadata = [*(model.metadata or []), entry]
@@ -42,8 +44,8 @@ def write(path, facts):
             archive.writestr(zipfile.ZipInfo(LABELS), lines)
 
 
-def _encoded(facts, outputs, labels):
-    """Returns a `ModelMetadata` flatbuffer for a file with these outputs, in order."""
+def _encoded(facts, inputs, outputs, labels):
+    """Returns a `ModelMetadata` flatbuffer for a file with these inputs and outputs, in order."""
     import flatbuffers
 
     builder = flatbuffers.Builder(1024)
@@ -67,15 +69,21 @@ def _encoded(facts, outputs, labels):
     def named_labels():
         return {6: vector([table({0: text(LABELS)}, {2: AXIS_LABELS})])}
 
-    channels = facts["input"]["shape"][-1]
-    image = {}
-    if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
-        unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
-        content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})
-        image = {3: content, 4: vector([unit])}
-    pixels = table({0: text("images"), 1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})})
+    def of_pixels():
+        image, channels = {}, facts["input"]["shape"][-1]
+        if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
+            unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
+            content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})
+            image = {3: content, 4: vector([unit])}
+        return {1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})}
+
+    def of_ids():
+        return {1: text("Ids of words.")}
+
+    about = {"images": of_pixels, "texts": of_ids}
+    given = [table({0: text(name), **about[name]()}) for name in inputs]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]
-    graph = table({2: vector([pixels]), 3: vector(made)})
+    graph = table({2: vector(given), 3: vector(made)})
     builder.Finish(table({0: text(facts["model"]), 3: vector([graph]), 7: text("1.0.0")}), IDENTIFIER)
     return bytes(builder.Output())

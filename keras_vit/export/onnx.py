@@ -11,7 +11,9 @@ import keras
 import numpy as np
 
 from keras_vit.export import check, prepare, runtimes, sequence
+from keras_vit.export.examples import drawn
 from keras_vit.export.forms import export_copy
+from keras_vit.models.inputs import TYPES, fed, first, inputs_of
 
 
 def export_onnx(
@@ -29,12 +31,15 @@ def export_onnx(
 
     The file is in float32. Its input is `images`, any number of them with pixels 0..255; its output is `logits`, or
     `probabilities`. `PATH.json` next to it holds the report and the labels; the file's own metadata have the labels,
-    how to resize images and the shape and range of the pixels too, each as JSON.
+    how to resize images and the shape and range of the pixels too, each as JSON. Of models of texts, see
+    `export_tflite`; here the batch is free too.
 
     Args:
-        model: A Keras model from pixels to logits, under any precision policy.
+        model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary
+            of `images` and `texts`, int32 ids.
         path: File to write, ending in `.onnx`; must not exist.
-        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255, or what else the model takes: ids of
+            texts, `(batch, length)`, or a dictionary of both; random ones if `None`.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file and for the model.
@@ -63,11 +68,12 @@ def _write(model, path, probabilities, facts):
     import onnx
 
     model = export_copy(model, erf=True)
-    pixels = keras.Input(model.input_shape[1:], name="images")
-    named = prepare.named_outputs(model, model(pixels, training=False), probabilities)
+    shapes = inputs_of(model)
+    given = fed({name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}, shapes)
+    named = prepare.named_outputs(model, model(given, training=False), probabilities)
     last = keras.layers.Activation("linear", dtype="float32")
-    outer = keras.Model(pixels, [last(output) for output in named.values()])
-    outer(keras.ops.zeros((1, *model.input_shape[1:])))
+    outer = keras.Model(given, [last(output) for output in named.values()])
+    outer(first(drawn(model), 1))
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
         outer.export(str(path), format="onnx", verbose=False)

@@ -13,8 +13,10 @@ import numpy as np
 
 from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import quantize as formats
+from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy, float32
 from keras_vit.layers import PointBoxes
+from keras_vit.models.inputs import TYPES, count, fed, first, inputs_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
@@ -41,19 +43,21 @@ def export_openvino(
     The IR is two files, `NAME.xml` with the graph and `NAME.bin` with the weights. Its input is `images`, pixels 0..255
     as float32; its output is `logits`, or `probabilities`. `NAME.xml.json` holds the report and the labels; the `.xml`
     has the labels, how to resize images and the shape and range of the pixels too, each as JSON, in its runtime
-    information under `keras_vit`.
+    information under `keras_vit`. Of models of texts, see `export_tflite`.
 
     The file is compared in float32. OpenVINO itself chooses bfloat16 where the processor has it; the report then says
     how far that is from the model. Set `INFERENCE_PRECISION_HINT` to `f32` where the file is loaded to prevent it.
 
     Args:
-        model: A Keras model from pixels to logits, under any precision policy.
+        model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary
+            of `images` and `texts`, int32 ids.
         path: File to write, ending in `.xml`; must not exist, and neither must the `.bin` next to it.
         quantize: `None` for float32; `"int8"`, a quarter of the size, with weights and products in int8 (by NNCF).
         calibration: For `"int8"`: as in `export_tflite`.
         batch: Number of images per call, which is faster for small models; any number if `None`.
-        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
-            `"int8"`, else random pixels.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255, or what else the model takes: ids of
+            texts, `(batch, length)`, or a dictionary of both. If `None`: the calibration images for `"int8"`, else
+            random ones.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file, for the file in bfloat16, and for the model.
@@ -79,7 +83,10 @@ def export_openvino(
     export = sequence.checked(
         "OpenVINO's IR", model, path, ".xml", compared, labels, probabilities, overwrite, limit=float("inf")
     )
-    export.facts["input"]["shape"][0] = batch
+    shapes = inputs_of(model)
+    for given in {"input", "texts"} & set(export.facts):
+        export.facts[given]["shape"][0] = batch
+    formats.check_calibrated(quantize, model)
     if quantize and any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
         raise ValueError(
             'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
@@ -89,17 +96,17 @@ def export_openvino(
         formats.check_no_calibration(quantize, calibration)
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
-        known = model.input_shape[1:], checks.range_of(model)
+        known = shapes["images"], checks.range_of(model)
         calibration = formats.typical_images(quantize, calibration, *known)
-        images = check.sample(model, calibration) if images is None else export.images
+        images = sample(model, calibration) if images is None else export.images
         export = dataclasses.replace(export, images=images)
 
     def write(path):
         import openvino
 
         copy = export_copy(model)
-        named = lambda pixels: prepare.named_outputs(copy, copy(pixels, training=False), probabilities)  # noqa: E731
-        written = converted(named, model.input_shape[1:], batch)
+        named = lambda given: prepare.named_outputs(copy, copy(given, training=False), probabilities)  # noqa: E731
+        written = converted(named, shapes, batch)
         written = in_int8(written, calibration, batch) if quantize else written
         for name, value in export.facts.items():
             written.set_rt_info(json.dumps(value), ["keras_vit", name])
@@ -111,23 +118,25 @@ def export_openvino(
     return sequence.written(export, write, runtimes.openvino, in_bfloat16, quantize=quantize)
 
 
-def converted(function, shape, batch=None):
-    """Returns OpenVINO's model of a function of TensorFlow from pixels to a dictionary of outputs by name.
+def converted(function, shapes, batch=None):
+    """Returns OpenVINO's model of a function of TensorFlow to a dictionary of outputs by name.
 
     Args:
-        function: The function.
-        shape: `(height, width, channels)` of the pixels, float32.
-        batch: Their number; any if `None`.
+        function: The function of what a model is called with; see `models.inputs.fed`.
+        shapes: `inputs_of` the model.
+        batch: Number of examples; any if `None`.
     """
     import openvino
     import tensorflow as tf
 
-    images = tf.TensorSpec((batch, *shape), "float32", name="images")
-    traced = tf.function(function).get_concrete_function(images)
+    given = {name: tf.TensorSpec((batch, *shape), TYPES[name], name=name) for name, shape in shapes.items()}
+    traced = tf.function(function).get_concrete_function(fed(given, shapes))
     # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
     with _without_telemetry():
         model = openvino.convert_model(traced, share_weights=False)
-    model.inputs[0].tensor.set_names({"images"})
+    for each in model.inputs:
+        axes = len(each.partial_shape)
+        each.tensor.set_names({next(name for name, shape in shapes.items() if 1 + len(shape) == axes)})
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model
@@ -181,9 +190,9 @@ def _compared_in_bfloat16(path, export):
     scored = export.score(outputs) if export.score else {}
     return {
         "half": "bfloat16",
-        "half_images": len(images),
+        "half_images": count(images),
         "half_max_abs_diff": kind.largest(found, wanted),
         "half_agreement": kind.agreement(found, wanted),
         "half_accuracy": next((float(value) for value in scored.values()), None),
-        "half_ms": runtimes.median_ms(lambda: run(images[:1])),
+        "half_ms": runtimes.median_ms(lambda: run(first(images, 1))),
     }

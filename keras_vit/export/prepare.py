@@ -8,7 +8,8 @@ import pathlib
 
 import keras
 
-from keras_vit.models.backbone import check_plain
+from keras_vit.models.backbone import TOWERS, check_plain, has_towers, image_tower
+from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import num_classes, returns_probabilities
 from keras_vit.models.preprocessing import evaluation_rule, stated_labels, stated_thresholds
@@ -34,17 +35,25 @@ def need_tensorflow_backend(what):
 
 
 def check_model(model, limit=LIMIT):
-    """Raises ValueError unless a model takes images, returns one tensor, and has less than 2 GB."""
+    """Raises ValueError unless a model takes `inputs_of`, returns one tensor, and has less than 2 GB."""
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: {type(model).__name__}")
     try:
         inputs, outputs = model.input_shape, model.output_shape
     except (AttributeError, ValueError):
         inputs = outputs = None
-    if not (isinstance(inputs, tuple) and len(inputs) == 4 and None not in inputs[1:]):
+    if not inputs_of(model):
         raise ValueError(
-            "The model must take images of a known size. Wrap a model without one, such as a subclass: "
-            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {model.name!r}, input shape {inputs}"
+            "The model must take images of a known size, integer ids of texts, or a dictionary of both, `images` and "
+            "`texts`. Wrap a model without a size, such as a subclass: keras.Model(x, model(x)) with "
+            "x = keras.Input(...). For a captioner, see export_writer. "
+            f"Received: {model.name!r}, input shape {inputs}"
+        )
+    if has_towers(model) and not getattr(model.get_layer(TOWERS[2]), "pairs", True):
+        raise ValueError(
+            "Two towers that give logits of all images with all texts have no one batch. Export each tower, "
+            'model.get_layer("image") and model.get_layer("text"), or take two_towers(..., pairs=True). '
+            f"Received: {model.name!r}, pairs=False"
         )
     if not (isinstance(outputs, tuple) and len(outputs) > 1 and None not in outputs[1:]):
         raise ValueError(
@@ -86,24 +95,37 @@ def named_outputs(model, output, probabilities):
     """Returns a file's outputs by name, from the model's: see `models.kinds`. `runtimes.packed` is its inverse."""
     kind = kind_of(model)
     output = kind.probabilities(output) if probabilities else output
-    return kind.named(output, model.input_shape[1:3], probabilities or returns_probabilities(model))
+    size = inputs_of(model).get("images", ())[:2]
+    return kind.named(output, size, probabilities or returns_probabilities(model))
 
 
 def facts(model, labels):
     """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
     labels = stated_labels(model) if labels is None else labels
-    thresholds = stated_thresholds(model)
+    thresholds, shapes = stated_thresholds(model), inputs_of(model)
     return {
         "model": model.name,
-        "input": {
-            "shape": [None, *model.input_shape[1:]],
-            "range": list(checks.range_of(model)),
-            "channels": {1: "gray", 3: "RGB"}.get(model.input_shape[-1]),
-        },
-        "preprocessing": evaluation_rule(model),
+        **(_of_images(image_tower(model), shapes["images"]) if "images" in shapes else {}),
+        **({"texts": _of_texts(model, shapes["texts"])} if "texts" in shapes else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if thresholds is None else {"thresholds": thresholds}),
     }
+
+
+def _of_images(model, shape):
+    taken = {
+        "shape": [None, *shape],
+        "range": list(checks.range_of(model)),
+        "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
+    }
+    return {"input": taken, "preprocessing": evaluation_rule(model)}
+
+
+def _of_texts(model, shape):
+    """Returns what makes ids of texts: the table of words, or the tokenizer's name, in the model's metadata."""
+    table, rows = table_of(model)
+    stated = getattr(table, "metadata", {})
+    return {"shape": [None, *shape], "rows": rows, **{key: stated[key] for key in ("words", "tokens") if key in stated}}
 
 
 def need(quantize=(), onnx=False, openvino=False):

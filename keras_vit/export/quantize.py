@@ -23,6 +23,7 @@ import warnings
 import numpy as np
 
 from keras_vit.export.prepare import need
+from keras_vit.models.inputs import inputs_of
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -44,6 +45,15 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
         return None
     need([quantize] if target == "cpu" else ())
     return typical_images(quantize, calibration, shape, value_range)
+
+
+def check_calibrated(quantize, model):
+    """Raises ValueError for a format whose scales come from images, of a model that takes texts."""
+    if quantize in CALIBRATED and "texts" in (given := inputs_of(model)):
+        raise ValueError(
+            "Calibration is for models of images alone: take quantize='float16' or 'dynamic'. "
+            f"Received: quantize={quantize!r} with {model.name!r}, which takes {' and '.join(given)}"
+        )
 
 
 def check_no_calibration(quantize, calibration):

@@ -14,6 +14,7 @@ from collections import Counter
 import numpy as np
 
 from keras_vit.models import kinds
+from keras_vit.models.inputs import TYPES, named
 from keras_vit.utils.keras_private import tflite_operators
 
 THREADS = (1, 2)
@@ -24,6 +25,9 @@ peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").r
 before = peak()
 interpreter = Interpreter(sys.argv[1], num_threads=1)
 interpreter.allocate_tensors()
+for each in interpreter.get_input_details():
+    if each["dtype"].__name__ == "int32":
+        interpreter.set_tensor(each["index"], interpreter.get_tensor(each["index"]) * 0)
 interpreter.invoke()
 print((peak() - before) / 1000)
 """
@@ -34,19 +38,19 @@ def packed(outputs, size):
     return kinds.of_outputs(outputs).packed(outputs, size)
 
 
-def saved_model(path, image=None):
-    """Loads a SavedModel; returns the function from images to outputs, and its operators.
+def saved_model(path, images=None):
+    """Loads a SavedModel; returns the function from inputs to outputs, and its operators.
 
     Args:
         path: The SavedModel.
-        image: An image to run the signature for encoded files on, if there is one: RuntimeError unless its outputs are
-            finite.
+        images: Images, whose first is run by the signature for encoded files, if there is one: RuntimeError unless its
+            outputs are finite.
     """
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(path))
-    if image is not None and "serve_bytes" in loaded.signatures:
-        encoded = tf.io.encode_png(tf.cast(tf.round(image), "uint8"))
+    if images is not None and "serve_bytes" in loaded.signatures:
+        encoded = tf.io.encode_png(tf.cast(tf.round(images[0]), "uint8"))
         outputs = loaded.signatures["serve_bytes"](encoded=tf.stack([encoded])).values()
         if not all(np.isfinite(output.numpy()).all() for output in outputs):
             raise RuntimeError(
@@ -55,15 +59,18 @@ def saved_model(path, image=None):
     serve = loaded.signatures["serving_default"]
     functions = [serve.graph.as_graph_def().node, *(f.node_def for f in serve.graph.as_graph_def().library.function)]
 
-    def run(images, keep=loaded):  # the signature alone does not keep its variables alive
-        outputs = serve(tf.constant(images, "float32"))
-        return packed({name: output.numpy() for name, output in outputs.items()}, images.shape[1:3])
+    specs = serve.structured_input_signature[1]
+
+    def run(given, keep=loaded):  # the signature alone does not keep its variables alive
+        given = named(given, specs)
+        outputs = serve(**{name: tf.constant(given[name], spec.dtype) for name, spec in specs.items()})
+        return packed({name: output.numpy() for name, output in outputs.items()}, size_of(given))
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
 
 
 def onnx(path):
-    """Loads an ONNX file; returns the function from images to outputs, and its operators."""
+    """Loads an ONNX file; returns the function from inputs to outputs, and its operators."""
     import onnx
     import onnxruntime
 
@@ -71,17 +78,18 @@ def onnx(path):
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's own classes are not public
         raise RuntimeError(f"ONNX Runtime cannot run the exported file: {str(error).splitlines()[0]}") from None
-    [pixels], names = session.get_inputs(), [output.name for output in session.get_outputs()]
+    inputs, outputs = ([each.name for each in side] for side in (session.get_inputs(), session.get_outputs()))
 
-    def run(images):
-        outputs = session.run(None, {pixels.name: images.astype("float32")})
-        return packed(dict(zip(names, outputs)), images.shape[1:3])
+    def run(given):
+        given = named(given, inputs)
+        found = session.run(None, {name: given[name].astype(TYPES[name]) for name in inputs})
+        return packed(dict(zip(outputs, found)), size_of(given))
 
     return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
 
 
 def openvino(path, precision="f32"):
-    """Loads OpenVINO's IR; returns the function from images to outputs, and its operators.
+    """Loads OpenVINO's IR; returns the function from inputs to outputs, and its operators.
 
     Args:
         path: The `.xml`.
@@ -94,14 +102,8 @@ def openvino(path, precision="f32"):
     except Exception as error:  # OpenVINO's own classes are not public
         raise RuntimeError(f"OpenVINO cannot run the exported file: {str(error).strip().splitlines()[-1]}") from None
     fixed = model.input(0).partial_shape[0]
-
-    def run(images):
-        size, batch = images.shape[1:3], fixed.get_length() if fixed.is_static else max(len(images), 1)
-        padded = np.concatenate([images, np.zeros((-len(images) % batch, *images.shape[1:]))])
-        parts = [packed(compiled(padded[i : i + batch]), size) for i in range(0, len(padded), batch)]
-        return np.concatenate(parts)[: len(images)]
-
-    return run, dict(operators.most_common())
+    batch = fixed.get_length() if fixed.is_static else None
+    return lambda given: _in_batches(compiled, named(given, compiled.inputs), batch), dict(operators.most_common())
 
 
 @functools.cache
@@ -113,7 +115,7 @@ def openvino_core():
 
 
 class Compiled:
-    """A model of OpenVINO, compiled for the processor; a function from images to a dictionary of outputs by name.
+    """A model of OpenVINO, compiled for the processor; a function from inputs to a dictionary of outputs by name.
 
     It may be called from several threads at once: each call takes a request of its own.
     """
@@ -121,16 +123,18 @@ class Compiled:
     def __init__(self, model, precision="f32", threads=None):
         settings = {"INFERENCE_PRECISION_HINT": precision, **({"INFERENCE_NUM_THREADS": threads} if threads else {})}
         self.compiled = openvino_core().compile_model(model, "CPU", settings)
+        self.inputs = [each.any_name for each in self.compiled.inputs]
         self.names = [output.any_name for output in self.compiled.outputs]
         self.idle = collections.deque()  # requests, of which one computes a single call at a time
 
-    def __call__(self, images):
+    def __call__(self, given):
+        given = named(given, self.inputs)
         try:
             request = self.idle.pop()
         except IndexError:
             request = self.compiled.create_infer_request()
         try:
-            outputs = request.infer([np.ascontiguousarray(images, "float32")])
+            outputs = request.infer([np.ascontiguousarray(given[name], TYPES[name]) for name in self.inputs])
         finally:
             self.idle.append(request)
         return dict(zip(self.names, outputs.values()))
@@ -142,22 +146,39 @@ def openvino_has(capability):
 
 
 def tflite(path, threads=None):
-    """Loads a TFLite file; returns the function from images to outputs, and its operators."""
+    """Loads a TFLite file; returns the function from inputs to outputs, and its operators."""
     interpreter = opened(path, threads or os.cpu_count())
     operators = Counter(op["op_name"] for op in tflite_operators(interpreter) if op["op_name"] != "DELEGATE")
     runner = interpreter.get_signature_runner("serve")
-    details = runner.get_input_details()["images"]
-    batch = details["shape"][0]
+    details = runner.get_input_details()
+    types = {name: each["dtype"] for name, each in details.items()}
+    batch = next(iter(details.values()))["shape"][0]
 
-    def run(images):
-        padding = np.zeros((-len(images) % batch, *images.shape[1:]))
-        padded = np.concatenate([images, padding])
-        padded = (np.rint(padded) if details["dtype"] == np.uint8 else padded).astype(details["dtype"])
-        size = images.shape[1:3]
-        parts = [packed(runner(images=padded[i : i + batch]), size) for i in range(0, len(images), batch)]
-        return np.concatenate(parts)[: len(images)]
+    def call(given):
+        stored = {name: np.rint(x) if types[name] == np.uint8 else x for name, x in given.items()}
+        return runner(**{name: x.astype(types[name]) for name, x in stored.items()})
 
-    return run, dict(operators.most_common())
+    return lambda given: _in_batches(call, named(given, details), batch), dict(operators.most_common())
+
+
+def size_of(given):
+    """Returns `(height, width)` of the images among a model's inputs by name, if it takes any."""
+    return given["images"].shape[1:3] if "images" in given else ()
+
+
+def _in_batches(call, given, batch):
+    """Returns the outputs of a function that takes so many examples at once; any number if `batch` is `None`.
+
+    Args:
+        call: Function from a dictionary of inputs to a dictionary of outputs.
+        given: Dictionary of inputs, arrays of equally many examples.
+        batch: Number of examples of a call; the last one is filled with zeros.
+    """
+    count = len(next(iter(given.values())))
+    batch = batch or max(count, 1)
+    filled = {name: np.pad(x, [(0, -count % batch)] + [(0, 0)] * (x.ndim - 1)) for name, x in given.items()}
+    parts = [{name: x[i : i + batch] for name, x in filled.items()} for i in range(0, count, batch)]
+    return np.concatenate([packed(call(part), size_of(part)) for part in parts])[:count]
 
 
 def profile(path):
@@ -192,8 +213,15 @@ def opened(path, threads):
     """Returns an interpreter of a TFLite file, ready to run."""
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter = Interpreter(str(path), num_threads=threads)
+    return _ready(Interpreter(str(path), num_threads=threads))
+
+
+def _ready(interpreter):
+    """Returns an interpreter with its memory; ids are zero, for what is there may be no row of a table."""
     interpreter.allocate_tensors()
+    for each in interpreter.get_input_details():
+        if each["dtype"] == np.int32:
+            interpreter.set_tensor(each["index"], np.zeros(each["shape"], "int32"))
     return interpreter
 
 
@@ -235,8 +263,7 @@ def _part(path, keep):
     with tempfile.TemporaryDirectory() as folder:
         flatbuffer_utils.write_model(model, str(pathlib.Path(folder) / "part.tflite"))
         interpreter = Interpreter(str(pathlib.Path(folder) / "part.tflite"), num_threads=1)
-    interpreter.allocate_tensors()
-    return interpreter
+    return _ready(interpreter)
 
 
 def _memory(path):

@@ -11,6 +11,7 @@ import numpy as np
 from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
+from keras_vit.models.inputs import TYPES, fed, inputs_of
 from keras_vit.models.preprocessing import data_resize, evaluation_rule
 from keras_vit.utils import checks
 
@@ -37,12 +38,15 @@ def export_saved_model(
       upright by their EXIF data, and resizes them as the model's evaluation does. Only models of 1 or 3 channels and
       of pixels from 0 to 255 have it.
 
-    Both return `logits`, or `probabilities`. `assets.extra/keras_vit.json` inside holds the report and the labels.
+    Both return `logits`, or `probabilities`. `assets.extra/keras_vit.json` inside holds the report and the labels. Of
+    models of texts, see `export_tflite`: they have `serve` alone.
 
     Args:
-        model: A Keras model from pixels to logits, under any precision policy.
+        model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary
+            of `images` and `texts`, int32 ids.
         path: Folder to write; must not exist.
-        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255; random pixels if `None`.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255, or what else the model takes: ids of
+            texts, `(batch, length)`, or a dictionary of both; random ones if `None`.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file and for the model.
@@ -73,10 +77,10 @@ def export_saved_model(
         write(float32(model), path, None, probabilities=probabilities, encoded=True, xla=xla)
 
     def warmed_up(path, run, report):
-        warm_up_file.write(path, _signatures(model), model.input_shape[1:], warm_up)
+        warm_up_file.write(path, _signatures(model), inputs_of(model), warm_up)
         return {}
 
-    load = functools.partial(runtimes.saved_model, image=export.images[0])
+    load = functools.partial(runtimes.saved_model, images=export.images)
     return sequence.written(export, write_all, load, warmed_up)
 
 
@@ -92,7 +96,8 @@ def _counts(warm_up):
 
 def _signatures(model):
     """Returns the names of a model's signatures."""
-    files = model.input_shape[-1] in (1, 3) and checks.range_of(model) == checks.BYTES
+    shapes = inputs_of(model)
+    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and checks.range_of(model) == checks.BYTES
     return ["serve", "serve_bytes"] if files else ["serve"]
 
 
@@ -100,11 +105,11 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     """Writes a SavedModel with the signature `serve`, and with `serve_bytes` if `encoded` and the model has it."""
     import tensorflow as tf
 
-    (height, width, channels), rule = model.input_shape[1:], evaluation_rule(model)
-    full = rule["full_size"]
+    shapes = inputs_of(model)
 
-    def serve(images):
-        return prepare.named_outputs(model, model(tf.cast(images, "float32"), training=False), probabilities)
+    def serve(*given):
+        cast = {name: tf.cast(values, TYPES[name]) for name, values in zip(shapes, given)}
+        return prepare.named_outputs(model, model(fed(cast, shapes), training=False), probabilities)
 
     serve = tf.function(serve, jit_compile=True) if xla else serve
 
@@ -113,6 +118,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.orientation import orientations_in_graph
         from keras_vit.data.readers.decoding import decode_in_graph, is_plain
 
+        (height, width, channels), rule = shapes["images"], evaluation_rule(model)
+        full = rule["full_size"]
         data = SimpleNamespace(
             resize=data_resize(full, rule),
             method=rule["interpolation"],
@@ -127,12 +134,14 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
 
         return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
 
-    taken = {"serve": (serve, tf.TensorSpec((batch_size, *model.input_shape[1:]), input_dtype, name="images"))}
+    types = {**TYPES, "images": input_dtype}
+    specs = [tf.TensorSpec((batch_size, *shape), types[name], name=name) for name, shape in shapes.items()]
+    taken = {"serve": (serve, specs)}
     if encoded and "serve_bytes" in _signatures(model):
-        taken["serve_bytes"] = serve_bytes, tf.TensorSpec((None,), tf.string, name="encoded")
+        taken["serve_bytes"] = serve_bytes, [tf.TensorSpec((None,), tf.string, name="encoded")]
     module, signatures = tf.Module(), {}  # Keras's ExportArchive writes each weight twice
-    for name, (function, spec) in taken.items():
-        function = tf.function(function, input_signature=[spec], autograph=False)
+    for name, (function, specs) in taken.items():
+        function = tf.function(function, input_signature=specs, autograph=False)
         setattr(module, name, function)
         signatures[name] = function.get_concrete_function()
     module.weights = [*signatures["serve"].variables]

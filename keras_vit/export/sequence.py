@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.export import check, prepare
+from keras_vit.export.examples import sample
 from keras_vit.utils import checks, files
 
 IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSON next to it
@@ -19,7 +20,7 @@ class Export:
 
     model: keras.Model
     path: pathlib.Path
-    images: np.ndarray  # float32 pixels to compare on
+    images: np.ndarray | dict  # what the model is called with, to compare on
     score: Callable | None
     probabilities: bool
     facts: dict  # what a user of the file needs
@@ -55,7 +56,7 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     for each in [*prepare.parts(path), *[f"{path}.json"] * bool(ending)]:
         files.check_free(each, overwrite)
     score = check.scorer(model, images, classes, score)
-    images = check.sample(model, images)
+    images = sample(model, images)
     return Export(model, path, images, score, probabilities, {**prepare.facts(model, labels), **facts}, overwrite)
 
 

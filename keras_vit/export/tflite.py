@@ -10,8 +10,10 @@ import numpy as np
 
 from keras_vit.export import check, gpu, half, metadata, ranks, runtimes, saved_model, sequence
 from keras_vit.export import quantize as formats
+from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
+from keras_vit.models.inputs import inputs_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
@@ -40,8 +42,12 @@ def export_tflite(
     0..255, and returns `logits`, or `probabilities`. `PATH.json` next to it holds the report, the labels and how to
     resize images. The labels and the range of the pixels are also in the file itself, where MediaPipe reads them.
 
+    A text tower's signature takes `texts`, int32 ids, and returns `embeddings`; that of a model of both takes both, as
+    many texts as images. The JSON then has the table of words, or the tokenizer's name, in `texts`.
+
     Args:
-        model: A Keras model from pixels to logits, under any precision policy.
+        model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary
+            of `images` and `texts`, int32 ids.
         path: File to write, ending in `.tflite`; must not exist.
         quantize: `None` for float32; `"float16"`, half the size; `"dynamic"`, a quarter of the size and twice as fast;
             `"int8"`, the same with scales from calibration; `"int16x8"`. `docs/export.md` says which to choose.
@@ -53,8 +59,9 @@ def export_tflite(
         input_dtype: Type of the pixels that the file takes, `"float32"` or `"uint8"`.
         probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
-        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255. If `None`: the calibration images for
-            the formats that use them, random pixels for the others.
+        images: Pixels to compare on, `(batch, height, width, channels)`, 0..255, or what else the model takes: ids of
+            texts, `(batch, length)`, or a dictionary of both. If `None`: the calibration images for the formats that
+            use them, else random ones.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
         score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
             then says the value for the file and for the model.
@@ -65,8 +72,9 @@ def export_tflite(
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        ValueError: If `path` does not end in `.tflite`, the format is unknown, calibration is missing, not used, or has
-            another shape, the number of labels is not the model's, or the model has 2 GB or more.
+        ValueError: If `path` does not end in `.tflite`, the format is unknown, calibration is missing, not used, has
+            another shape, or is for a model of texts, the number of labels is not the model's, the model has 2 GB or
+            more, or gives logits of all images with all texts.
         ImportError: If a format's converter is not installed.
         RuntimeError: If the backend is not TensorFlow, the model needs operators that LiteRT lacks, or the outputs of
             file and model differ, on the CPU or on LiteRT's GPU accelerator; no file is kept then.
@@ -78,12 +86,15 @@ def export_tflite(
     export = sequence.checked(
         "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
     )
-    _check_format(model, quantize, batch_size)
-    known = model.input_shape[1:], checks.range_of(model)
+    _check_format(model, quantize, batch_size, input_dtype)
+    known = inputs_of(model).get("images"), checks.range_of(model)
     calibration = formats.calibration_images(quantize, target, calibration, *known)
-    images = check.sample(model, calibration) if images is None and calibration is not None else export.images
+    images = sample(model, calibration) if images is None and calibration is not None else export.images
     if input_dtype == "uint8":
-        images, calibration = images.round(), None if calibration is None else calibration.round()
+        images, calibration = (
+            keras.tree.map_structure(np.round, images),
+            None if calibration is None else calibration.round(),
+        )
     export = dataclasses.replace(export, images=images)
 
     def write(path):
@@ -99,8 +110,13 @@ def export_tflite(
     return sequence.written(export, write, runtimes.tflite, on_other_hardware, quantize=quantize, cost=runtimes.profile)
 
 
-def _check_format(model, quantize, batch_size):
-    """Raises ValueError for what calibrated formats cannot hold."""
+def _check_format(model, quantize, batch_size, input_dtype):
+    """Raises ValueError for what formats cannot hold."""
+    if input_dtype != "float32" and "images" not in inputs_of(model):
+        raise ValueError(
+            f"`input_dtype` is for models of images. Received: input_dtype={input_dtype!r} with {model.name!r}"
+        )
+    formats.check_calibrated(quantize, model)
     if quantize not in formats.CALIBRATED:
         return
     if batch_size > 1:

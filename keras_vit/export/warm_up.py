@@ -7,38 +7,40 @@ texts. Their numbers are those of `prediction_log.proto`, `predict.proto` and `m
 
 import numpy as np
 
+from keras_vit.models.inputs import TYPES
+
 FILE = "tf_serving_warmup_requests"  # in assets.extra
 MOST = 1000  # requests, of which TensorFlow Serving accepts no more
 
 
-def write(path, signatures, shape, counts):
-    """Writes one request for each signature and number of images, of black images.
+def write(path, signatures, shapes, counts):
+    """Writes one request for each signature and number of images, of black images and ids of zero.
 
     Args:
         path: Folder of a SavedModel.
         signatures: Names of its signatures: `"serve"`, `"serve_bytes"`.
-        shape: `(height, width, channels)`.
+        shapes: `inputs_of` the model.
         counts: Numbers of images.
     """
     import tensorflow as tf
 
-    black = np.zeros(shape, "float32")
-    given = {"serve": ("images", black)}
+    given = {"serve": {name: np.zeros(shape, TYPES[name]) for name, shape in shapes.items()}}
     if "serve_bytes" in signatures:
-        given["serve_bytes"] = ("encoded", tf.io.encode_png(black.astype("uint8")).numpy())
+        given["serve_bytes"] = {"encoded": tf.io.encode_png(given["serve"]["images"].astype("uint8")).numpy()}
     (path / "assets.extra").mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path / "assets.extra" / FILE)) as file:
-        for signature, (name, value) in given.items():
+        for signature, values in given.items():
             for count in counts:
-                values = tf.make_tensor_proto(np.stack([value] * count) if signature == "serve" else [value] * count)
-                file.write(_prediction_log(signature, name, values.SerializeToString()))
+                batches = {k: np.stack([x] * count) if signature == "serve" else [x] * count for k, x in values.items()}
+                tensors = {name: tf.make_tensor_proto(x).SerializeToString() for name, x in batches.items()}
+                file.write(_prediction_log(signature, tensors))
 
 
-def _prediction_log(signature, name, tensor):
+def _prediction_log(signature, tensors):
     """Returns a `PredictionLog` of one request."""
     model_spec = _field(3, signature.encode())
-    inputs = _field(1, name.encode()) + _field(2, tensor)  # an entry of a map: key and value
-    request = _field(1, model_spec) + _field(2, inputs)
+    inputs = (_field(1, name.encode()) + _field(2, x) for name, x in tensors.items())  # entries of a map: key and value
+    request = _field(1, model_spec) + b"".join(_field(2, entry) for entry in inputs)
     return _field(6, _field(1, request))  # predict_log, its request
 
 

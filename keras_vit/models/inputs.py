@@ -1,13 +1,42 @@
-"""What a model takes: images alone, or images and more, by name."""
+"""What a model takes: images, ids of texts, or both by name. A kind of input is a row of `TYPES`."""
+
+import keras
 
 from keras_vit.models.backbone import image_tower, input_shape_of
+from keras_vit.utils.keras_private import sublayers
 
-IMAGES = 4  # axes of a batch of images
+IMAGES, TEXTS = 4, 2  # axes of a batch of images, and of a batch of ids
+TYPES = {"images": "float32", "texts": "int32"}  # of inputs in exported files
+
+
+def inputs_of(model):
+    """Returns what a model takes, by the names of exported files: a dictionary from `TYPES` to shapes without batch.
+
+    One input is known by its axes, of a model of both each by its name. Empty for any other model, and for one of
+    unknown size.
+    """
+    given = list(getattr(model, "inputs", None) or ())
+    found = getattr(model, "input", None) if len(given) > 1 else {_kind(x): x for x in given}
+    fits = isinstance(found, dict) and all(name and _kind(x) == name for name, x in found.items())
+    shapes = {name: tuple(found[name].shape[1:]) for name in TYPES if name in found} if fits else {}
+    return {} if any(None in shape for shape in shapes.values()) else shapes
+
+
+def _kind(x):
+    """Returns the name of an input's kind, or `None`."""
+    ids = len(x.shape) == TEXTS and "int" in x.dtype
+    return "images" if len(x.shape) == IMAGES else "texts" if ids else None
 
 
 def image_shape(model):
     """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs."""
     return tuple(input_shape_of(model)[1:])
+
+
+def table_of(model):
+    """Returns the layer of a model that looks up its words, and the number of its rows; `(None, 0)` without one."""
+    counts = ((layer, getattr(layer, "vocabulary", 0) or getattr(layer, "input_dim", 0)) for layer in sublayers(model))
+    return next(((layer, rows) for layer, rows in counts if rows), (None, 0))
 
 
 def metadata_of(model):
@@ -16,10 +45,25 @@ def metadata_of(model):
 
 
 def fed(examples, inputs):
-    """Returns what a model is called with: the images of examples, or a dictionary of all its inputs.
+    """Returns what a model is called with: its one input, or a dictionary of all its inputs.
 
     Args:
-        examples: Dictionary of arrays or tensors, an entry for each image.
-        inputs: `inputs` of the task.
+        examples: Dictionary of arrays or tensors, an entry for each image or text.
+        inputs: Names: `inputs` of the task, or `inputs_of` the model.
     """
-    return examples["images"] if len(inputs) == 1 else {name: examples[name] for name in inputs}
+    return {name: examples[name] for name in inputs} if len(inputs) > 1 else examples[next(iter(inputs))]
+
+
+def named(given, inputs):
+    """Returns what a model is called with as a dictionary: the inverse of `fed`."""
+    return given if isinstance(given, dict) else {next(iter(inputs)): given}
+
+
+def first(given, count):
+    """Returns the first examples of what a model is called with."""
+    return keras.tree.map_structure(lambda x: x[:count], given)
+
+
+def count(given):
+    """Returns the number of examples in what a model is called with."""
+    return len(keras.tree.flatten(given)[0])

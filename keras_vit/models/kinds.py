@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit.models import box_outputs
 from keras_vit.models.backbone import image_tower
+from keras_vit.models.inputs import inputs_of
 from keras_vit.utils.images import image_size, opened, save_like
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
@@ -15,6 +16,11 @@ GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last
 
 def _numbers(output, size, shares):
     return {"probabilities" if shares else "logits": output}
+
+
+def _as(name):
+    """Returns the function that gives an output one name."""
+    return lambda output, size, shares: {name: output}
 
 
 def _only(outputs, size):
@@ -131,7 +137,7 @@ KINDS = {
     "classes": Kind(labeled=("logits", "probabilities")),
     "numbers": Kind(
         names=("numbers",),
-        named=lambda output, size, shares: {"numbers": output},
+        named=_as("numbers"),
         bounded="Numbers are no probabilities.",
         same=lambda outputs: np.round(outputs, 3),
         counted="numbers to three decimals",
@@ -163,23 +169,30 @@ KINDS = {
     ),
     "words": Kind(  # ids that were written, and a probability
         names=("ids",),
-        named=lambda output, size, shares: {"ids": output},
+        named=_as("ids"),
         bounded="Words are no classes.",
         aligned=_vectors,
         same=np.rint,
         counted="ids",
     ),
+    "embeddings": Kind(  # a vector of a text, `(batch, channels)`
+        names=("embeddings",),
+        named=_as("embeddings"),
+        bounded="A vector has no probabilities.",
+        same=lambda outputs: outputs > 0,
+        counted="signs of numbers",
+    ),
     "pairs": Kind(  # a vector of the image and one of its text, `(batch, 2, channels)`
         names=("pairs",),
-        named=lambda output, size, shares: {"pairs": output},
+        named=_as("pairs"),
         bounded="A pair of vectors has no probabilities.",
         aligned=_vectors,
-        same=lambda outputs: np.round(outputs, 3),
-        counted="numbers to three decimals",
+        same=lambda outputs: outputs > 0,
+        counted="signs of numbers",
     ),
     "image": Kind(
         names=("pixels",),
-        named=lambda output, size, shares: {"pixels": output},
+        named=_as("pixels"),
         bounded="An image has no probabilities.",
         aligned=_vectors,
         same=np.rint,
@@ -192,7 +205,9 @@ KINDS = {
 
 
 def kind_of(model):
-    """Returns the `Kind` of a model's output: what its last layer says, else its metadata, else `"classes"`.
+    """Returns the `Kind` of a model's output: what its last layer says, else its metadata, else its input.
+
+    Vectors of texts are `"embeddings"`, all others `"classes"`.
 
     Raises:
         ValueError: For a kind that is in no row.
@@ -218,7 +233,8 @@ def name_of(model):
     metadata = next(
         (getattr(layer, "metadata", {}) for layer in image_tower(model).layers if layer.name == "rescale"), {}
     )
-    return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, "classes")
+    usual = "embeddings" if [*inputs_of(model)] == ["texts"] else "classes"
+    return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, usual)
 
 
 def of_outputs(names):

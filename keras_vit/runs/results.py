@@ -12,7 +12,7 @@ from keras_vit import config
 from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
-from keras_vit.export.quantize import CALIBRATED, FORMATS
+from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
@@ -131,7 +131,8 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     need(quantize, onnx, openvino)
     given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
     calibration = {}
-    if set(quantize) & set(CALIBRATED):
+    if calibrated := set(quantize) & set(CALIBRATED):
+        check_calibrated(min(calibrated), trained.model)
         _need_data(trained, "its model and `calibration` to export_tflite")
         calibration = {"calibration": some_images(trained, trained.recipe.data.train, 256)["images"]}
         given |= _scored(trained)
@@ -161,7 +162,7 @@ def _scored(trained):
         tally.add(examples, outputs)
         return tally.result()
 
-    return {"images": examples["images"], "score": score}
+    return {"images": fed(examples, trained.task.inputs), "score": score}
 
 
 def explain(target, files=(), folder=None, *, texts=None):

@@ -2,10 +2,23 @@
 
 import numpy as np
 
-from keras_vit import Classify, Detect, Regress, Restore, Segment, merge_tokens, vit
+from keras_vit import (
+    Classify,
+    Detect,
+    Regress,
+    Restore,
+    Segment,
+    merge_tokens,
+    text_tower,
+    two_towers,
+    vilt,
+    vit,
+)
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 12, 8, 3)).astype("uint8")
 CALIBRATION = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 3)).astype("uint8")
+WORDS = ["<pad>", "<end>", "<unknown>", *"abcdefg"]
+TABLE = {"vocabulary": 10, "length": 6, "metadata": {"words": WORDS}}
 
 
 def tiny(**options):
@@ -32,6 +45,11 @@ def of_task(task, **options):
     return model, images
 
 
+def text():
+    """Returns a small text tower."""
+    return text_tower(width=16, depth=1, num_heads=2, end=1, projection=8, **TABLE)
+
+
 # A model of each kind of outputs and of each kind of tokens, and images for it.
 KINDS = {
     "classes": lambda: (tiny(), IMAGES),
@@ -46,4 +64,11 @@ KINDS = {
     "labels": lambda: of_task(Classify(classes=("a", "b", "c"), multilabel=True)),
     "embedder": lambda: (vit("mu/4", image_size=(12, 8), num_classes=None), IMAGES),
     "bfloat16": lambda: (tiny(dtype="mixed_bfloat16", block={"gelu": "exact"}), IMAGES),
+}
+
+# Models of texts, and of images and texts.
+OF_TEXTS = {
+    "text": lambda: shaken(text()),
+    "answers": lambda: shaken(vilt("mu/4", image_size=(12, 8), num_classes=3, **TABLE)),
+    "pairs": lambda: shaken(two_towers(vit("mu/4", image_size=(12, 8), num_classes=8), text(), pairs=True)),
 }

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import vit
 from keras_vit.export import check
+from keras_vit.export.examples import sample
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def model():
 
 
 def test_a_faithful_runtime_passes(model, tmp_path):
-    images = check.sample(model, None)
+    images = sample(model, None)
     report = check.compare_with_model(tmp_path, model, images, lambda x: np.asarray(model(x)), {"ADD": 2})
     assert report.max_abs_diff == report.mean_abs_diff == 0 and report.agreement == 1 and report.ms["all"] > 0
     assert "2 operators: ADD 2" in str(report)
@@ -29,7 +30,7 @@ def test_other_logits_are_an_error(model, tmp_path):
     for fault in (lambda y: y + 0.1, lambda y: y * np.nan, lambda y: -y):
         run = lambda x, fault=fault: fault(np.asarray(model(x)))  # noqa: E731
         with pytest.raises(RuntimeError, match="does not match the model: outputs differ by up to"):
-            check.compare_with_model(tmp_path, model, check.sample(model, None), run, {})
+            check.compare_with_model(tmp_path, model, sample(model, None), run, {})
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
@@ -46,7 +47,7 @@ def test_a_copy_that_computes_a_little_else_is_an_error_in_mixed_precision(dtype
     whole.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 3)))
     layer = Scaled(dtype=dtype)
     model = keras.Model(whole.input, layer(whole.output))
-    images = check.sample(model, None)
+    images = sample(model, None)
     assert check.float32_of(model, images) is not model
     layer.factors = (1.0, 1.25, 1.0)
     model = keras.Model(whole.input, layer(whole.output))
@@ -56,18 +57,18 @@ def test_a_copy_that_computes_a_little_else_is_an_error_in_mixed_precision(dtype
 
 def test_a_flex_operator_is_an_error(model, tmp_path):
     with pytest.raises(RuntimeError, match="FlexErf"):
-        check.compare_with_model(tmp_path, model, check.sample(model, None), None, {"ADD": 1, "FlexErf": 2})
+        check.compare_with_model(tmp_path, model, sample(model, None), None, {"ADD": 1, "FlexErf": 2})
 
 
 def test_images_of_the_caller_are_used_and_checked(model):
     images = np.full((2, 8, 8, 1), 7, "uint8")
-    np.testing.assert_array_equal(check.sample(model, images), images)
+    np.testing.assert_array_equal(sample(model, images), images)
     with pytest.raises(ValueError, match=r"shape=\(2, 9, 8, 1\)"):
-        check.sample(model, np.zeros((2, 9, 8, 1)))
+        sample(model, np.zeros((2, 9, 8, 1)))
 
 
 def test_integers_may_differ_more_but_not_by_anything(model, tmp_path):
-    images = check.sample(model, None)
+    images = sample(model, None)
     run = lambda x: np.asarray(model(x)) + 0.02 * np.ptp(np.asarray(model(images)))  # noqa: E731
     assert check.compare_with_model(tmp_path, model, images, run, {}, quantize="int8").agreement == 1
     for quantize in (None, "float16"):
@@ -82,13 +83,11 @@ def test_probabilities_of_many_classes_are_compared_too(tmp_path):
     model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 1000)))
     wrong = lambda x: np.full((len(x), 1000), 1e-3)  # noqa: E731
     with pytest.raises(RuntimeError, match="of the mean deviation"):
-        check.compare_with_model(
-            tmp_path, model, check.sample(model, None), wrong, {}, quantize="int8", probabilities=True
-        )
+        check.compare_with_model(tmp_path, model, sample(model, None), wrong, {}, quantize="int8", probabilities=True)
 
 
 def test_accuracy_is_counted_where_classes_are_known(model, tmp_path):
-    images = check.sample(model, None)
+    images = sample(model, None)
     classes = np.asarray(model(images)).argmax(-1)
     classes[0] = (classes[0] + 1) % 3
     run, score = lambda x: np.asarray(model(x)), check.scorer(model, images, classes, None)
@@ -102,7 +101,7 @@ def test_accuracy_is_counted_where_classes_are_known(model, tmp_path):
 def test_a_model_that_says_always_the_same_is_warned_of(tmp_path):
     model = vit("mu/4", image_size=8, channels=1, num_classes=3)
     with pytest.warns(UserWarning, match="the comparison shows nothing"):
-        check.compare_with_model(tmp_path, model, check.sample(model, None), lambda x: np.asarray(model(x)), {})
+        check.compare_with_model(tmp_path, model, sample(model, None), lambda x: np.asarray(model(x)), {})
 
 
 def test_classes_are_those_of_the_images(model):
@@ -115,7 +114,7 @@ def test_classes_are_those_of_the_images(model):
 def test_a_single_logit_is_compared_over_the_images(tmp_path):
     model = vit("mu/4", image_size=8, num_classes=1)
     model.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 1)))
-    images = check.sample(model, None)
+    images = sample(model, None)
     assert check.compare_with_model(
         tmp_path, model, images, lambda x: np.asarray(model(x)) * 1.001, {}, quantize="int8"
     )

@@ -88,7 +88,7 @@ from keras_vit.export import engines, openvino, runtimes
 
 model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)])
 compute = engines.by_openvino(model, "float32", 2)
-fixed = runtimes.Compiled(openvino.converted(lambda x: {"output_0": model(x)}, (8, 8, 3), 3))  # beside another
+fixed = runtimes.Compiled(openvino.converted(lambda x: {"output_0": model(x)}, {"images": (8, 8, 3)}, 3))  # another
 compute(np.zeros((2, 8, 8, 3))), fixed(np.zeros((3, 8, 8, 3)))
 assert runtimes.openvino_core() is runtimes.openvino_core()
 try:

@@ -12,7 +12,7 @@ from keras_vit.config import Data
 from keras_vit.data import sources
 from keras_vit.export import gpu, runtimes
 from keras_vit.models.counting import count_macs
-from tests.export.small import IMAGES, shaken, tiny
+from tests.export.small import IMAGES, OF_TEXTS, shaken, tiny
 from tests.marks import slow
 
 SIZE = (16, 8)
@@ -64,6 +64,14 @@ def narrow(variant="mu/4", stem=None, **options):
     stem = ResNetStem((1,)) if stem is ResNetStem else stem() if callable(stem) else stem
     sizes = {"image_size": SIZE, "num_classes": 4, "width": 16, "depth": 1, "mlp_dim": 32, "num_heads": 2}
     return shaken(vit(variant, stem=stem, **{**sizes, **options}))
+
+
+@slow
+@pytest.mark.parametrize("kind", OF_TEXTS)
+def test_gpu_and_cpu_agree_on_models_of_texts(kind, tmp_path, vulkan, untimed):
+    for name in ("float32", "float16", "dynamic"):
+        report = export_tflite(OF_TEXTS[kind](), tmp_path / f"{name}.tflite", batch_size=2, **QUANTIZE[name])
+        assert (report.gpu, report.gpu_images) == ("part", 4)
 
 
 @slow

@@ -77,7 +77,9 @@ def test_without_labels_there_is_no_archive_and_outputs_keep_their_order(exporte
     copy.write_bytes(path.read_bytes())
     facts = {**prepare.facts(tiny(channels=5), ["a"] * 4), "labels": ["a", "b", "c", "d"]}
     for name, files in (("boxes", 0), ("scores", 1)):  # labels are of the scores
-        graph = Read(data := metadata._encoded(facts, [name], facts["labels"]), int.from_bytes(data[:4], "little"))
+        graph = Read(
+            data := metadata._encoded(facts, ["images"], [name], facts["labels"]), int.from_bytes(data[:4], "little")
+        )
         [graph] = graph.parts(3)
         assert len(graph.parts(3)[0].parts(6)) == files
         assert graph.parts(2)[0].at(3) is None  # of five channels: no image

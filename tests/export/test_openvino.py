@@ -151,7 +151,7 @@ def test_weights_are_not_shared_with_the_memory_of_tensorflow(tmp_path):
     model = keras_vit.from_pretrained("mnist")
     images = np.random.default_rng(0).integers(0, 256, (3, 28, 28, 1)).astype("float32")
     expected = np.asarray(model(images))
-    converted = ours.converted(lambda pixels: {"logits": model(pixels)}, (28, 28, 1))
+    converted = ours.converted(lambda pixels: {"logits": model(pixels)}, {"images": (28, 28, 1)})
     for variable in model.weights:
         variable.assign(variable * np.nan)
     np.testing.assert_allclose(runtimes.Compiled(converted)(images)["logits"], expected, atol=1e-4)

@@ -59,5 +59,6 @@ def test_the_numbers_of_images_are_checked_first(tmp_path):
 
 @pytest.mark.parametrize("length", [0, 127, 128, 300, 2**21])
 def test_lengths_of_fields(length):
-    found = prediction_log().FromString(warm_up._prediction_log("serve", "images", b"x" * length))
-    assert found.predict_log.request.inputs[0].value == b"x" * length
+    given = {"images": b"x" * length, "texts": b"y" * length}
+    inputs = prediction_log().FromString(warm_up._prediction_log("serve", given)).predict_log.request.inputs
+    assert {entry.key.decode(): entry.value for entry in inputs} == given

@@ -53,6 +53,7 @@ class Similarity(Layer):
         self.scale = scale
         self.bias = bias
         self.pairs = pairs
+        self.gives = "pairs" if pairs else None  # see `models.kinds`
 
     def build(self, input_shape):
         self.compute_output_shape(input_shape)

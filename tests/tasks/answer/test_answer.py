@@ -41,9 +41,7 @@ def recipe(folder, epochs=2):
 
 
 def test_answer(tmp_path, monkeypatch, asked):
-    trained = run_task_test(
-        recipe(asked), tmp_path, monkeypatch, [asked / "0.png"], texts="is it red?", exported=False, source=False
-    )
+    trained = run_task_test(recipe(asked), tmp_path, monkeypatch, [asked / "0.png"], texts="is it red?", source=False)
     assert trained.class_names == ("blue", "no", "red", "yes")
     with pytest.raises(ValueError, match="Answer takes a text with each image: pass `texts`. Received: texts=None"):
         keras_vit.predict(trained, [asked / "0.png"])

@@ -6,8 +6,10 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Contrast, Data, Optim, Recipe
+from keras_vit.runs import results
 from keras_vit.tasks.contrast import contrast
 from keras_vit.training import devices
+from tests.marks import QUICKLY
 from tests.tasks.harness import run_task_test
 from tests.towers import two_towers
 
@@ -46,7 +48,7 @@ def recipe(folder, epochs=2, **settings):
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_contrast(tmp_path, monkeypatch, pairs, loss):
     trained = run_task_test(
-        recipe(pairs, loss=loss), tmp_path, monkeypatch, [pairs / "0.png"], texts="a red picture", exported=False,
+        recipe(pairs, loss=loss), tmp_path, monkeypatch, [pairs / "0.png"], texts="a red picture",
         **({} if loss == "softmax" else {"whole": False}),
     )  # fmt: skip
     model, run = trained.model, trained.run
@@ -58,6 +60,15 @@ def test_contrast(tmp_path, monkeypatch, pairs, loss):
     image, text = (np.asarray(model.get_layer(name)(x)) for name, x in (("image", images), ("text", ids)))
     cosines = (image * text).sum(-1) / np.linalg.norm(image, axis=-1) / np.linalg.norm(text, axis=-1)
     np.testing.assert_allclose([trained.task.answer(each)["similarity"] for each in pair], cosines, atol=1e-5)
+    with pytest.raises(ValueError, match="Calibration is for models of images alone.*Received: quantize='int8'"):
+        results.export(run, tmp_path / "new", quantize=["float16", "int8"])
+    assert not (tmp_path / "new").exists()
+    if loss == "sigmoid" and not QUICKLY:  # whose bias is one more channel
+        results.export(run, quantize=["float16", "dynamic"], onnx=True, openvino=True)
+        measured = [*keras_vit.evaluate(run).values()]
+        assert len(measured) == 7
+        for found in measured:
+            np.testing.assert_allclose([*found.values()], [*measured[0].values()], atol=0.02)
     with pytest.raises(ValueError, match="Contrast takes a text with each image: pass `texts`. Received: texts=None"):
         keras_vit.predict(run, [pairs / "0.png"])
     with pytest.raises(ValueError, match="must be a text for all images, or one for each of 1. Received: 2"):

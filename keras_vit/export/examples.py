@@ -1,0 +1,70 @@
+"""What a file is compared with its model on: the caller's images and texts, or random ones."""
+
+import numpy as np
+
+from keras_vit.layers import EndPool
+from keras_vit.models.inputs import fed, inputs_of, named, table_of
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
+
+
+def sample(model, images):
+    """Returns what a model is called with: the caller's images, texts or dictionary of both, or eight random ones.
+
+    Raises:
+        ValueError: For images that the model does not take, ids outside its table, or another number of each.
+    """
+    if images is None:
+        return drawn(model)
+    shapes = inputs_of(model)
+    given = named(images, shapes)
+    if set(given) != set(shapes):
+        received = ", ".join(map(repr, given)) if isinstance(images, dict) else type(images).__name__
+        raise ValueError(f"`images` must be a dictionary of {', '.join(map(repr, shapes))}. Received: {received}")
+    checked = {name: CHECKED[name](model, given[name], shape) for name, shape in shapes.items()}
+    counts = {name: len(values) for name, values in checked.items()}
+    if len({*counts.values()}) > 1:
+        raise ValueError(f"Each image must have one text. Received: {counts}")
+    return fed(checked, shapes)
+
+
+def drawn(model, count=8):
+    """Returns what a model is called with: random pixels in its range, float32, random ids of its table, int32."""
+    shapes = inputs_of(model)
+    return fed({name: DRAWN[name](model, (count, *shape)) for name, shape in shapes.items()}, shapes)
+
+
+def _pixels(model, images, shape):
+    return checks.pixels(images, shape, value_range=checks.range_of(model)).astype("float32")
+
+
+def _ids(model, ids, shape):
+    ids, rows = np.asarray(ids), table_of(model)[1] or np.inf
+    if ids.dtype.kind not in "ui" or ids.shape[1:] != shape or not len(ids) or ids.min() < 0 or ids.max() >= rows:
+        values = f", values from {ids.min()} to {ids.max()}" if ids.size and ids.dtype.kind in "uif" else ""
+        raise ValueError(
+            f"Texts must be ids of the model's table, integers (batch, {shape[0]}) from 0 to below {rows}. "
+            f"Received: shape={ids.shape}, dtype={ids.dtype}{values}"
+        )
+    return ids.astype("int32")
+
+
+def _random_pixels(model, shape):
+    low, high = checks.range_of(model)
+    pixels = np.random.default_rng(0).integers(0, 256, shape).astype("float32")
+    return low + pixels * np.float32((high - low) / 255)
+
+
+def _random_ids(model, shape):
+    """Returns texts of random lengths, each with its end where the model looks for one, filled with zeros."""
+    random, places = np.random.default_rng(0), np.arange(shape[1])
+    last = random.integers(0, shape[1], (shape[0], 1))
+    ids = random.integers(0, table_of(model)[1] or 2, shape)
+    ends = (layer.end for layer in sublayers(model) if isinstance(layer, EndPool))
+    ids[places == last] = next(ends, None) or 0
+    ids[places > last] = 0
+    return ids.astype("int32")
+
+
+CHECKED = {"images": _pixels, "texts": _ids}
+DRAWN = {"images": _random_pixels, "texts": _random_ids}
