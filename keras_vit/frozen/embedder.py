@@ -23,7 +23,8 @@ from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.warned import left_out
 
 BAD = ("raise", "skip")  # what can be done about images that cannot be read
-SILENT = {"name", "metadata", "trainable", "dtype", "dropout", "attention_dropout", "rate"}  # do not change vectors
+RATES = {"dropout", "attention_dropout", "stochastic_depth", "rate"}  # of training
+SILENT = {"name", "metadata", "trainable", "dtype", *RATES}  # do not change vectors
 
 
 class Batch(NamedTuple):

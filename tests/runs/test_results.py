@@ -220,3 +220,11 @@ def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
             difference = report.accuracy["of this file"] - report.accuracy["of the model"]
             assert report.score == "mean_iou" and abs(difference) < 0.005, report
     assert sum(report.accuracy is not None for report in reports) == 5
+
+
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with emoji, is not set")
+def test_shipped_emoji_are_as_good_as_they_say(monkeypatch):
+    monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
+    [found] = keras_vit.evaluate("emoji").values()
+    for name, reached in keras_vit.load_recipe("emoji").reached.scores:
+        assert found[name.replace("R@", "recall at ").replace(" ", "_")] == pytest.approx(reached, abs=0.01)
