@@ -14,13 +14,17 @@ from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
 
-CONVOLUTIONAL = dict(pooling="gap", stem="conv", tokens={"registers": 1})
+MODELS = {
+    "registers": dict(pooling="gap", stem="conv", tokens={"registers": 1}),
+    "distilled": dict(stem="conv", tokens={"distilled": True}),
+    "map": dict(pooling="map"),
+}
 
 
 @functools.cache
-def whole(**options):
+def whole(name):
     """Returns a small model, and the bytes of its file in float32."""
-    model = tiny(**options)
+    model = tiny(**MODELS[name])
     with tempfile.TemporaryDirectory() as folder:
         return model, export_tflite(model, f"{folder}/m.tflite").bytes
 
@@ -28,19 +32,19 @@ def whole(**options):
 @few(1)
 @few(2)
 @pytest.mark.parametrize(
-    "options, settings, size, error",
+    "name, settings, size, error",
     [
-        (CONVOLUTIONAL, dict(quantize="float16"), 0.65, 1e-3),
-        (CONVOLUTIONAL, dict(quantize="dynamic"), 0.6, 2e-2),
-        (CONVOLUTIONAL, dict(quantize="int8", input_dtype="uint8", probabilities=True), 0.75, 2e-2),
-        (CONVOLUTIONAL, dict(quantize="int8", target="integer"), 0.75, 5e-2),
-        (CONVOLUTIONAL, dict(quantize="int16x8"), 0.65, 2e-2),
-        pytest.param(dict(stem="conv", tokens={"distilled": True}), dict(quantize="dynamic"), 0.6, 2e-2, marks=slow),
-        pytest.param(dict(pooling="map"), dict(quantize="int8", target="integer"), 0.75, 5e-2, marks=slow),
+        ("registers", dict(quantize="float16"), 0.65, 1e-3),
+        ("registers", dict(quantize="dynamic"), 0.6, 2e-2),
+        ("registers", dict(quantize="int8", input_dtype="uint8", probabilities=True), 0.75, 2e-2),
+        ("registers", dict(quantize="int8", target="integer"), 0.75, 5e-2),
+        ("registers", dict(quantize="int16x8"), 0.65, 2e-2),
+        pytest.param("distilled", dict(quantize="dynamic"), 0.6, 2e-2, marks=slow),
+        pytest.param("map", dict(quantize="int8", target="integer"), 0.75, 5e-2, marks=slow),
     ],
 )
-def test_each_format_is_smaller_and_near(options, settings, size, error, tmp_path):
-    model, whole_bytes = whole(**options)
+def test_each_format_is_smaller_and_near(name, settings, size, error, tmp_path):
+    model, whole_bytes = whole(name)
     given = {"calibration": IMAGES} if settings["quantize"] in quantize.CALIBRATED else {}
     report = export_tflite(model, tmp_path / "small.tflite", **given, **settings)
     assert report.bytes < size * whole_bytes and report.mean_abs_diff < error * report.range
