@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
+from keras_vit.text.families import UNKNOWN
 from keras_vit.text.own import text_of
 from keras_vit.utils.checked import number
 from keras_vit.utils.warned import warn
@@ -97,11 +98,18 @@ class Texts(Task):
             rows[start : start + AT_ONCE] = ids_of(part)
         if cut:
             warn(f"{cut} of {len(chosen)} texts have more than {self.length} ids and are cut: task.length.")
+        self.warn_of_unknown(rows)
         if most == 1:
             return rows
         made = np.full((len(texts), most, self.length), -1, "int32")
         made[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
         return made
+
+    def warn_of_unknown(self, rows):
+        """Warns of texts, rows of ids, with words that the table lacks: the model cannot tell these apart."""
+        lacking = (rows == self.words.index(UNKNOWN)).any(axis=1).sum() if UNKNOWN in self.words else 0
+        if lacking:
+            warn(f"{lacking} of {len(rows)} texts have words or signs that the model does not know.")
 
     def prepare(self, examples, seed):
         """Draws one of each image's texts, or some; `"first"` is then the one that is measured."""

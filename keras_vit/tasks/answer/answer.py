@@ -7,6 +7,7 @@ from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
+from keras_vit.utils.warned import warn
 
 HEADLESS = ("distill", "teacher")  # options of `Classify` for models of images alone
 
@@ -39,7 +40,13 @@ class Answer(Texts, Classify):
         checks.options("model", recipe.model, (*models.ARGUMENTS, "weights", "head"))
 
     def on(self, source, arguments=None):
-        return Texts.on(Classify.on(self, source, arguments), source)
+        found = Texts.on(Classify.on(self, source, arguments), source)
+        known = {name.casefold(): name for name in found.classes}
+        alike = next((name for name in found.classes if known[name.casefold()] != name), None)
+        if alike:
+            other = known[alike.casefold()]
+            warn(f"Answers that differ in capitals alone are different classes, such as {alike!r} and {other!r}.")
+        return found
 
     def of_model(self, model):
         return Texts.of_model(Classify.of_model(self, model), model)

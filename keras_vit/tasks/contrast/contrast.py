@@ -64,11 +64,26 @@ class Contrast(Texts):
                     f"Contrast compares whole batches, by both towers: optim.{name} must be {only}. "
                     f"Received: {getattr(recipe.optim, name)!r}"
                 )
+        if recipe.data.batch_size < 2:
+            raise ValueError(
+                "Contrast compares the images of a batch: data.batch_size must be 2 or more, and better 100. "
+                f"Received: {recipe.data.batch_size}"
+            )
         if recipe.model.get("num_classes") not in (None, self.width):
             raise ValueError(
                 f"The image tower ends in the common space: set task.width. Received: task.width={self.width}, "
                 f"model.num_classes={recipe.model['num_classes']}"
             )
+
+    def read(self, source, training=False):
+        found = super().read(source, training)
+        ids = found.targets["texts"]
+        if training and (ids == ids[:1]).all():
+            raise ValueError(
+                "Contrast learns to tell texts apart: training images must have two different ones, in words that it "
+                f"knows. Received: {len(ids)} images with the same text"
+            )
+        return found
 
     def settled(self, source):
         return {} if self.start else {"num_classes": self.width}

@@ -6,6 +6,8 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Answer, Augment, Data, Optim, Recipe
+from keras_vit.data.memory import Source
+from keras_vit.data.readers.texts import together
 from keras_vit.training import devices
 from tests.tasks.harness import run_task_test
 
@@ -73,3 +75,9 @@ def test_options_that_do_not_fit(task, changes, message):
     task = Answer(**task)
     with pytest.raises(ValueError, match=message):
         task.check(Recipe(**{"name": "a", "task": task, "model": MODEL, **changes}))
+
+
+def test_answers_that_differ_in_capitals_alone_are_said():
+    source = Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": together([("a",), ("b",)])}, ("Yes", "no", "yes"))
+    with pytest.warns(UserWarning, match="capitals alone are different classes, such as 'Yes' and 'yes'"):
+        Answer().on(source)

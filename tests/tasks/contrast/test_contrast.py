@@ -6,6 +6,8 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Contrast, Data, Optim, Recipe
+from keras_vit.data.memory import Source
+from keras_vit.data.readers.texts import together
 from keras_vit.tasks.contrast import contrast
 from keras_vit.training import devices
 from tests.tasks.harness import run_task_test
@@ -73,6 +75,14 @@ def test_pictures_find_their_texts(tmp_path, monkeypatch, pairs):
     assert [found.classes[i] for i in found.probabilities.argmax(1)] == names
 
 
+def test_texts_that_are_all_the_same_teach_nothing():
+    source = Source(np.zeros((3, 8, 8, 3), "uint8"), {"texts": together([("a cat", "cat")] * 3)})
+    task = Contrast(length=4).on(source)
+    with pytest.raises(ValueError, match="have two different ones, .* Received: 3 images with the same text"):
+        task.read(source, training=True)
+    assert len(task.read(source).targets["texts"]) == 3
+
+
 def test_towers_to_start_from(tmp_path):
     model = two_towers(words=["<pad>", "<end>", *"abcdefghi", "<unknown>"])
     model.save(tmp_path / "towers.keras")
@@ -95,6 +105,7 @@ def test_towers_to_start_from(tmp_path):
         (dict(start="x"), {}, "Towers of task.start have their own sizes.* Received: {'variant'"),
         ({}, {"model": {**MODEL, "num_classes": 3}}, "set task.width. Received: task.width=256, model.num_classes=3"),
         ({}, {"optim": Optim(accumulate=2)}, "by both towers: optim.accumulate must be 1. Received: 2"),
+        ({}, {"data": Data(batch_size=1)}, "data.batch_size must be 2 or more, and better 100. Received: 1"),
         ({}, {"optim": Optim(lora=2)}, "optim.lora must be None. Received: 2"),
     ],
 )
