@@ -86,15 +86,23 @@ def test_texts_that_are_all_the_same_teach_nothing():
 def test_towers_to_start_from(tmp_path):
     model = two_towers(words=["<pad>", "<end>", *"abcdefghi", "<unknown>"])
     model.save(tmp_path / "towers.keras")
-    task = Contrast(start=str(tmp_path / "towers.keras"), length=8, words=("<pad>", "<end>", "<unknown>"))
-    started = task.model(name="x")
     images, ids = np.full((2, 12, 8, 3), 99.0, "float32"), np.array([[3, 4, 1, 0, 0, 0, 0, 0]] * 2)
+    task = Contrast(start=str(tmp_path / "towers.keras"), length=8)
+    source = Source(images, {"texts": together([("zebra",), ("quiet",)])})
+    assert task.on(source).words == ("<pad>", "<end>", *"abcdefghi", "<unknown>")  # not learned anew
+    started = task.model(name="x")
     logits, pair = np.asarray(model({"images": images, "texts": ids})), started({"images": images, "texts": ids})
     np.testing.assert_allclose(np.asarray(pair[:, 0] @ pair[:, 1].numpy().T), logits, atol=1e-4)
     with pytest.raises(ValueError, match="as many ids as the tower of task.start, 8. Received: task.length=9"):
         Contrast(start=task.start, length=9).model()
     with pytest.raises(ValueError, match="were trained with loss='softmax'. Received: loss='sigmoid'"):
         Contrast(start=task.start, length=8, loss="sigmoid").model()
+    with pytest.raises(ValueError, match="Words must be those of the model to start from, 12: .* Received: 1 others"):
+        Contrast(start=task.start, length=8, words=("<pad>",)).model()
+    with pytest.raises(ValueError, match=r"tower of task.start takes them, \(12, 8\). Received: model.image_size=16"):
+        task.model(image_size=16)
+    with pytest.raises(ValueError, match="needs the tokenizer .* Received: none with 'hf://x/y'"):
+        Contrast(start="hf://x/y").on(source)
 
 
 @pytest.mark.parametrize(
