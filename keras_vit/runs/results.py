@@ -173,7 +173,7 @@ def explain(target, files=(), folder=None, *, texts=None):
         files: Image files; the first eight images of the test split if empty.
         texts: As in `predict`, for tasks that take a text with each of the files.
         folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
-            in `export` if `None`.
+            in `export` if `None`. One encoder over images and texts has no `attention.png`.
 
     Returns:
         The paths of the pictures.
@@ -196,7 +196,7 @@ def explain(target, files=(), folder=None, *, texts=None):
     folder.mkdir(parents=True, exist_ok=True)
     tower = image_tower(trained.model)
     method = "relevance" if has_classes(tower) and tower is trained.model else "rollout"
-    figures = {"attention.png": plots.plot_attention(tower, images, titles, method)}
+    figures = {"attention.png": plots.plot_attention(tower, images, titles, method)} if len(tower.inputs) == 1 else {}
     if trained.run and (trained.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(trained.run))
     if task.draws:

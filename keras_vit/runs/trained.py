@@ -98,7 +98,9 @@ class Trained:
                 if len(texts) != count
                 else f"Each text must have a word. Received: {texts!r:.100}"
             )
-        return {"texts": self.task.ids_of("raise")(texts)}
+        ids = self.task.ids_of("raise")(texts)
+        self.task.warn_of_unknown(ids)
+        return {"texts": ids}
 
     @property
     def alone(self):

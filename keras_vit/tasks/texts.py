@@ -4,10 +4,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
+import keras
 import numpy as np
 
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
+from keras_vit.text.families import UNKNOWN
 from keras_vit.text.own import text_of
 from keras_vit.utils.checked import number
 from keras_vit.utils.warned import warn
@@ -55,8 +57,37 @@ class Texts(Task):
             return self
         return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary)))
 
+    def as_trained(self, source, start):
+        """Returns the task with the words, or the tokenizer, of a trained model that it starts from.
+
+        Args:
+            source: As in `on`.
+            start: A source of `from_pretrained`.
+
+        Raises:
+            ValueError: If neither the task nor the model says them.
+        """
+        if self.words or self.tokens or source.targets["texts"].dtype != object:
+            return self
+        stated = stated_by(start)
+        if not (stated.get("words") or stated.get("tokens")):
+            raise ValueError(
+                "A model to start from needs the tokenizer that it was trained with: task.tokens, or task.words. "
+                f"Received: none with {str(start)!r}"
+            )
+        return dataclasses.replace(self, words=tuple(stated.get("words") or ()), tokens=stated.get("tokens") or "")
+
+    def check_words_of(self, start):
+        """Raises ValueError for other words than those of a trained model that the task starts from."""
+        table = stated_by(start).get("words")
+        if table and (self.words or self.tokens) and self.words != tuple(table):
+            raise ValueError(
+                f"Words must be those of the model to start from, {len(table)}: leave task.words and task.tokens out. "
+                f"Received: {len(self.words)} others, tokens={self.tokens!r}"
+            )
+
     def of_model(self, model):
-        table = _metadata(model).get("words")
+        table = _stated_of(model).get("words")
         return dataclasses.replace(self, words=tuple(table)) if table and not self.words else self
 
     def rows(self):
@@ -97,11 +128,18 @@ class Texts(Task):
             rows[start : start + AT_ONCE] = ids_of(part)
         if cut:
             warn(f"{cut} of {len(chosen)} texts have more than {self.length} ids and are cut: task.length.")
+        self.warn_of_unknown(rows)
         if most == 1:
             return rows
         made = np.full((len(texts), most, self.length), -1, "int32")
         made[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
         return made
+
+    def warn_of_unknown(self, rows):
+        """Warns of texts, rows of ids, with words that the table lacks: the model cannot tell these apart."""
+        lacking = (rows == self.words.index(UNKNOWN)).any(axis=1).sum() if UNKNOWN in self.words else 0
+        if lacking:
+            warn(f"{lacking} of {len(rows)} texts have words or signs that the model does not know.")
 
     def prepare(self, examples, seed):
         """Draws one of each image's texts, or some; `"first"` is then the one that is measured."""
@@ -122,7 +160,17 @@ def _all(texts):
     return [text for several in texts for text in several]
 
 
-def _metadata(model):
-    """Returns the metadata of a model's table of words."""
+def stated_by(source):
+    """Returns what `_stated_of` does of a run or a `.keras` file; of any other source an empty dictionary."""
+    from keras_vit.checkpoints.own_towers import own_file
+
+    path = own_file(source)
+    if path and not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    return _stated_of(keras.models.load_model(path, compile=False)) if path else {}
+
+
+def _stated_of(model):
+    """Returns the metadata of a model's table of words, such as `"words"` or `"tokens"`."""
     layers = [layer for part in (model, *model.layers) for layer in getattr(part, "layers", ())]
     return next((layer.metadata for layer in layers if layer.name == "words"), {})

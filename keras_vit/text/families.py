@@ -2,6 +2,7 @@
 
 import re
 import string
+import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,6 +18,11 @@ def as_it_is(text):
 def lower(text):
     """Returns a text in small letters, by Python's rules: a Greek capital sigma at the end of a word becomes ς."""
     return text.lower()
+
+
+def composed(text):
+    """As `lower`, in Unicode's form NFC, in which `é` is one letter."""
+    return unicodedata.normalize("NFC", text).lower()
 
 
 def canonical(text):
@@ -104,6 +110,6 @@ FAMILIES = {
         classes=("RobertaTokenizer",),
         models=("roberta", "trocr"),
     ),
-    "words": Family(clean=lower, start="<start>", end="<end>", pad="<pad>"),
+    "words": Family(clean=composed, start="<start>", end="<end>", pad="<pad>"),
 }
 UNKNOWN = "<unknown>"  # of a table of words

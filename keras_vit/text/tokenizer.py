@@ -183,7 +183,7 @@ def _checked(words):
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"Each word of a table must be a string. Received: {word!r:.100}")
-        if word not in marks and (not engines.is_piece(word) or word != word.lower()):
+        if word not in marks and (not engines.is_piece(word) or word != FAMILIES["words"].clean(word)):
             raise ValueError(
                 "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
                 f"Received: {word!r:.100}"

@@ -51,6 +51,12 @@ def test_long_texts_are_cut_counted_and_said():
         task.ids_of("raise")("a red car")
 
 
+def test_unknown_words_are_counted_and_said():
+    task = dataclasses.replace(TASK, words=("<pad>", "<end>", "<unknown>", "red", "cat", "two", "a"))
+    with pytest.warns(UserWarning, match="2 of 3 texts have words or signs that the model does not know"):
+        task.read(SOURCE)
+
+
 def test_ids_of_the_caller():
     ids = np.array([[3, 4, 1, 0, 0]] * 3, "int32")
     source = Source(IMAGES, {"texts": ids})

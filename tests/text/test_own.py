@@ -54,3 +54,10 @@ def test_texts_without_words(texts):
         learn_words(["a", 3])
     with pytest.raises(ValueError, match="`size` must be a positive integer"):
         learn_words(["a"], 0)
+
+
+def test_an_accent_is_written_in_one_way():
+    table = learn_words(["un caf\u00e9", "cafe\u0301"], 20)
+    assert "##\u00e9" in table and "\u0301" not in table
+    made = tokenizer(table, 4)
+    assert made("caf\u00e9").tolist() == made("cafe\u0301").tolist()

@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, texts
+from keras_vit.data.readers.table import group_of
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 
@@ -35,7 +36,8 @@ def from_arrays(arrays, targets, shape, class_names=()):
     images = checks.pixels(arrays[0], shape)
     images = images.astype("uint8", copy=False) if images.dtype.kind in "ui" else images
     made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
-    return Source(images, made, tuple(class_names))
+    groups = [group_of(image.tobytes()) for image in images] if "texts" in made else None  # texts of one image
+    return Source(images, made, tuple(class_names), groups=groups and np.array(groups, "int64"))
 
 
 def _labels(values, images, class_names):

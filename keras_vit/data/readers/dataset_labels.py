@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vit.data.readers.class_names import in_order
+from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.table_labels import Flags, Names, several_labels
 
 LABELS = (
@@ -41,6 +41,20 @@ def several(value, maker):
     return tuple(maker.parse([cells])) if named else list(value) if isinstance(value, tuple) else value
 
 
+def one(value):
+    """Returns a label of one example: a name, or numbers.
+
+    Raises:
+        ValueError: For several names.
+    """
+    names = value.tolist() if isinstance(value, np.ndarray) and value.dtype.kind in "OSU" else value
+    if isinstance(names, (list, tuple)) and names and _texts(names := list(map(_plain, names))):
+        if len(names) > 1:
+            raise ValueError(f"it must have one label. Received: {names!s:.60}")
+        (value,) = names
+    return name_of(value, "label") if isinstance(value, str) else value
+
+
 def _plain(cell):
     """Returns a cell as a number or text of Python."""
     cell = np.asarray(cell).item() if hasattr(cell, "shape") and np.size(cell) == 1 else cell
@@ -59,6 +73,9 @@ def of_flags(maker):
 def names_of(values):
     """Returns the names of the classes of labels that are texts, or tuples of texts, sorted."""
     each = [name for value in values for name in (value if isinstance(value, tuple) else [value])]
+    other = next((name for name in each if not isinstance(name, str)), None)
+    if other is not None and any(isinstance(name, str) for name in each):
+        raise ValueError(f"Labels must be all names or all numbers. Received: {other!r:.60} along with names")
     return tuple(in_order(set(each))) if each and _texts(each) else ()
 
 

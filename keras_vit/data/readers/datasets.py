@@ -49,7 +49,10 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     columns = _columns(dataset, task, given)
     several = "multilabels" in task.targets
     several = dataset_labels.reader(columns and columns["multilabels"], given.get("multilabels")) if several else None
-    held, digests = _held(dataset, columns, task.targets, shape[2], several)
+    written = texts.Texts(columns["texts"] if columns else ("texts",), given) if "texts" in task.targets else None
+    held, digests = _held(dataset, columns, task.targets, shape[2], {"multilabels": several, "texts": written})
+    if written and "groups" not in held:
+        held["groups"] = list(map(_bytes, held["images"]))  # texts of one image belong together
     pixels, readable = pictures.together(held.pop("images"), data.bad_images)
     held = {name: [values[i] for i in readable] for name, values in held.items()}
     groups = [table.group_of(value) for value in held.pop("groups")] if "groups" in held else None
@@ -100,7 +103,7 @@ def _columns(dataset, task, given):
     return columns
 
 
-def _held(dataset, columns, targets, channels, several):
+def _held(dataset, columns, targets, channels, makers):
     """Returns all values of each target and of the images, dictionary of lists, and a hash of each example."""
     held, digests, size = {name: [] for name in columns or ("images", *targets)}, [], 0
     wanted = dict.fromkeys(name for found in columns.values() for name in found) if columns else None
@@ -109,7 +112,7 @@ def _held(dataset, columns, targets, channels, several):
         digest = hashlib.blake2b(digest_size=16)
         for name, value in _values(example, columns, targets, number).items():
             try:
-                value = pictures.image(value, channels) if name == "images" else _value(name, value, several)
+                value = pictures.image(value, channels) if name == "images" else _value(name, value, makers)
             except (ValueError, FileNotFoundError) as error:
                 raise ValueError(f"Example {number}: {error}") from None
             held[name].append(value)
@@ -143,8 +146,8 @@ def _values(example, columns, targets, number):
     return {name: values[0] if len(values) == 1 else values for name, values in each.items()}
 
 
-def _value(name, value, several):
-    """Returns the value of a target as an array, or as a number or text of Python."""
+def _value(name, value, makers):
+    """Returns the value of a target as an array, or as a number or text of Python; `makers` read several."""
     if name == "segmentation_masks":
         return pictures.mask(value)
     first = value[0] if isinstance(value, list) and value else value
@@ -155,13 +158,14 @@ def _value(name, value, several):
             f"{name.replace('_', ' ').capitalize()} must be arrays. Received: a dictionary of {list(value)}"
         )
     if name == "multilabels":
-        return dataset_labels.several(value, several)
+        return dataset_labels.several(value, makers[name])
     if name == "texts" and not (hasattr(value, "dtype") and value.dtype.kind in "iu"):
-        return texts.flat([value])
+        return makers[name].parse([value])
     if hasattr(value, "shape"):
         value = np.asarray(value)
         value = value.item() if value.size == 1 and name != "bounding_boxes" else value
-    return value.decode() if isinstance(value, bytes) else value
+    value = value.decode() if isinstance(value, bytes) else value
+    return dataset_labels.one(value) if name == "labels" else value
 
 
 def _bytes(value):

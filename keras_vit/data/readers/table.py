@@ -24,7 +24,7 @@ from keras_vit.data.readers.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
 from keras_vit.utils.progress import passing
-from keras_vit.utils.warned import MOST, left_out, named
+from keras_vit.utils.warned import MOST, left_out, named, warn
 
 # Names of columns where `Data.columns` does not say which it is; the first that the table has.
 USUAL = {
@@ -99,7 +99,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     parsers = {
         name: (maker.parse, slice(at, at + len(maker.columns))) for (name, maker), at in zip(makers.items(), places)
     }
-    files, lines, kept = Files(file.parent), {}, []
+    files, lines, kept, splits, divided = Files(file.parent), {}, [], {}, set()
     bad, wrong, named_below = [], 0, 0
     below = "".join(f"{part}/" for part in base.relative_to(file.parent).parts)
     for number, cells in passing(table_file.read(file, names), "rows of the table: {n:,}", 2.0, every=10_000):
@@ -113,6 +113,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
             wrong += 1
             continue
         lines[path] = number
+        if "splits" in row and splits.setdefault(path, row["splits"]) != row["splits"]:
+            divided.add(path)
         inside = path.startswith(below)
         named_below += inside
         inside = inside and split in (None, row.get("splits"))
@@ -132,6 +134,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         )
     if not kept:
         raise ValueError(f"{str(file)!r} must have a row for each image in {str(base)!r}. Received: none")
+    if divided:
+        warn(f"{len(divided)} images of {file.name} are in several splits, such as {min(divided)!r}.")
     if bad:
         left_out(f"{wrong} rows of {file.name}", bad, wrong)
     made = {name: maker.made() for name, maker in makers.items() if name not in OPTIONAL}
@@ -185,10 +189,11 @@ class Files:
 
 
 class Labels:
-    """One class for each row, by its name; numbers are names too."""
+    """One class for each row, by its name; numbers are names too. An answer to a text is one, whatever is in it."""
 
     def __init__(self, columns, said=None):
         self.columns = columns
+        self.whole = "texts" in (said or {})
         self.codes = {}
         self.rows = array.array("i")
 
@@ -206,14 +211,18 @@ class Labels:
         return tuple(in_order(self.codes))
 
     def made(self):
-        found = composite(self.codes, SEPARATOR) or composite(self.codes, SEPARATORS, every=True)
-        if found := found or recurring(self.codes, SEPARATORS, alone=True):
+        if found := None if self.whole else self._several():
             raise ValueError(
                 f"{self.columns[0]!r} must have one label for each image. Several, as in {found[0]!r}, are for "
                 f"Classify(multilabel=True). Received: {found[0]!r} along with {' and '.join(map(repr, found[1]))}"
             )
         places = {name: place for place, name in enumerate(self.names())}
         return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
+
+    def _several(self):
+        """Returns a name that looks like several, its parts and what separates them, or `None`."""
+        found = composite(self.codes, SEPARATOR) or composite(self.codes, SEPARATORS, every=True)
+        return found or recurring(self.codes, SEPARATORS, alone=True)
 
 
 class Numbers:
@@ -263,4 +272,5 @@ OPTIONAL = ("groups", "splits")  # no targets
 
 def group_of(name):
     """Returns the number of a group, 64 bits of a hash of its name."""
-    return int.from_bytes(hashlib.blake2b(str(name).encode(), digest_size=8).digest(), "little", signed=True)
+    name = name if isinstance(name, bytes) else str(name).encode()
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little", signed=True)

@@ -1,10 +1,17 @@
 """The texts of images, one or several each, as strings: a task turns them into ids of words."""
 
+import ast
+import contextlib
+import json
+from collections.abc import Mapping
+
 import numpy as np
+
+from keras_vit.data.readers.class_names import LISTED, NOTHING
 
 
 class Texts:
-    """Of a table: one or more texts for each row, of several columns or of a cell that is a list.
+    """Of a table or a dataset: one or more texts for each row, of several columns or of a cell that is a list.
 
     With `{"names": ["name", "tags"], "separator": ";"}` as the columns of `"texts"`, cells are lists of texts.
     """
@@ -19,7 +26,9 @@ class Texts:
         texts = flat(cells)
         texts = flat(part for text in texts for part in text.split(self.separator)) if self.separator else texts
         if not texts:
-            raise ValueError(f"{' and '.join(map(repr, self.columns))} {'are' if len(cells) > 1 else 'is'} empty")
+            raise ValueError(
+                f"{' and '.join(map(repr, self.columns))} {'are' if len(self.columns) > 1 else 'is'} empty"
+            )
         return texts
 
     def add(self, texts, inside=True):
@@ -33,20 +42,34 @@ class Texts:
 def flat(values):
     """Returns the texts of one image as a tuple, without blanks around them and without empty ones.
 
+    A list that a program printed into a text, such as `["a cat", "two"]`, is a list.
+
     Raises:
-        ValueError: For what is no text.
+        ValueError: For what is no text, or what programs write for a value that is missing.
     """
     found = []
     for value in values:
+        value = value.strip() if isinstance(value, str) else value
         if isinstance(value, (list, tuple, np.ndarray)):
             found += flat(value)
         elif isinstance(value, bytes):
             found += flat([value.decode()])
         elif value is not None and not isinstance(value, str):
             raise ValueError(f"a text must be a string. Received: {value!r:.60}")
-        elif value is not None and value.strip():
-            found.append(value.strip())
+        elif value in NOTHING:
+            raise ValueError(f"a text must not be that of a missing value. Received: {value!r}")
+        elif value and LISTED.fullmatch(value):
+            found += flat(_parsed(value))
+        elif value:
+            found.append(value)
     return tuple(found)
+
+
+def _parsed(text):
+    """Returns a list that is written as a text, by JSON or by Python."""
+    with contextlib.suppress(ValueError):
+        return json.loads(text)
+    return ast.literal_eval(text)
 
 
 def together(rows):
@@ -70,7 +93,9 @@ def of_array(values, images, _=()):
                 f"Received: shape={ids.shape}" + (f", from {ids.min()}" if ids.size else "")
             )
         return ids.astype("int32")
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or len(values) != len(images):
+    values = ids if ids is not None and ids.dtype.kind in "OSU" else values
+    ordered = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, Mapping)
+    if isinstance(values, (str, bytes)) or not ordered or len(values) != len(images):
         said = f"{len(values)} of them" if isinstance(values, (list, tuple, np.ndarray)) else f"{values!r:.60}"
         raise ValueError(f"Texts must be a list of strings, or of lists, for {len(images)} images. Received: {said}")
     rows = []

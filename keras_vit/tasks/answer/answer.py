@@ -7,6 +7,7 @@ from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
+from keras_vit.utils.warned import warn
 
 HEADLESS = ("distill", "teacher")  # options of `Classify` for models of images alone
 
@@ -39,18 +40,33 @@ class Answer(Texts, Classify):
         checks.options("model", recipe.model, (*models.ARGUMENTS, "weights", "head"))
 
     def on(self, source, arguments=None):
-        return Texts.on(Classify.on(self, source, arguments), source)
+        found, weights = Classify.on(self, source, arguments), (arguments or {}).get("weights")
+        found = found.as_trained(source, weights) if weights else Texts.on(found, source)
+        known = {name.casefold(): name for name in found.classes}
+        alike = next((name for name in found.classes if known[name.casefold()] != name), None)
+        if alike:
+            other = known[alike.casefold()]
+            warn(f"Answers that differ in capitals alone are different classes, such as {alike!r} and {other!r}.")
+        return found
 
     def of_model(self, model):
         return Texts.of_model(Classify.of_model(self, model), model)
 
     def model(self, *, weights=None, **arguments):
+        given = {"metadata": {"words": list(self.words)}} if self.words else {}
         if weights is not None:
             from keras_vit.checkpoints.pretrained import from_pretrained
 
-            return from_pretrained(weights, **{k: v for k, v in arguments.items() if k not in ("name", "variant")})
+            self.check_words_of(weights)
+            given |= {name: value for name, value in arguments.items() if name not in ("name", "variant")}
+            model = from_pretrained(weights, **given)
+            if (length := model.input["texts"].shape[1]) != self.length:
+                raise ValueError(
+                    f"Texts must have as many ids as in the model to start from, {length}. "
+                    f"Received: task.length={self.length}"
+                )
+            return model
         rows, _ = self.rows()
-        given = {"metadata": {"words": list(self.words)}} if self.words else {}
         return models.vilt(
             vocabulary=rows,
             length=self.length,

@@ -13,6 +13,7 @@ from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.tasks.contrast.recall_tally import RecallTally
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.texts import Texts
+from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
 TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # of a text tower that is trained from the beginning
@@ -34,8 +35,8 @@ class Contrast(Texts):
         loss: `"softmax"` or `"sigmoid"`; see `PairLoss`.
         width: Channels of the common space.
         text: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`.
-        start: Published or trained towers to start from, as `from_pretrained` takes them with `part="both"`. Give their
-            `tokens` or `words`; `model` may only have `image_size`.
+        start: Published or trained towers to start from, as `from_pretrained` takes them with `part="both"`. Give the
+            `tokens` of published ones; a run has its own. `model` may only have `image_size`, for a run its own.
     """
 
     best = ("val_text_to_image_recall_at_1", "max")
@@ -64,11 +65,29 @@ class Contrast(Texts):
                     f"Contrast compares whole batches, by both towers: optim.{name} must be {only}. "
                     f"Received: {getattr(recipe.optim, name)!r}"
                 )
+        if recipe.data.batch_size < 2:
+            raise ValueError(
+                "Contrast compares the images of a batch: data.batch_size must be 2 or more, and better 100. "
+                f"Received: {recipe.data.batch_size}"
+            )
         if recipe.model.get("num_classes") not in (None, self.width):
             raise ValueError(
                 f"The image tower ends in the common space: set task.width. Received: task.width={self.width}, "
                 f"model.num_classes={recipe.model['num_classes']}"
             )
+
+    def on(self, source, arguments=None):
+        return super().on(source, arguments) if not self.start else self.as_trained(source, self.start)
+
+    def read(self, source, training=False):
+        found = super().read(source, training)
+        ids = found.targets["texts"]
+        if training and (ids == ids[:1]).all():
+            raise ValueError(
+                "Contrast learns to tell texts apart: training images must have two different ones, in words that it "
+                f"knows. Received: {len(ids)} images with the same text"
+            )
+        return found
 
     def settled(self, source):
         return {} if self.start else {"num_classes": self.width}
@@ -89,11 +108,19 @@ class Contrast(Texts):
         return two_towers(image, text, pairs=True, **FIRST[self.loss])
 
     def _started(self, arguments):
+        from keras_vit.checkpoints.own_towers import own_file
         from keras_vit.checkpoints.pretrained import from_pretrained
 
-        sizes = {} if str(self.start).endswith(".keras") else {"image_size": arguments.get("image_size")}
-        model = from_pretrained(self.start, part="both", **{k: v for k, v in sizes.items() if v is not None})
+        size = arguments.get("image_size")
+        sizes = {} if size is None or own_file(self.start) else {"image_size": size}
+        model = from_pretrained(self.start, part="both", **sizes)
         image, text, similarity = map(model.get_layer, TOWERS)
+        if size is not None and image.input_shape[1:3] != checks.pair("image_size", size):
+            raise ValueError(
+                f"Images must be as large as the tower of task.start takes them, {image.input_shape[1:3]}. "
+                f"Received: model.image_size={size}"
+            )
+        self.check_words_of(self.start)
         if text.input_shape[1] != self.length:
             raise ValueError(
                 f"Texts must have as many ids as the tower of task.start, {text.input_shape[1]}. "

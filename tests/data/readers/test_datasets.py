@@ -12,8 +12,9 @@ from PIL import Image as Pillow
 
 import keras_vit
 from keras_vit import config
-from keras_vit.config import Classify, Data, Detect, Regress, Segment
+from keras_vit.config import Classify, Contrast, Data, Detect, Regress, Segment
 from keras_vit.data import memory, sources
+from keras_vit.data.readers.arrays import from_arrays
 from tests.small import small
 
 SHAPE = (8, 8, 1)
@@ -190,6 +191,29 @@ def test_other_targets():
     ):
         with pytest.raises(ValueError, match=message):
             read([{"image": PIXELS[0], "boxes": value}], Detect(classes=("a", "b")))
+
+
+def test_texts_of_one_image_belong_together():
+    few = [{"image": PIXELS[i // 2], "caption": f"a;{i}"} for i in range(4)]
+    found = read(few, Contrast(), columns={"texts": {"names": ["caption"], "separator": ";"}})
+    assert sorted(found.targets["texts"]) == [("a", str(i)) for i in range(4)]
+    assert sorted(np.unique(found.groups, return_counts=True)[1]) == [2, 2]
+    arrays = from_arrays((PIXELS[[0, 0, 1]], ["a", "b", "c"]), ("texts",), (*SHAPE, 1))
+    assert arrays.groups[0] == arrays.groups[1] != arrays.groups[2]
+    with pytest.raises(ValueError, match="Example 0: 'caption' is empty"):
+        read([{"image": PIXELS[0], "caption": None}], Contrast())
+
+
+def test_names_are_read_as_in_a_table():
+    texts = ["yes", " yes ", ["yes"], np.array([b"no"])]
+    assert read([{"image": PIXELS[0], "label": text} for text in texts]).class_names == ("no", "yes")
+    for labels, message in (
+        ([["yes", "no"], "no"], r"Example 0: it must have one label. Received: \['yes', 'no'\]"),
+        (["yes", 2], "Labels must be all names or all numbers. Received: 2 along with names"),
+        (["yes", "nan"], "Example 1: 'label' must be the name of a class, not of a missing value"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read([{"image": PIXELS[0], "label": label} for label in labels])
 
 
 def test_boxes_in_dictionaries():

@@ -217,3 +217,17 @@ def test_several_rows_of_an_image_are_texts_of_one_group(folder):
     write(folder, ["train/a.png,10,x,3,1.5,1,0,p1,"])
     with pytest.raises(ValueError, match="line 2: 'text' is empty"):
         read(folder, "texts")
+
+
+def test_an_answer_is_one_whatever_is_in_it(folder):
+    write(folder, ['a.png,"red, blue",why', "a.png,red,why", "a.png,blue,why"], "file_name,answer,question")
+    (folder / "a.png").touch()
+    found = table.read(folder / "metadata.csv", folder, {"labels": "answer", "texts": "question"}, ("texts", "labels"))
+    assert found.class_names == ("blue", "red", "red, blue") and found.targets["labels"].tolist() == [2, 1, 0]
+
+
+def test_an_image_in_two_splits_is_said(folder):
+    write(folder, ["a.png,one,train", "a.png,two,test"], "file_name,text,split")
+    (folder / "a.png").touch()
+    with pytest.warns(UserWarning, match="1 images of metadata.csv are in several splits, such as 'a.png'"):
+        table.read(folder / "metadata.csv", folder, {"splits": "split"}, ("texts",), "train")

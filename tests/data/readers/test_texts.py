@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 
-from keras_vit.data.readers import texts
+from keras_vit.data.readers import texts  # noqa: E402
 
 IMAGES = np.zeros((2, 4, 4, 3), "uint8")
 
@@ -12,6 +12,7 @@ def test_one_text_or_several_for_each_image():
     found = texts.of_array(["a cat", [" two ", "", "words"]], IMAGES)
     assert found.dtype == object and [*found] == [("a cat",), ("two", "words")]
     assert [*texts.of_array(np.array(["a", "b"]), IMAGES)] == [("a",), ("b",)]
+    assert [*texts.of_array(tf.constant(["a", "b"]), IMAGES)] == [("a",), ("b",)]
     assert [*texts.of_array([b"a \xc3\xa9", "b"], IMAGES)] == [("a é",), ("b",)]
 
 
@@ -29,6 +30,10 @@ def test_ids_stay_ids():
         (["a", []], r"Each image must have a text. Received: \[\] of image 1"),
         (["a", 7], "Texts of image 1: a text must be a string. Received: 7"),
         (["a", ["b", float("nan")]], "Texts of image 1: a text must be a string. Received: nan"),
+        (["a", "nan"], "Texts of image 1: a text must not be that of a missing value. Received: 'nan'"),
+        (np.array(["a", None]).astype(str), "Texts of image 1: a text must not be .* Received: 'None'"),
+        ({"a", "b"}, "Texts must be a list of strings, .* for 2 images. Received: {"),
+        ({"a": 1, "b": 2}, "Texts must be a list of strings, .* for 2 images. Received: {'a': 1"),
         (np.array([[1, -2], [3, 0]]), r"Ids of words must be .* \(2, length\). Received: shape=\(2, 2\), from -2"),
         (np.array([1, 2]), r"Received: shape=\(2,\), from 1"),
     ],
@@ -51,3 +56,9 @@ def test_cells_of_a_table():
 def test_cells_that_are_lists_in_a_text():
     rows = texts.Texts(("name", "tags"), {"texts": {"names": ["name", "tags"], "separator": ";"}})
     assert rows.parse(["a cat", "pet; animal ;"]) == ("a cat", "pet", "animal")
+
+
+@pytest.mark.parametrize("cell", ['["a \\ud83d\\ude97", "b, c"]', "['a 🚗', 'b, c']", ["['a 🚗']", None, "b, c"]])
+def test_a_list_that_was_printed_is_a_list(cell):
+    assert texts.Texts(("caption",)).parse([cell]) == ("a 🚗", "b, c")
+    assert texts.flat(["[laughs] a man", "[red]"]) == ("[laughs] a man", "[red]")

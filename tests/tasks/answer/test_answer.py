@@ -6,6 +6,9 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Answer, Augment, Data, Optim, Recipe
+from keras_vit.data.memory import Source
+from keras_vit.data.readers.texts import together
+from keras_vit.runs import results
 from keras_vit.training import devices
 from tests.tasks.harness import run_task_test
 
@@ -45,6 +48,8 @@ def test_answer(tmp_path, monkeypatch, asked):
     assert trained.class_names == ("blue", "no", "red", "yes")
     with pytest.raises(ValueError, match="Answer takes a text with each image: pass `texts`. Received: texts=None"):
         keras_vit.predict(trained, [asked / "0.png"])
+    drawn = results.explain(trained, [asked / "0.png"], tmp_path / "drawn", texts="is it red?")
+    assert [path.name for path in drawn] == ["curves.png"]  # attention among words and patches has no picture
     with pytest.raises(ValueError, match="at most 8 tokens: shorten it"):
         keras_vit.predict(trained, [asked / "0.png"], texts="is it " * 8)
 
@@ -71,3 +76,26 @@ def test_options_that_do_not_fit(task, changes, message):
     task = Answer(**task)
     with pytest.raises(ValueError, match=message):
         task.check(Recipe(**{"name": "a", "task": task, "model": MODEL, **changes}))
+
+
+def test_answers_that_differ_in_capitals_alone_are_said():
+    source = Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": together([("a",), ("b",)])}, ("Yes", "no", "yes"))
+    with pytest.warns(UserWarning, match="capitals alone are different classes, such as 'Yes' and 'yes'"):
+        Answer().on(source)
+
+
+def test_a_model_to_start_from_has_its_own_words(tmp_path):
+    source = Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": together([("zebra",), ("quiet",)])}, ("no", "yes"))
+    words = ("<pad>", "<end>", "<unknown>", "a", "b")
+    Answer(words=words, length=8).model(**MODEL).save(tmp_path / "model.keras")
+    weights = str(tmp_path / "model.keras")
+    about = {"weights": weights, "num_classes": None}
+    assert Answer(length=8).on(source, about).words == words
+    started = Answer(words=words, length=8).model(weights=weights)
+    assert Answer().of_model(started).words == words  # which its file keeps too
+    with pytest.raises(ValueError, match="as in the model to start from, 8. Received: task.length=9"):
+        Answer(words=words, length=9).model(weights=weights)
+    with pytest.raises(ValueError, match="Words must be those of the model to start from, 5: .* Received: 6 others"):
+        Answer(words=(*words, "c"), length=8).model(weights=weights)
+    with pytest.raises(ValueError, match="needs the tokenizer .* Received: none with 'hf://x/y'"):
+        Answer(length=8).on(source, {**about, "weights": "hf://x/y"})

@@ -6,6 +6,8 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Contrast, Data, Optim, Recipe
+from keras_vit.data.memory import Source
+from keras_vit.data.readers.texts import together
 from keras_vit.runs import results
 from keras_vit.tasks.contrast import contrast
 from keras_vit.training import devices
@@ -84,18 +86,34 @@ def test_pictures_find_their_texts(tmp_path, monkeypatch, pairs):
     assert [found.classes[i] for i in found.probabilities.argmax(1)] == names
 
 
+def test_texts_that_are_all_the_same_teach_nothing():
+    source = Source(np.zeros((3, 8, 8, 3), "uint8"), {"texts": together([("a cat", "cat")] * 3)})
+    task = Contrast(length=4).on(source)
+    with pytest.raises(ValueError, match="have two different ones, .* Received: 3 images with the same text"):
+        task.read(source, training=True)
+    assert len(task.read(source).targets["texts"]) == 3
+
+
 def test_towers_to_start_from(tmp_path):
     model = two_towers(words=["<pad>", "<end>", *"abcdefghi", "<unknown>"])
     model.save(tmp_path / "towers.keras")
-    task = Contrast(start=str(tmp_path / "towers.keras"), length=8, words=("<pad>", "<end>", "<unknown>"))
-    started = task.model(name="x")
     images, ids = np.full((2, 12, 8, 3), 99.0, "float32"), np.array([[3, 4, 1, 0, 0, 0, 0, 0]] * 2)
+    task = Contrast(start=str(tmp_path / "towers.keras"), length=8)
+    source = Source(images, {"texts": together([("zebra",), ("quiet",)])})
+    assert task.on(source).words == ("<pad>", "<end>", *"abcdefghi", "<unknown>")  # not learned anew
+    started = task.model(name="x")
     logits, pair = np.asarray(model({"images": images, "texts": ids})), started({"images": images, "texts": ids})
     np.testing.assert_allclose(np.asarray(pair[:, 0] @ pair[:, 1].numpy().T), logits, atol=1e-4)
     with pytest.raises(ValueError, match="as many ids as the tower of task.start, 8. Received: task.length=9"):
         Contrast(start=task.start, length=9).model()
     with pytest.raises(ValueError, match="were trained with loss='softmax'. Received: loss='sigmoid'"):
         Contrast(start=task.start, length=8, loss="sigmoid").model()
+    with pytest.raises(ValueError, match="Words must be those of the model to start from, 12: .* Received: 1 others"):
+        Contrast(start=task.start, length=8, words=("<pad>",)).model()
+    with pytest.raises(ValueError, match=r"tower of task.start takes them, \(12, 8\). Received: model.image_size=16"):
+        task.model(image_size=16)
+    with pytest.raises(ValueError, match="needs the tokenizer .* Received: none with 'hf://x/y'"):
+        Contrast(start="hf://x/y").on(source)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +124,7 @@ def test_towers_to_start_from(tmp_path):
         (dict(start="x"), {}, "Towers of task.start have their own sizes.* Received: {'variant'"),
         ({}, {"model": {**MODEL, "num_classes": 3}}, "set task.width. Received: task.width=256, model.num_classes=3"),
         ({}, {"optim": Optim(accumulate=2)}, "by both towers: optim.accumulate must be 1. Received: 2"),
+        ({}, {"data": Data(batch_size=1)}, "data.batch_size must be 2 or more, and better 100. Received: 1"),
         ({}, {"optim": Optim(lora=2)}, "optim.lora must be None. Received: 2"),
     ],
 )
