@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import dataclasses
 import json
 from collections.abc import Mapping
 
@@ -70,6 +71,21 @@ def _parsed(text):
     with contextlib.suppress(ValueError):
         return json.loads(text)
     return ast.literal_eval(text)
+
+
+def by_image(source):
+    """Returns a source in which each file is there once, with the texts of all its rows."""
+    texts = source.targets.get("texts")
+    if not source.files or texts is None or texts.dtype != object:
+        return source
+    places = {}
+    for place, path in enumerate(source.images):
+        places.setdefault(str(path), []).append(place)
+    if len(places) == len(source):
+        return source
+    once = source.take(np.array([of_path[0] for of_path in places.values()]))
+    rows = [tuple(dict.fromkeys(text for i in of_path for text in texts[i])) for of_path in places.values()]
+    return dataclasses.replace(once, targets={**once.targets, "texts": together(rows)})
 
 
 def together(rows):

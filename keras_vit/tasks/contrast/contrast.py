@@ -80,7 +80,9 @@ class Contrast(Texts):
         return super().on(source, arguments) if not self.start else self.as_trained(source, self.start)
 
     def read(self, source, training=False):
-        found = super().read(source, training)
+        from keras_vit.data.readers.texts import by_image
+
+        found = super().read(by_image(source), training)  # an image is no negative of itself
         ids = found.targets["texts"]
         if training and (ids == ids[:1]).all():
             raise ValueError(

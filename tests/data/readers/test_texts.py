@@ -3,6 +3,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+from keras_vit.data.memory import Source  # noqa: E402
 from keras_vit.data.readers import texts  # noqa: E402
 
 IMAGES = np.zeros((2, 4, 4, 3), "uint8")
@@ -62,3 +63,13 @@ def test_cells_that_are_lists_in_a_text():
 def test_a_list_that_was_printed_is_a_list(cell):
     assert texts.Texts(("caption",)).parse([cell]) == ("a 🚗", "b, c")
     assert texts.flat(["[laughs] a man", "[red]"]) == ("[laughs] a man", "[red]")
+
+
+def test_rows_of_one_file_become_one_image_with_all_its_texts():
+    paths = np.array(["a.png", "b.png", "a.png", "a.png"], object)
+    rows = texts.together([("one",), ("two",), ("three", "one"), ("four",)])
+    found = texts.by_image(Source(paths, {"texts": rows}, files=True, groups=np.array([1, 2, 1, 1])))
+    assert found.images.tolist() == ["a.png", "b.png"] and found.groups.tolist() == [1, 2]
+    assert [*found.targets["texts"]] == [("one", "three", "four"), ("two",)]
+    single = Source(paths[:2], {"texts": rows[:2]}, files=True)
+    assert texts.by_image(single) is single

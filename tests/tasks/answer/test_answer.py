@@ -39,7 +39,7 @@ def recipe(folder, epochs=2):
         data=Data(
             source=f"folder:{folder}", train="all[:50%]", validation="all[50%:75%]", test="all[75%:]", batch_size=12
         ),
-        optim=Optim(epochs=epochs, warmup_epochs=0.0, learning_rate=1e-2, weight_decay=0.0),
+        optim=Optim(epochs=epochs, warmup_epochs=0.0, learning_rate=5e-3, weight_decay=0.0),
     )
 
 
@@ -56,7 +56,7 @@ def test_answer(tmp_path, monkeypatch, asked):
 
 def test_another_picture_and_another_question_change_the_answer(tmp_path, monkeypatch, asked):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
-    _, history = keras_vit.fit(recipe(asked, epochs=14), tmp_path / "run", verbose=0)
+    _, history = keras_vit.fit(recipe(asked, epochs=30), tmp_path / "run", verbose=0)
     assert history["val_accuracy"][-1] == 1
     files = [asked / "0.png", asked / "1.png"] * 3
     texts = [text for text in ("what color is it?", "is it red?", "is it blue?") for _ in range(2)]
