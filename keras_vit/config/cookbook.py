@@ -120,13 +120,12 @@ def from_recipe(
     keras.utils.set_random_seed(recipe.seed)
     with remat.scope(recipe.optim):
         model = recipe.task.model(**arguments)
-    metadata = metadata_of(model)
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
         new_head = bool(count) and count != len(labels_beside(path) or ())
         load_weights(model, path, head="new" if new_head else "require", patches="resize")
-        metadata["source"] = path.name
-    metadata["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
+        metadata_of(model)["source"] = path.name
+    metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
     return model
 
 

@@ -35,6 +35,7 @@ def test_scores_of_validation_images_are_columns_of_every_epoch():
         model=types.SimpleNamespace(input_shape=(None, 4, 4, 1)),
         outputs=lambda images: images.mean((1, 2, 3)),
         history=[],
+        task=types.SimpleNamespace(inputs=("images",)),
     )
     callback = Measured(run, Mean, ("mean", "count", "other"), every=3, most=7)
     Mean.made = 0
