@@ -14,7 +14,7 @@ NOTES = (
     r"WARNING: All log messages before absl::InitializeLog",
     r"INFO: Created TensorFlow Lite XNNPACK delegate",
     r"E\d{4} .*failed call to cuInit: .*\(303\)",  # no driver of a GPU
-    r"E\d{4} .*oneDNN supports DT_UINT8 only on",  # no fault: it takes another way
+    r"E\d{4} .*oneDNN supports DT_U?INT\d+ only on",  # no fault: it takes another way
 )
 _FILTER = """
 import re, sys
