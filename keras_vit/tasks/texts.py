@@ -1,6 +1,7 @@
 """What tasks with texts have in common: texts become rows of ids before anything else is done with them."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,6 @@ import numpy as np
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import UNKNOWN
-from keras_vit.text.own import text_of
 from keras_vit.utils.checked import number
 from keras_vit.utils.warned import warn
 
@@ -99,7 +99,7 @@ class Texts(Task):
         """Returns the function from texts to ids."""
         if not self.words and not self.tokens:
             raise ValueError(f"{type(self).__name__} has no words: it learns them from data. Received: words=()")
-        return tokenizer(list(self.words) or self.tokens, self.length, long=long)
+        return _made(self.words, self.tokens, self.length, long)
 
     def read(self, source, training=False):
         texts = source.targets["texts"]
@@ -149,11 +149,17 @@ class Texts(Task):
         if ids.shape.rank == 2:
             return examples
         marks = self.ids_of()
-        return {**examples, "texts": DRAWS[self.draw](ids, seed, marks.end, marks.pad), "first": ids[:, 0]}
+        return {**examples, "texts": DRAWS[self.draw](ids, seed, marks.start, marks.end, marks.pad), "first": ids[:, 0]}
 
     def text_of(self, ids):
-        """Returns the text of a row of ids, `""` without a table of words."""
-        return text_of(self.words, ids) if self.words else ""
+        """Returns the text of a row of ids up to its end, `""` for ids of the caller."""
+        return self.ids_of().texts([ids])[0].strip() if self.words or self.tokens else ""
+
+
+@functools.lru_cache(maxsize=8)
+def _made(words, tokens, length, long):
+    """Returns the `Tokenizer` of a task: the same for the same words, since reading a published one takes a second."""
+    return tokenizer(list(words) or tokens, length, long=long)
 
 
 def _all(texts):

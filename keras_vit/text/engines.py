@@ -107,7 +107,10 @@ def table(words, unknown):
     def pieces(texts):
         return [[id for word in PIECE.findall(text) for id in ids_in(word, text)] for text in texts]
 
-    return Engine(pieces, ids.get, lambda found: " ".join(words[i] for i in found), len(ids))
+    def text_of(found):
+        return " ".join(words[i] for i in found).replace(f" {INSIDE}", "")
+
+    return Engine(pieces, ids.get, text_of, len(ids))
 
 
 def is_piece(text):

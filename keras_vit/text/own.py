@@ -55,12 +55,6 @@ def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
     return list(dict.fromkeys(table))  # one piece may come from two pairs
 
 
-def text_of(table, ids) -> str:
-    """Returns the text of a row of ids of a table, without its marks."""
-    marks = {FAMILIES["words"].pad, FAMILIES["words"].start, FAMILIES["words"].end}
-    return " ".join(table[i] for i in ids if table[i] not in marks).replace(f" {INSIDE}", "")
-
-
 def _count(pairs, places, words, counts, word, sign):
     """Adds a word's pairs of neighbors to those of all words, or takes them away."""
     for pair in zip(words[word], words[word][1:]):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_vit import tokenizer
-from keras_vit.text.own import learn_words, text_of
+from keras_vit.text.own import learn_words
 
 TEXTS = ["red apple", "green apple", "a red car", "cars; a bar", "Grinning face", "grinning cat", "12:30 é"]
 
@@ -27,8 +27,8 @@ def test_texts_come_back():
     table = learn_words(TEXTS, 60)
     tokens = tokenizer(table, 20)
     for text in ("red apple", "a grinning car", "12 : 30 é"):
-        assert text_of(table, tokens(text)[0]) == text
-    assert text_of(table, tokens("a ñ")[0]) == "a <unknown>"
+        assert tokens.texts(tokens(text)) == [text]
+    assert tokens.texts(tokens("a ñ")) == ["a <unknown>"]
 
 
 def test_the_table_does_not_depend_on_the_order_of_texts_and_respects_its_limits():
@@ -43,7 +43,8 @@ def test_the_table_does_not_depend_on_the_order_of_texts_and_respects_its_limits
 
 def test_repeated_letters():
     table = learn_words(["aaaa aaaa", "aaa"], 50)
-    assert text_of(table, tokenizer(table, 9)("aaaa aaaaaaa a")[0]) == "aaaa aaaaaaa a"
+    tokens = tokenizer(table, 9)
+    assert tokens.texts(tokens("aaaa aaaaaaa a")) == ["aaaa aaaaaaa a"]
 
 
 @pytest.mark.parametrize("texts", [[], ["", " \n"]])

@@ -3,13 +3,13 @@
 import tensorflow as tf
 
 
-def one(ids, seed, end=None, pad=0):
+def one(ids, seed, start=None, end=None, pad=0):
     """Returns one of the texts of each image, drawn at random.
 
     Args:
         ids: Integer tensor, `(batch, most, length)`; rows of -1 after an image's last text.
         seed: Integer tensor, `(2,)`.
-        end, pad: As in `some`.
+        start, end, pad: As in `some`.
 
     Returns:
         A tensor `(batch, length)`.
@@ -20,12 +20,13 @@ def one(ids, seed, end=None, pad=0):
     return tf.gather(ids, place, batch_dims=1)
 
 
-def some(ids, seed, end=None, pad=0):
+def some(ids, seed, start=None, end=None, pad=0):
     """Returns some of the texts of each image as one text, in random order: each with probability 1/2, one at least.
 
     Args:
         ids: As in `one`.
         seed: As in `one`.
+        start: Id before a text, which is put before the first alone; `None` if there is none.
         end: Id after a text, which is put after the last alone; `None` if there is none.
         pad: Id that fills a row.
 
@@ -42,12 +43,11 @@ def some(ids, seed, end=None, pad=0):
     kept = there & (first | (chance < 0.5))
     mixed = tf.gather(tf.where(kept[:, :, None], ids, -1), tf.argsort(order), batch_dims=1)
     flat = tf.reshape(mixed, (tf.shape(ids)[0], -1))
-    words = tf.ragged.boolean_mask(flat, (flat >= 0) & (flat != pad) & (flat != (-1 if end is None else end)))
-    room = length if end is None else length - 1
-    words = words[:, :room]
-    if end is not None:
-        words = tf.concat([words, tf.fill((tf.shape(ids)[0], 1), tf.cast(end, ids.dtype))], axis=1)
-    return words.to_tensor(pad, shape=(None, length))
+    marks = [mark for mark in (start, end, pad) if mark is not None]
+    written = (flat >= 0) & tf.reduce_all(flat[..., None] != tf.constant(marks, ids.dtype), axis=-1)
+    before, after = ([] if mark is None else [_column(ids, mark)] for mark in (start, end))
+    words = tf.ragged.boolean_mask(flat, written)[:, : length - len(before) - len(after)]
+    return tf.concat([*before, words, *after], axis=1).to_tensor(pad, shape=(None, length))
 
 
 def known_by(examples):
@@ -71,10 +71,14 @@ def forced(ids, end, pad, begun=False):
     if begun:
         before, words = ids[:, :-1], ids[:, 1:]
     else:
-        before, words = tf.concat([tf.fill((tf.shape(ids)[0], 1), tf.cast(end, ids.dtype)), ids[:, :-1]], axis=1), ids
+        before, words = tf.concat([_column(ids, end), ids[:, :-1]], axis=1), ids
     ended = tf.cumsum(tf.cast(words == end, "int32"), axis=1, exclusive=True) > 0
     gone = ended | ((words == pad) & (pad != end))
     return tf.where(before < 0, pad, before), tf.where(gone, -1, words)
+
+
+def _column(ids, mark):
+    return tf.fill((tf.shape(ids)[0], 1), tf.cast(mark, ids.dtype))
 
 
 DRAWS = {"one": one, "some": some}

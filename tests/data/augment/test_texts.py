@@ -57,3 +57,9 @@ def test_each_word_is_written_after_the_words_before_it():
     assert words == [[5, 6, 1, -1], [7, 1, -1, -1]]  # where the end is the padding too
     before, words = (x.numpy().tolist() for x in texts.forced(tf.constant([[9, 5, 1, 0]]), 1, 0, begun=True))
     assert before == [[9, 5, 1]] and words == [[5, 1, -1]]
+
+
+def test_joined_texts_begin_once():
+    ids = tf.constant([[[2, 5, 6, 1, 0, 0], [2, 7, 1, 0, 0, 0]]] * 30)
+    for row in texts.some(ids, (0, 1), start=2, end=1).numpy().tolist():
+        assert row in ([2, 5, 6, 1, 0, 0], [2, 7, 1, 0, 0, 0], [2, 5, 6, 7, 1, 0], [2, 7, 5, 6, 1, 0])
