@@ -9,6 +9,7 @@ from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.patch_memory import unit
 from keras_vit.models.backbone import TOWERS, has_towers
+from keras_vit.models.inputs import table_of
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
@@ -77,7 +78,7 @@ def tokens_for(towers, tokens=None):
 
 def _check_own(text, tokens):
     """Raises ValueError unless a `Tokenizer` may be that of a text tower."""
-    rows, rules = rows_of(text), _stated(text, RULES)
+    rows, rules = table_of(text)[1], _stated(text, RULES)
     end = next((getattr(layer, "end", None) for layer in text.layers if layer.name == "pool"), None)
     for wrong, own, theirs in (
         (tokens.size > rows, f"whose table has {rows} rows", f"ids up to {tokens.size - 1}"),
@@ -104,12 +105,6 @@ def usual_tokens(model, name):
     return model if own_words(towers_of(model).text) else name
 
 
-def rows_of(text):
-    """Returns the number of rows in a text tower's table of embeddings."""
-    table = text.get_layer(WORDS)
-    return getattr(table, "vocabulary", None) or table.input_dim
-
-
 def text_vectors(towers, tokens, texts, batch_size=64):
     """Returns the embeddings of texts, of length 1, `(texts, width)`.
 
@@ -126,7 +121,7 @@ def text_vectors(towers, tokens, texts, batch_size=64):
     tokens, texts = tokens_for(towers, tokens), listed(texts)
     if not texts or not all(map(str.strip, texts)):
         raise ValueError(f"Each text must have a word. Received: {texts!r:.100}")
-    ids, rows = np.asarray(tokens(texts)), rows_of(towers.text)
+    ids, rows = np.asarray(tokens(texts)), table_of(towers.text)[1]
     shape = (len(texts), towers.text.input_shape[1])
     if ids.shape != shape or ids.dtype.kind not in "iu":
         raise ValueError(f"`tokens` must return integers of shape {shape}. Received: {ids.shape}, {ids.dtype}")
