@@ -68,7 +68,7 @@ class Caption(Texts):
     def model(self, **arguments):
         given = {**arguments, "num_classes": 0, "pooling": "none"}
         image = self.vit(**{**given, **({"head": "new"} if given.get("weights") else {})})
-        rows, end, pad = self._marks()
+        rows, start, end, pad = self._marks()
         decoder = text_decoder(
             vocabulary=rows,
             length=self.length,
@@ -76,16 +76,16 @@ class Caption(Texts):
             metadata={"words": list(self.words)} if self.words else {"tokens": self.tokens},
             **{**TEXT, **self.text},
         )
-        return captioner(image, decoder, start=end, end=end, pad=pad)
+        return captioner(image, decoder, start=start, end=end, pad=pad)
 
     def _marks(self):
-        """Returns the rows of the table, and the ids of the end, which is the start too, and of padding."""
+        """Returns the rows of the table, and the ids of start, end and padding; the end may be the start too."""
         if not self.words and not self.tokens:
-            return self.vocabulary, 1, 0
+            return self.vocabulary, 1, 1, 0
         made = self.ids_of()
         if made.end is None:
             raise ValueError("A text must have an end: the table needs '<end>'. Received: a table without")
-        return made.size, made.end, made.pad
+        return made.size, made.end if made.start is None else made.start, made.end, made.pad
 
     def of_model(self, model):
         return super().of_model(model) if is_captioner(model) else self
@@ -96,9 +96,8 @@ class Caption(Texts):
     def batch(self, examples, augment, seed):
         from keras_vit.data.augment.texts import forced
 
-        _, end, pad = self._marks()
-        start = self.ids_of().start if self.words or self.tokens else None
-        before, words = forced(examples["texts"], end, pad, begun=start is not None)
+        _, start, end, pad = self._marks()
+        before, words = forced(examples["texts"], end, pad, begun=start != end)
         return {"images": examples["images"], "texts": before}, words
 
     def answering(self, model):
@@ -108,7 +107,7 @@ class Caption(Texts):
         return [Measured(run, self.tally, self.tally().scores, self.every, MEASURED)]
 
     def tally(self, keep=False):
-        return WordTally(self.text_of if self.words else None)
+        return WordTally(self.text_of if self.words or self.tokens else None)
 
     def answer(self, output):
         return {self.text_of(np.asarray(output[:-1], "int64")) or "(nothing)": float(output[-1])}

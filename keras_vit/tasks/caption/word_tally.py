@@ -7,16 +7,16 @@ class WordTally:
     """The share of texts that are written exactly, and the share of wrong characters.
 
     The character error rate is the number of insertions, deletions and changes that turn what was written into the
-    text (Levenshtein's distance), over the characters of all texts. Without a table of words, ids are counted.
+    text (Levenshtein's distance), over the characters of all texts. Of ids that the caller made, ids are counted.
 
     Args:
-        text_of: Function from a row of ids to its text, or `None`.
+        text_of: Function from a row of ids to its text; `None` for ids that end with 1 and are padded with 0.
     """
 
     scores = ("exact_match", "character_error_rate")
 
     def __init__(self, text_of=None):
-        self.text_of = text_of or (lambda ids: "".join(chr(0x100 + i) for i in ids))
+        self.text_of = text_of or _letters
         self.exact = self.count = self.wrong = self.characters = 0
 
     def add(self, examples, outputs):
@@ -48,6 +48,12 @@ class WordTally:
 
     def figures(self):
         return {}
+
+
+def _letters(ids):
+    """Returns a letter for each id, up to the end."""
+    ids = [int(i) for i in ids]
+    return "".join(chr(0x100 + i) for i in (ids[: ids.index(1)] if 1 in ids else ids) if i)
 
 
 def distance(first, second):

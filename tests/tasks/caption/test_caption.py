@@ -60,6 +60,19 @@ def test_texts_are_written_about_each_picture(tmp_path, monkeypatch, pictures):
     np.testing.assert_allclose(share, np.exp(keras_vit.generate_text(model, files[:1]).scores[0]), rtol=1e-4)
 
 
+def test_texts_with_a_start_are_written_after_it(pictures):
+    """As by a published tokenizer: what is learned is what is written, and scores know marks and padding."""
+    task = Caption(length=6, text=dict(width=16, depth=1, num_heads=2), words=("<pad>", "<start>", "<end>", "a", "red"))
+    ids = task.ids_of()(["a red", "a"])
+    inputs, _ = task.batch({"images": 0, "texts": ids}, None, None)
+    assert inputs["texts"].numpy().tolist() == [[1, 3, 4, 2, 0], [1, 3, 2, 0, 0]]
+    words = task.model(**MODEL).get_layer("text").get_layer("words")
+    assert [words.metadata[mark] for mark in ("start", "end", "pad")] == [1, 2, 0]
+    tally = task.tally()
+    tally.add({"texts": ids}, np.float32([[3, 4, 2, 0, 0, 0.9], [3, 4, 2, 0, 0, 0.9]]))
+    assert tally.result() == {"exact_match": 0.5, "character_error_rate": 4 / 6}
+
+
 @pytest.mark.parametrize(
     ("task", "changes", "message"),
     [
