@@ -2,8 +2,8 @@
 
 python benchmarks/golden_answers.py FOLDER OUT.npz
 
-FOLDER has a `checkpoint.*`, its library's configuration, and `io.npz`, of which the inputs alone are read. The family
-is told by the configuration and the tensors' names, and is a row of `FAMILIES`. Pictures in `images_nhwc` are
+FOLDER has a `checkpoint.*`, its library's configuration, and `io.npz`, of which only the inputs are read. The
+configuration and the names of the tensors show the family, a row of `FAMILIES`. Pictures in `images_nhwc` are
 normalized already. `texts.json` says how many beams and words a model that writes has.
 """
 

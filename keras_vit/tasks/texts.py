@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.unmixed import check_unmixed
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import UNKNOWN
 from keras_vit.utils.checked import number
@@ -46,10 +47,7 @@ class Texts(Task):
                 "`words` and `tokens` exclude each other: a text has one tokenizer. "
                 f"Received: {len(self.words)} words and tokens={self.tokens!r}"
             )
-        mixed = {f"augment.{name}": value for name in ("mixup", "cutmix") if (value := getattr(recipe.augment, name))}
-        if mixed:
-            said = ", ".join(f"{name}={value}" for name, value in mixed.items())
-            raise ValueError(f"Texts are not blended with their images. Received: {said}")
+        check_unmixed(recipe, "Texts are not blended with their images.")
 
     def on(self, source, arguments=None):
         texts = source.targets["texts"]

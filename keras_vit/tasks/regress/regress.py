@@ -12,6 +12,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
 from keras_vit.tasks.regress.number_tally import NumberTally
+from keras_vit.tasks.unmixed import check_unmixed
 
 UNITS = "numbers"  # the layer that multiplies by the deviation and adds the mean
 FINE = 0.01  # of the standard deviation: the largest step of float32 between numbers
@@ -63,10 +64,7 @@ class Regress(Task):
                 f"The model's outputs are the numbers of the task, {len(self.names)}. "
                 f"Received: model.num_classes={recipe.model['num_classes']}"
             )
-        mixing = {f"augment.{name}": value for name in ("mixup", "cutmix") if (value := getattr(recipe.augment, name))}
-        if mixing:
-            said = ", ".join(f"{name}={value}" for name, value in mixing.items())
-            raise ValueError(f"Numbers are not blended with the images. Received: {said}")
+        check_unmixed(recipe, "Numbers are not blended with the images.")
 
     def on(self, source, arguments=None):
         self.check()
