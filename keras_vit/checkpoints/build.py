@@ -24,10 +24,11 @@ def check_overrides(overrides, stated=None):
 
 def build(arguments):
     """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
+    stem = arguments["stem"]
+    arguments = {**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem}
     if "vocabulary" in arguments:
         return vilt(None, **{name: arguments[name] for name in ARGUMENTS if name in arguments})
-    stem = arguments["stem"]
-    return vit(None, **{**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem})
+    return vit(None, **arguments)
 
 
 def model_arguments(description, checkpoint, grid, overrides):

@@ -15,15 +15,16 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
-from keras_vit.checkpoints.own_towers import load_towers
+from keras_vit.checkpoints.own_towers import holds, load_towers, own_file, read_towers
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain, has_towers
-from keras_vit.models.captioner import MARKS, captioner
+from keras_vit.models.captioner import MARKS, captioner, is_captioner
 from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
+from keras_vit.models.vilt import OF_WORDS
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
@@ -50,7 +51,8 @@ def load_weights(
     leaves the model untouched.
 
     Args:
-        model: A model from `keras_vit.vit`, `keras_vit.vilt` or, for a `.keras` file, `keras_vit.two_towers`.
+        model: A model from `keras_vit.vit`, `keras_vit.vilt` or, for a `.keras` file, `keras_vit.two_towers` or
+            `keras_vit.captioner`.
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
@@ -77,7 +79,7 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
-    if has_towers(model):
+    if has_towers(model) or is_captioner(model):
         return load_towers(model, source)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
@@ -91,7 +93,10 @@ def load_weights(
         fill(model, checkpoint, _match(model, checkpoint, description, options))
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
+        of_words = {name: metadata.pop(name) for name in OF_WORDS if name in metadata}
         rescale.metadata = kept | metadata
+        if of_words:
+            model.get_layer("words").metadata = of_words
     for remark in remarks:
         warn(remark)
     _warn_of_differences(source, description.arguments, own, description.origins)
@@ -157,6 +162,8 @@ def from_checkpoint(
     (None, 37)
     """
     options = Options(format, head or "require", resample, patches, grid).checked()
+    if (own := own_file(source)) and holds(own, part):
+        return read_towers(own, part, {"text": text, "metadata": metadata, **overrides})
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)
@@ -267,7 +274,7 @@ def _metadata(source, checkpoint, description, num_classes, options):
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
     if options.head == "require":
         about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, *OF_HEAD)
-    return about | own_notes(checkpoint, "name", "license")
+    return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
 
 
 def _warn_of_differences(source, stated, own, origins):

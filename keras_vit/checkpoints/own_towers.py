@@ -1,11 +1,15 @@
-"""Towers in this package's own files: of a run that trained them, or saved by Keras."""
+"""Models with texts in this package's own files: of a run that trained them, or saved by Keras."""
 
+import contextlib
+import json
 import pathlib
+import zipfile
 
 import keras
 
 from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.models.backbone import TOWERS, has_towers
+from keras_vit.models.captioner import is_captioner
 from keras_vit.models.two_towers import two_towers
 
 
@@ -13,34 +17,50 @@ def own_file(place):
     """Returns the path of a `.keras` file, that of a run included; `None` for any other source."""
     path = pathlib.Path(str(place)).expanduser()
     path = path / TRAINED if (path / RUN).is_file() else path
-    return path if path.suffix == ".keras" else None
+    return path if path.suffix == ".keras" and "://" not in str(place) else None
+
+
+def holds(path, part):
+    """Returns whether a part of a `.keras` file is more than an image tower: by default, of a model that writes."""
+    if part is not None:
+        return part in ("text", "both")
+    names = set()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):  # others say what is wrong
+        config = json.loads(zipfile.ZipFile(path).read("config.json"))["config"]
+        names = {layer["config"]["name"] for layer in config["layers"]}
+    return {"image", "text"} <= names and TOWERS[2] not in names
 
 
 def read_towers(path, part, overrides):
-    """Returns the text tower of a `.keras` file, or both towers, as from `two_towers`.
+    """Returns a part of a `.keras` file with a model of images and texts.
 
     Args:
         path: The file.
-        part: `"text"` or `"both"`.
-        overrides: What the caller asks for besides, of which there must be none.
+        part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
+            `captioner`.
+        overrides: What the caller asks for besides, of which there must be none but `None`.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is damaged, or has not two towers; for overrides.
+        ValueError: If it is damaged, or has no texts; for overrides.
     """
-    if overrides:
-        said = ", ".join(f"{name}={value!r}" for name, value in overrides.items())
-        raise ValueError(f"Towers of a .keras file are as they were saved. Received: part={part!r}, {said}")
+    if said := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
+        raise ValueError(
+            "Towers of a .keras file are as they were saved; only its image tower can be adapted, with part='image'. "
+            f"Received: part={part!r}, {said}"
+        )
     model = _opened(path)
-    image, text, similarity = map(model.get_layer, TOWERS)
     if part == "text":
-        return text
+        return model.get_layer(TOWERS[1])
+    if is_captioner(model):
+        return model
+    image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
     return two_towers(image, text, **{name: _number(v) for name, v in numbers.items() if v is not None})
 
 
 def _opened(path):
-    """Returns the model of two towers in a file; arguments and errors as in `read_towers`."""
+    """Returns the model of images and texts in a file; arguments and errors as in `read_towers`."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     try:
@@ -48,29 +68,31 @@ def _opened(path):
     except Exception as error:  # of Keras, zipfile or h5py, whatever is damaged
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason:.200}") from None
-    if not has_towers(model):
-        raise ValueError(f"{str(path)!r} must have an image tower and a text tower. Received: {model.name!r}")
+    if not has_towers(model) and not is_captioner(model):
+        raise ValueError(
+            f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
+        )
     return model
 
 
 def load_towers(model, source):
-    """Fills a model of two towers with the weights, and the table of words, of a `.keras` file of equal ones.
+    """Fills a model of two towers, or one that writes, with the weights and words of a `.keras` file of an equal one.
 
     Raises:
-        ValueError: If the source is no such file, or its towers have other sizes.
+        ValueError: If the source is no such file, or its model has other sizes.
     """
     path = own_file(source)
     if path is None:
         raise ValueError(
-            "Two towers are loaded from a run or a .keras file; `from_pretrained` with part='both' builds published "
-            f"ones. Received: {str(source)!r}"
+            "Models of images and texts are loaded from a run or a .keras file; `from_pretrained` with part='both' "
+            f"builds published ones. Received: {str(source)!r}"
         )
     theirs = _opened(path)
     ours, shapes = ([weight.shape for weight in each.weights] for each in (model, theirs))
-    if ours != shapes:
-        wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (len(ours), len(shapes)))
+    if has_towers(model) != has_towers(theirs) or ours != shapes:
+        wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (f"{len(ours)} weights", len(shapes)))
         raise ValueError(
-            f"The towers of {str(path)!r} must have the sizes of the model's: {wrong[0]}. Received: {wrong[1]}"
+            f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     model.set_weights(theirs.get_weights())
     words = [each.get_layer(TOWERS[1]).get_layer("words") for each in (model, theirs)]

@@ -10,7 +10,6 @@ import keras
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.files.read import RUN, SUFFIXES
 from keras_vit.checkpoints.load import from_checkpoint
-from keras_vit.checkpoints.own_towers import own_file, read_towers
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.remarks import Assumption
 from keras_vit.layers.inputs.stems import patch_size_on
@@ -82,8 +81,6 @@ def from_pretrained(name: str | os.PathLike, *, part: str | None = None, **overr
     """
     checks.path("name", name)
     place = location(name)
-    if place is not None and part in ("text", "both") and (path := own_file(place)):
-        return read_towers(path, part, overrides)
     if place is not None:
         return from_checkpoint(place, part=part, **overrides)
     if part not in (None, "image"):

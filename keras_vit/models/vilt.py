@@ -8,6 +8,7 @@ import keras
 from keras_vit.layers import PaddingMask, PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock, Words
 from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
+from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants
 from keras_vit.utils import checks
 
@@ -24,6 +25,7 @@ def vilt(
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     value_range: Sequence[float] = (0, 255),
+    stem: str | Sequence[tuple[int | str, ...]] | keras.Layer | None = None,
     patch_size: int | tuple[int, int] | None = None,
     width: int | None = None,
     depth: int | None = None,
@@ -43,9 +45,9 @@ def vilt(
     """Builds ViLT, which answers questions about images: one encoder over words and patches.
 
     Kim et al. 2021 (arXiv:2102.03334), section 3. The token of the first word stands for both. The layers are called
-    `images, texts, words, words_norm, [words_drop], rescale, patches, encoder, tokens, mask, block_0, block_1, ...,
-    norm, pool, pre_logits, [answer, answer_norm, answer_gelu], head`. Their names and weight paths are public. The
-    paper's vectors for the two modalities are in the shift of `words_norm` and in the positions of patches.
+    `images, texts, words, words_norm, [words_drop], rescale, [stem], patches, encoder, tokens, mask, block_0,
+    block_1, ..., norm, pool, pre_logits, [answer, answer_norm, answer_gelu], head`. Their names and weight paths are
+    public. The paper's vectors for the two modalities are in the shift of `words_norm` and in the positions of patches.
 
     Args:
         variant: As in `vit`, without hybrids. Defaults to `"B/32"`, the paper's.
@@ -57,6 +59,7 @@ def vilt(
         mean: As in `vit`. Defaults to `0.5`.
         std: As in `vit`. Defaults to `0.5`.
         value_range: As in `vit`. Defaults to `(0, 255)`.
+        stem: As in `vit`. Defaults to `None`.
         patch_size: As in `vit`. Defaults to `None`.
         width: As in `vit`. Defaults to `None`.
         depth: As in `vit`. Defaults to `None`.
@@ -72,7 +75,7 @@ def vilt(
         num_classes: Number of answers; 0 or `None` for a model without a head, which returns the pooled vector.
             Defaults to `3129`, those of VQA v2.
         metadata: Dictionary of plain values that is saved with the model; see `Rescale`. A table of words in it,
-            `words`, is kept in the layer `words`, as in `text_tower`. Defaults to `None`.
+            `words`, or a tokenizer, `tokens`, is kept in the layer `words`, as in `text_tower`. Defaults to `None`.
         name: Name of the model. Defaults to `None`, such as `"vilt_B_32"`.
         dtype: As in `vit`. Ids are int32 and logits float32 under any. Defaults to `None`.
 
@@ -106,7 +109,7 @@ def vilt(
     if not isinstance(metadata, (dict, type(None))):
         raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
     about = dict(metadata or {})
-    of_words = {"words": about.pop("words")} if "words" in about else {}
+    of_words = {key: about.pop(key) for key in OF_WORDS if key in about}
     dtype = keras.dtype_policies.get(dtype)
     norm = {**norm, "dtype": dtype}
 
@@ -118,7 +121,11 @@ def vilt(
 
     images = keras.Input((*height_width, channels), name="images")
     pixels = Rescale(mean, std, about, value_range, name="rescale", dtype="float32")(images)
-    patches = Patches(sizes.patch_size or sizes.stride, name="patches", dtype=dtype)
+    stem = stem_for(stem, sizes, dtype)
+    pixels = pixels if stem is None else stem(pixels)  # (batch, rows, columns, channels)
+    patches = Patches(
+        sizes.patch_size or patch_size_on(pixels.shape, height_width, sizes.stride), name="patches", dtype=dtype
+    )
     grid = patches.grid(pixels.shape)
     encoder = PatchEncoder(sizes.width, grid=grid, dropout=dropout, name="encoder", dtype=dtype)
     y = encoder(patches(pixels))  # (batch, 1 + patches, width)
@@ -141,4 +148,5 @@ def vilt(
     return Model({"images": images, "texts": texts}, x, name=name or sizes.name.replace("vit_", "vilt_", 1))
 
 
+OF_WORDS = ("words", "tokens")  # metadata of the layer `words`: a table, or the source of a published tokenizer
 ARGUMENTS = tuple(inspect.signature(vilt).parameters)

@@ -26,6 +26,8 @@ class Texts(Task):
         words: Table of words, as `tokenizer` takes it; by default learned from the training texts, and kept in the
             model's file.
         tokens: In its place, a published tokenizer: a source of `tokenizer`.
+        letters: Whether the table that is learned is one of letters, blanks and capitals included, as to read lines of
+            text; else words are in small letters.
         vocabulary: Rows of a table that is learned, at most.
         length: Ids of a text. Longer texts are cut, and a warning says how many are.
         draw: Of several texts of an image, `"one"` is trained on each time, or `"some"`, joined in any order, as of
@@ -37,6 +39,7 @@ class Texts(Task):
 
     words: tuple[str, ...] = ()
     tokens: str = ""
+    letters: bool = False
     vocabulary: int = number(1000, low=3)
     length: int = number(32, low=2)
     draw: Literal["one", "some"] = "one"
@@ -47,13 +50,15 @@ class Texts(Task):
                 "`words` and `tokens` exclude each other: a text has one tokenizer. "
                 f"Received: {len(self.words)} words and tokens={self.tokens!r}"
             )
+        if self.letters and self.tokens:
+            raise ValueError(f"A published tokenizer is not one of letters. Received: letters=True, {self.tokens!r}")
         check_unmixed(recipe, "Texts are not blended with their images.")
 
     def on(self, source, arguments=None):
         texts = source.targets["texts"]
         if self.words or self.tokens or texts.dtype != object:
             return self
-        return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary)))
+        return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary, letters=self.letters)))
 
     def as_trained(self, source, start):
         """Returns the task with the words, or the tokenizer, of a trained model that it starts from.

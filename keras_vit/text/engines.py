@@ -113,6 +113,24 @@ def table(words, unknown):
     return Engine(pieces, ids.get, text_of, len(ids))
 
 
+def letters(table, unknown):
+    """Returns the engine of a table of letters: each letter of a text, each blank and each sign is a row.
+
+    Arguments as of `table`.
+    """
+    ids = {letter: i for i, letter in enumerate(table)}
+
+    def ids_in(text):
+        lacking = next((letter for letter in text if letter not in ids), None)
+        if lacking is not None and unknown not in ids:
+            raise ValueError(f"Each letter must be in the table. Received: {lacking!r} in {text!r:.200}")
+        return [ids.get(letter, ids.get(unknown)) for letter in text]
+
+    return Engine(
+        lambda texts: [*map(ids_in, texts)], ids.get, lambda found: "".join(table[i] for i in found), len(ids)
+    )
+
+
 def is_piece(text):
     """Returns whether a text is what a table may contain: a word, a sign, or a piece that continues a word."""
     rest = text.removeprefix(INSIDE)

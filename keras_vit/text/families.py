@@ -25,6 +25,11 @@ def composed(text):
     return unicodedata.normalize("NFC", text).lower()
 
 
+def spaced(text):
+    """Returns a text in Unicode's form NFC, with single blanks."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def canonical(text):
     """Returns a text in small letters, without ASCII punctuation, with single blanks."""
     return re.sub(r"\s+", " ", text.lower().translate(_NO_PUNCTUATION)).strip()
@@ -111,5 +116,7 @@ FAMILIES = {
         models=("roberta", "trocr"),
     ),
     "words": Family(clean=composed, start="<start>", end="<end>", pad="<pad>"),
+    "letters": Family(clean=spaced, start="<start>", end="<end>", pad="<pad>"),
 }
+OWN = ("words", "letters")  # of a table of one's own; that of letters has the blank
 UNKNOWN = "<unknown>"  # of a table of words

@@ -8,7 +8,7 @@ from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
 
 
-def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
+def learn_words(texts, size: int = 1000, least: int = 2, letters: bool = False) -> list[str]:
     """Learns a table of words, and of pieces of rarer words, for `tokenizer`.
 
     Sennrich et al. 2016 (arXiv:1508.07909, "byte pair encoding"), section 3.2: every letter is a piece, and the most
@@ -19,6 +19,8 @@ def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
         texts: List of texts.
         size: Rows of the table, at most; it has all letters of the texts, however many.
         least: Times that a pair must occur to become a piece.
+        letters: Whether the table is one of letters, with the blank, the `size - 3` most frequent: as to read lines of
+            text, where capitals and blanks count.
 
     Returns:
         List of strings: `"<pad>"`, `"<end>"`, `"<unknown>"`, signs and letters by code, then pieces, the most frequent
@@ -33,6 +35,9 @@ def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
     ['##a', '##o', '##s', '##t', '##w', 'a', 'b', 'c', 't', '##at', 'cat']
     """
     checks.positive(size=size, least=least)
+    checks.switch(letters=letters)
+    if letters:
+        return _letters(listed(texts), size)
     row = FAMILIES["words"]
     counts = collections.Counter(word for text in listed(texts) for word in PIECE.findall(row.clean(text)))
     if not counts:
@@ -53,6 +58,19 @@ def learn_words(texts, size: int = 1000, least: int = 2) -> list[str]:
             words[word] = _joined(words[word], pair, joined)
             _count(pairs, places, words, counts, word, 1)
     return list(dict.fromkeys(table))  # one piece may come from two pairs
+
+
+def _letters(texts, size):
+    """Returns a table of letters, those of one count by their code."""
+    row = FAMILIES["letters"]
+    counts = collections.Counter(letter for text in texts for letter in row.clean(text))
+    if not counts:
+        raise ValueError(f"Texts must have letters to learn from. Received: {texts!r:.100}")
+    marks, rest = (
+        [row.pad, row.end, UNKNOWN, " "],
+        sorted(counts.keys() - {" "}, key=lambda letter: (-counts[letter], letter)),
+    )
+    return [*marks, *sorted(rest[: max(size - len(marks), 0)])]
 
 
 def _count(pairs, places, words, counts, word, sign):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_vit.text import engines, files
-from keras_vit.text.families import FAMILIES, UNKNOWN
+from keras_vit.text.families import FAMILIES, OWN, UNKNOWN
 from keras_vit.utils import checks
 
 LONG = ("raise", "cut")
@@ -30,11 +30,12 @@ def tokenizer(
             the order of their ids, in small letters, with `"<pad>"`. A word is a run of letters and digits, or another
             single sign. A word that the table lacks is cut into the longest rows from the left, of which those after
             the first begin with `##`. If the table has `"<start>"` and `"<end>"`, they are put around each text;
-            `"<unknown>"` is for words that cannot be cut.
+            `"<unknown>"` is for words that cannot be cut. A table with a blank, `" "`, is one of letters: each letter
+            and each blank of a text has an id, and capitals are kept.
         length: Ids in a row, that of the tower's table of positions: 77 for CLIP, 64 for SigLIP.
-        family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"` or `"roberta"`; `"words"` for a
-            table. By default what `tokenizer_config.json`, `config.json` or `open_clip_config.json` beside the file
-            says.
+        family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"` or `"roberta"`; `"words"` or
+            `"letters"` for a table. By default what `tokenizer_config.json`, `config.json` or `open_clip_config.json`
+            beside the file says.
         long: What happens to a text of more ids: `"raise"`, or `"cut"`, which keeps the end's id.
 
     Returns:
@@ -57,12 +58,13 @@ def tokenizer(
     if family is not None:
         checks.one_of("family", family, tuple(FAMILIES))
     if isinstance(source, (list, tuple)):
-        if family not in (None, "words"):
-            raise ValueError(f"A table of words must have family='words'. Received: family={family!r}")
-        return _of(_checked(source), "words", {}, length, long, "the table")
+        own = OWN[" " in source]
+        if family not in (None, own):
+            raise ValueError(f"A table of {own} must have family={own!r}. Received: family={family!r}")
+        return _of(_checked(source, own), own, {}, length, long, "the table")
     checks.path("source", source)
-    if family == "words":
-        raise ValueError(f"family='words' must have a list of words. Received: source={str(source)!r}")
+    if family in OWN:
+        raise ValueError(f"family={family!r} must have a list of {family}. Received: source={str(source)!r}")
     found = files.find(source, family)
     try:
         engine = FAMILIES[found.family].read[found.path.name](found.path, found.settings)
@@ -168,7 +170,7 @@ def _of(engine, family, changes, length, long, source):
     for name in ("pad", "start", "end"):
         value = getattr(row, name)
         marks[name] = engine.id_of(value) if isinstance(value, str) else value
-        optional = value is None or (family == "words" and name != "pad")
+        optional = value is None or (family in OWN and name != "pad")
         if marks[name] is None and not optional:
             raise ValueError(f"{source} must have the piece {value!r}, as all of {family!r}. Received: none")
     least = 1 + sum(marks[name] is not None for name in ("start", "end"))
@@ -177,13 +179,16 @@ def _of(engine, family, changes, length, long, source):
     return Tokenizer(engine, row.clean, marks, length, long, family)
 
 
-def _checked(words):
-    """Returns the engine of a table of words, each of which a text can have."""
-    marks = {FAMILIES["words"].pad, FAMILIES["words"].start, FAMILIES["words"].end, UNKNOWN}
+def _checked(words, own):
+    """Returns the engine of a table of words or letters, each of which a text can have."""
+    row = FAMILIES[own]
+    marks = {row.pad, row.start, row.end, UNKNOWN}
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"Each word of a table must be a string. Received: {word!r:.100}")
-        if word not in marks and (not engines.is_piece(word) or word != FAMILIES["words"].clean(word)):
+        if own == "letters" and word not in marks and len(word) != 1:
+            raise ValueError(f"A row of a table with a blank must be one letter or sign. Received: {word!r:.100}")
+        if own == "words" and word not in marks and (not engines.is_piece(word) or word != row.clean(word)):
             raise ValueError(
                 "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
                 f"Received: {word!r:.100}"
@@ -191,4 +196,4 @@ def _checked(words):
     if len(set(words)) < len(words):
         twice = next(word for word in words if list(words).count(word) > 1)
         raise ValueError(f"Each word of a table must be there once. Received: {twice!r} twice")
-    return engines.table(words, UNKNOWN)
+    return (engines.letters if own == "letters" else engines.table)(words, UNKNOWN)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import keras_vit
+from tests import captions
 from tests.towers import LENGTH, two_towers
 
 
@@ -20,9 +21,9 @@ def test_what_has_no_towers(tmp_path):
     keras_vit.vit("mu/4", image_size=8).save(tmp_path / "image.keras")
     (tmp_path / "cut.keras").write_bytes((tmp_path / "image.keras").read_bytes()[:500])
     for path, more, message in (
-        ("image.keras", {}, "must have an image tower and a text tower. Received: 'vit_mu_4'"),
+        ("image.keras", {}, "must have an image tower, and a text tower or decoder. Received: 'vit_mu_4'"),
         ("cut.keras", {}, "is damaged, or not a Keras model"),
-        ("image.keras", {"image_size": 16}, "are as they were saved. Received: part='both', image_size=16"),
+        ("image.keras", {"image_size": 16}, "are as they were saved; .* Received: part='both', image_size=16"),
     ):
         with pytest.raises(ValueError, match=message):
             keras_vit.from_pretrained(tmp_path / path, part="both", **more)
@@ -38,7 +39,28 @@ def test_weights_and_words_of_equal_towers(tmp_path):
     for ours, theirs in zip(other.weights, model.weights):
         np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
     assert other.get_layer("text").get_layer("words").metadata["words"] == words
-    with pytest.raises(ValueError, match=r"must have the sizes of the model's: .* Received: "):
+    with pytest.raises(ValueError, match=r"must have the sizes of the one to fill: 38 weights. Received: 37"):
         keras_vit.load_weights(two_towers(bias=-1.0), tmp_path / "towers.keras")
     with pytest.raises(ValueError, match="are loaded from a run or a .keras file.* Received: 'x.safetensors'"):
         keras_vit.load_weights(other, "x.safetensors")
+
+
+def test_a_model_that_writes(tmp_path):
+    model, path = captions.small(metadata={"words": ["<pad>", "<end>"]}), tmp_path / "writer.keras"
+    model.save(path)
+    given = {"images": np.full((2, 8, 8, 3), 70.0, "float32"), "texts": np.array([[2, 4], [2, 5]], "int32")}
+    answer = np.asarray(model(given))
+    for part in (None, "both"):
+        np.testing.assert_allclose(np.asarray(keras_vit.from_pretrained(path, part=part)(given)), answer, atol=1e-5)
+    text = keras_vit.from_pretrained(path, part="text")
+    assert text.output_shape == (None, None, 30) and text.get_layer("words").metadata["words"] == ["<pad>", "<end>"]
+    assert keras_vit.from_pretrained(path, part="image", image_size=16).output_shape == (None, 16, 32)
+    other = captions.small()
+    other.get_layer("image").set_weights([weight * 0 for weight in other.get_layer("image").get_weights()])
+    keras_vit.load_weights(other, path)
+    np.testing.assert_allclose(np.asarray(other(given)), answer, atol=1e-5)
+    assert other.get_layer("text").get_layer("words").metadata["words"] == ["<pad>", "<end>"]
+    with pytest.raises(ValueError, match="as they were saved; .*, with part='image'. Received: part=None, image_size"):
+        keras_vit.from_pretrained(path, image_size=16)
+    with pytest.raises(ValueError, match="must have the sizes of the one to fill"):
+        keras_vit.load_weights(two_towers(), path)

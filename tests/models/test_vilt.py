@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import class_names, preprocess, save_checkpoint, vilt
+from keras_vit import class_names, from_pretrained, load_weights, preprocess, save_checkpoint, vilt
 from keras_vit.checkpoints.arguments import arguments_of
 from tests.checkpoints.helpers import randomized, unexpected
 from tests.marks import how
@@ -125,6 +125,23 @@ def test_arguments_go_in_and_come_out(tmp_path):
             (lambda: save_checkpoint(small(), tmp_path / "a.npz"), "Received: 'vilt_Ti_4', which reads words too"),
         ]
     )
+
+
+def test_a_stem_looks_before_the_patches(tmp_path):
+    stem = ((4, 2), (6, 2))
+    model = randomized(small(stem=stem, patch_size=1, metadata={"words": ["<pad>", "red"]}))
+    model.get_layer("stem").set_weights([np.abs(w) for w in model.get_layer("stem").get_weights()])  # its variances
+    assert model.get_layer("patches").grid(model.get_layer("patches").input.shape) == (2, 3)
+    assert np.abs(answers(model) - answers(model, images=PIXELS[::-1])).max() > 1e-4
+    model.save(tmp_path / "vilt.keras")
+    for other in (
+        from_pretrained(tmp_path / "vilt.keras"),
+        load_weights(small(stem=stem, patch_size=1), tmp_path / "vilt.keras"),
+    ):
+        np.testing.assert_allclose(answers(other), answers(model), atol=1e-5)
+        assert other.get_layer("words").metadata == {"words": ["<pad>", "red"]}
+    wide = from_pretrained(tmp_path / "vilt.keras", image_size=(16, 12), num_classes=3)
+    assert answers(wide, images=np.zeros((2, 16, 12, 3))).shape == (2, 3)
 
 
 def test_bad_arguments():

@@ -62,3 +62,28 @@ def test_an_accent_is_written_in_one_way():
     assert "##\u00e9" in table and "\u0301" not in table
     made = tokenizer(table, 4)
     assert made("caf\u00e9").tolist() == made("cafe\u0301").tolist()
+
+
+def test_letters_keep_capitals_and_blanks():
+    table = learn_words(["AB-12 c", "Ba  b\n", "é"], letters=True)
+    assert table == ["<pad>", "<end>", "<unknown>", " ", "-", "1", "2", "A", "B", "a", "b", "c", "é"]
+    tokens = tokenizer(json.loads(json.dumps(table)), 8)
+    assert tokens.family == "letters"
+    assert tokens.texts(tokens([" AB-12  c", "e\u0301", ""])) == ["AB-12 c", "é", ""]
+    assert tokens("Aß").tolist() == [[7, 2, 1, 0, 0, 0, 0, 0]]
+    assert learn_words(["abb b", "ccc"], 6, letters=True)[3:] == [" ", "b", "c"]  # the most frequent
+    with pytest.raises(ValueError, match="have letters to learn from. Received: "):
+        learn_words([" "], letters=True)
+    with pytest.raises(ValueError, match="`letters` must be True or False. Received: letters='yes'"):
+        learn_words(["a"], letters="yes")
+
+
+def test_tables_of_letters_that_cannot_be():
+    with pytest.raises(ValueError, match="Each letter must be in the table. Received: 'b' in 'ab'"):
+        tokenizer(["<pad>", " ", "a"], 4)("ab")
+    with pytest.raises(ValueError, match="must be one letter or sign. Received: 'ab'"):
+        tokenizer(["<pad>", " ", "ab"], 4)
+    with pytest.raises(ValueError, match="A table of letters must have family='letters'. Received: family='words'"):
+        tokenizer(["<pad>", " "], 4, family="words")
+    with pytest.raises(ValueError, match="family='letters' must have a list of letters"):
+        tokenizer("spiece.model", 4, family="letters")

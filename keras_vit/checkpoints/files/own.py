@@ -13,6 +13,7 @@ from keras_vit.layers import MergingBlock
 from keras_vit.models.backbone import BEFORE_HEAD, HEADS, backbone, image_tower, variables_of
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
+from keras_vit.models.vilt import OF_WORDS
 
 OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
@@ -47,6 +48,8 @@ def open_keras(path):
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     labels = metadata.get("labels") or list(labels_beside(path) or ())
     notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
+    if "vocabulary" in arguments:
+        notes |= {name: model.get_layer("words").metadata.get(name) for name in OF_WORDS}
     yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", *OF_HEAD)}
 
 

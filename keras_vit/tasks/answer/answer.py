@@ -53,7 +53,7 @@ class Answer(Texts, Classify):
         return Texts.of_model(Classify.of_model(self, model), model)
 
     def model(self, *, weights=None, **arguments):
-        given = {"metadata": {"words": list(self.words)}} if self.words else {}
+        given = {"metadata": {"words": list(self.words)} if self.words else {"tokens": self.tokens}}
         if weights is not None:
             from keras_vit.checkpoints.pretrained import from_pretrained
 

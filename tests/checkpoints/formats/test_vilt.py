@@ -147,7 +147,7 @@ def test_what_answers_no_questions_is_refused(tmp_path):
         (dict(source=path), said.format("mlm_score.bias")),
         (dict(source=two), said.format("nlvr2_classifier.0.bias, nlvr2_classifier.0.weight")),
         (dict(source=FILE, part="text"), "must have a text tower of huggingface, openai, google"),
-        (dict(source=FILE, stem="conv"), "has no argument 'stem'"),
+        (dict(source=FILE, rotary="golden"), "has no argument 'rotary'"),
         (dict(source=file_of("hf_vit"), length=7), "has no argument 'length'"),
         (
             dict(source=FILE, length=7),
