@@ -62,15 +62,16 @@ def print_nearest(
         k: How many to find for each.
     """
     from keras_vit import frozen
+    from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.explain.towers import usual_tokens
     from keras_vit.frozen.neighbors import named
-    from keras_vit.frozen.towers import loaded, usual_tokens
 
     if text and images:
         raise ValueError(f"Pass images or --text. Received: both, such as {images[0]!r} and {text[0]!r}")
     opened, asked = frozen.load_index(index), list(text) or files_of(images)
     if text:
         name = named(opened, model)
-        model = loaded(name)
+        model = from_pretrained(name, part="both")
         tokens = tokens or usual_tokens(model, name)
     found = frozen.nearest(opened, asked, k, model=model, tokens=tokens if text else None, bad_images=if_bad(asked))
     for each, answers in zip(asked, found):

@@ -134,13 +134,13 @@ def draw(run: Run, images: Images = (), *, text: Text = None, to: Folder = None)
         text: As for predict.
         to: Folder to write to; the run's directory by default.
     """
-    from keras_vit.runs import predictions, results, trained
+    from keras_vit.runs import looking, predictions, trained
 
     model = trained.load_run(run)
     files = predictions.image_files(images) if images else []
     of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
     say(f"Drawing what {model.file} attends to{of}")
-    for path in results.explain(model, files[:DRAWN], to, texts=text):
+    for path in looking.explain(model, files[:DRAWN], to, texts=text):
         print(path)
 
 

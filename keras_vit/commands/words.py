@@ -30,8 +30,9 @@ def print_zero_shot(
     import numpy as np
 
     from keras_vit import frozen
+    from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.explain.towers import usual_tokens
     from keras_vit.export.prepare import destination
-    from keras_vit.frozen.towers import loaded, usual_tokens
     from keras_vit.utils import checks
     from keras_vit.utils.files import check_free
 
@@ -41,7 +42,7 @@ def print_zero_shot(
     if to:
         check_free(to, overwrite)
     files = files_of(images) if images or not to else []
-    built = loaded(needed(model))
+    built = from_pretrained(needed(model), part="both")
     given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
         with destination(to, overwrite) as temporary:

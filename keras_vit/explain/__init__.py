@@ -14,6 +14,9 @@ from keras_vit.explain.embedding import nearest as nearest
 from keras_vit.explain.embedding import project as project
 from keras_vit.explain.features import features as features
 from keras_vit.explain.relevance import attention_relevance as attention_relevance
+from keras_vit.explain.texts import attention_of_answer as attention_of_answer
+from keras_vit.explain.texts import attention_of_text as attention_of_text
+from keras_vit.explain.texts import attention_of_words as attention_of_words
 from keras_vit.explain.tokens import token_norms as token_norms
 from keras_vit.explain.tokens import token_similarity as token_similarity
 from keras_vit.explain.weights import patch_filters as patch_filters

@@ -54,6 +54,12 @@ def vectors_of(model):
     return keras.Model(last.inputs, vectors_of(last))(nested[0].input_tensors)
 
 
+def unit(vectors):
+    """Returns vectors of length 1, `(n, width)`."""
+    vectors = np.reshape(vectors, (-1, np.shape(vectors)[-1]))
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
 def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
     """Projects vectors to two dimensions, to plot them.
 

@@ -16,8 +16,13 @@ SCORES = 2**26  # held at a time: 256 MB
 def run(model, outputs, images):
     """Returns the values of some of a model's symbolic tensors, or of lists of them, for images, as a list."""
     inputs = input_of(model, keras.tree.flatten(outputs))
-    values = keras.Model(inputs, outputs)(ops.cast(ops.convert_to_tensor(images), inputs.dtype), training=False)
-    return list(values) if isinstance(values, (list, tuple)) else [values]
+    return computed(inputs, outputs, ops.cast(ops.convert_to_tensor(images), inputs.dtype))
+
+
+def computed(inputs, outputs, values):
+    """Returns the values of symbolic tensors, or of lists of them, as a list, from those of a model's inputs."""
+    found = keras.Model(inputs, keras.tree.flatten(outputs))(values, training=False)
+    return list(keras.tree.pack_sequence_as(outputs, keras.tree.flatten(found)))
 
 
 def entrances(model):

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_vit.explain.embedding import unit
 from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.patch_memory import PatchMemory, coreset, unit
+from keras_vit.frozen.patch_memory import PatchMemory, coreset
 from keras_vit.layers import Rescale
 from keras_vit.models.backbone import fill, merged_values
 from keras_vit.models.preprocessing import evaluation_rule, listed

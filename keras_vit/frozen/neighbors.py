@@ -7,10 +7,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import embedding
+from keras_vit.explain.towers import projected, text_vectors, towers_of
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import flat, opened
-from keras_vit.frozen.towers import loaded, projected, text_vectors, towers_of
 from keras_vit.tasks.pretrain.neighbors import votes
 from keras_vit.utils import checks
 from keras_vit.utils.folders import SPLITS
@@ -126,7 +127,7 @@ def common_space(index, texts, model, tokens):
     Arguments and errors as in `nearest`.
     """
     model = named(index, model)
-    towers = towers_of(model if isinstance(model, keras.Model) else loaded(model))
+    towers = towers_of(model if isinstance(model, keras.Model) else from_pretrained(model, part="both"))
     embedder_of(index, towers.image)
     return projected(towers.image, index.vectors), text_vectors(towers, tokens, texts)
 

@@ -49,12 +49,6 @@ class PatchMemory(Layer):
         return tuple(input_shape[:-1])
 
 
-def unit(tokens):
-    """Returns tokens of length 1, `(n, width)`."""
-    tokens = np.reshape(tokens, (-1, np.shape(tokens)[-1]))
-    return tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-12)
-
-
 def coreset(tokens, count, seed=0):
     """Chooses tokens so that every other is near a chosen one.
 

@@ -7,9 +7,9 @@ import keras
 import numpy as np
 
 from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.explain.embedding import unit
+from keras_vit.explain.towers import own_words, projected, text_vectors, towers_of
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.patch_memory import unit
-from keras_vit.frozen.towers import own_words, projected, text_vectors, towers_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill

@@ -8,6 +8,7 @@ from keras_vit.plots.attention import plot_distance as plot_distance
 from keras_vit.plots.attention import plot_heads as plot_heads
 from keras_vit.plots.attention import plot_maps as plot_maps
 from keras_vit.plots.attention import plot_patches as plot_patches
+from keras_vit.plots.attention import plot_words as plot_words
 from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.boxes import plot_precision as plot_precision
 from keras_vit.plots.embedding import plot_embedding as plot_embedding

@@ -83,6 +83,42 @@ def plot_maps(
     return figure
 
 
+def plot_words(
+    images: np.ndarray, maps: np.ndarray, words: Sequence[Sequence[str]], titles: Sequence[str] | None = None
+) -> "Figure":
+    """Draws each image, and after it the image once for each of its words, under the word's heat map.
+
+    Args:
+        images: Array, `(batch, height, width, channels)`, 0..255.
+        maps: Array, `(batch, words, rows, columns)`, such as `keras_vit.explain.attention_of_words` or
+            `attention_of_text` returns.
+        words: For each image a list of texts, one for each map; maps that come after the last are left out.
+        titles: A text for each image, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If the numbers of images, maps, words and titles differ.
+    """
+    images = canvas.images(images, maps=maps, words=words, titles=titles)
+    most = max(map(len, words))
+    if most > np.shape(maps)[1]:
+        raise ValueError(f"`words` must have a map each. Received: {most} words and {np.shape(maps)[1]} maps")
+    across = min(1 + most, 9)
+    rows = -(-(1 + most) // across)  # of each image
+    figure, axes = canvas.tiles(len(images) * rows * across, across, images.shape[1:], size=1)
+    for i, image in enumerate(images):
+        first, *others = axes[i * rows * across : (i + 1) * rows * across]
+        canvas.show(first, image)
+        if titles is not None:
+            first.set_title(canvas.words(titles[i]), fontsize=6, loc="left")
+        for axis, word, heat in zip(others, words[i], maps[i]):
+            canvas.show(axis, image, heat)
+            axis.set_title(canvas.words(word), fontsize=6)
+    return figure
+
+
 def plot_worst(
     model: keras.Model,
     images: np.ndarray,

@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from keras_vit import config
-from keras_vit.explain.relevance import has_classes
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
 from keras_vit.export.prepare import need
 from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
-from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
-from keras_vit.runs.trained import Trained, load_run, read
-from keras_vit.tasks.base import are_shares
+from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
-from keras_vit.utils.files import check_free, replacing
+from keras_vit.utils.files import check_free
 from keras_vit.utils.warned import warn
 
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
@@ -133,7 +130,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     calibration = {}
     if calibrated := set(quantize) & set(CALIBRATED):
         check_calibrated(min(calibrated), trained.model)
-        _need_data(trained, "its model and `calibration` to export_tflite")
+        need_data(trained, "its model and `calibration` to export_tflite")
         calibration = {"calibration": some_images(trained, trained.recipe.data.train, 256)["images"]}
         given |= _scored(trained)
     reports = []
@@ -165,54 +162,6 @@ def _scored(trained):
     return {"images": fed(examples, trained.task.inputs), "score": score}
 
 
-def explain(target, files=(), folder=None, *, texts=None):
-    """Draws what a trained model attends to, and the training curves of its run.
-
-    Args:
-        target: As in `load_run`.
-        files: Image files; the first eight images of the test split if empty.
-        texts: As in `predict`, for tasks that take a text with each of the files.
-        folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
-            in `export` if `None`. One encoder over images and texts has no `attention.png`.
-
-    Returns:
-        The paths of the pictures.
-    """
-    trained = load_run(target)
-    if not files:
-        _need_data(trained, "image files")
-    given = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
-    examples = given or some_images(trained, trained.recipe.data.test, 8)
-    images, task = examples["images"], trained.task
-    from keras_vit import plots
-    from keras_vit.training import history
-
-    outputs = trained.viewer()(fed(examples, task.inputs))
-    titles = [_title(task.marked(task.answer(output))) for output in outputs]
-    if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
-        each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
-        titles = [task.caption(*pair) for pair in zip(outputs, each)]
-    folder = pathlib.Path(folder or trained.home)
-    folder.mkdir(parents=True, exist_ok=True)
-    tower = image_tower(trained.model)
-    method = "relevance" if has_classes(tower) and tower is trained.model else "rollout"
-    figures = {"attention.png": plots.plot_attention(tower, images, titles, method)} if len(tower.inputs) == 1 else {}
-    if trained.run and (trained.run / rundir.HISTORY).exists():
-        figures["curves.png"] = plots.plot_history(history.read(trained.run))
-    if task.draws:
-        pictures = [task.picture(*pair) for pair in zip(images, outputs)]
-        figures["pictures.png"] = plots.plot_pictures(pictures, titles)
-    for name, figure in figures.items():
-        with replacing(folder / name) as temporary:
-            figure.savefig(temporary, format="png")
-    return [folder / name for name in figures]
-
-
-def _title(answer):
-    name, value = next(iter(answer.items()), ("", 0.0))
-    return f"{name} ({value:{'.0%' if are_shares([value]) else '.4g'}})" if name else ""
-
-
 def source_of(trained, split, arrays):
     """Returns the source of images that a trained model is evaluated on, checked against it.
 
@@ -224,7 +173,7 @@ def source_of(trained, split, arrays):
     from keras_vit.data import sources
 
     if arrays is None:
-        _need_data(trained, "`arrays`, (images, labels), or the change data.source=folder:PATH")
+        need_data(trained, "`arrays`, (images, labels), or the change data.source=folder:PATH")
         source = _loaded(trained, split or trained.recipe.data.test)
         _check_splits(trained)
         return source
@@ -290,7 +239,7 @@ def _check_splits(trained):
         )
 
 
-def _need_data(trained, instead):
+def need_data(trained, instead):
     """Raises ValueError, with what to pass instead, if a trained model has no recipe with data."""
     if trained.alone:
         raise ValueError(

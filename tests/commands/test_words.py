@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.frozen import towers
+from keras_vit.checkpoints import pretrained
 from tests.commands.helpers import run as command
 from tests.towers import WORDS, two_towers
 
@@ -16,7 +16,7 @@ CLASSES = ["--classes", "cat", "red car"]
 def model(monkeypatch):
     """Two towers by the name `both`, those with independent probabilities by the name `sigmoid`."""
     made = {"both": two_towers(words=WORDS), "sigmoid": two_towers(bias=-1.0, words=WORDS)}
-    monkeypatch.setattr(towers, "loaded", made.get)
+    monkeypatch.setattr(pretrained, "from_pretrained", lambda name, part: made[name])
     return made["both"]
 
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from keras_vit.explain.embedding import unit
 from keras_vit.frozen import patch_memory as memory
-from keras_vit.frozen.patch_memory import PatchMemory, coreset, unit
+from keras_vit.frozen.patch_memory import PatchMemory, coreset
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend

@@ -112,3 +112,13 @@ def test_bad_input_is_named():
         plots.plot_patches(IMAGES[0], np.zeros((2, 3, 2)), [(0, 0)])
     with pytest.raises(ValueError, match=r"shape=\(3, 2\)"):
         plots.plot_heads(IMAGES[0], np.zeros((3, 2)))
+
+
+def test_a_row_of_words_for_each_image():
+    images, maps = np.zeros((2, 8, 16, 3)), np.ones((2, 12, 2, 4))
+    figure = plots.plot_words(images, maps, [["a", "cat"], [*"twelve words"]], ["a cat", "twelve words"])
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles == ["", "a", "cat", *[""] * 15, "", *"twelve words", *[""] * 5]
+    assert [axis.get_title(loc="left") for axis in figure.axes][::18] == ["a cat", "twelve words"]
+    with pytest.raises(ValueError, match="must have a map each. Received: 13 words and 12 maps"):
+        plots.plot_words(images, maps, [["a"] * 13, []])

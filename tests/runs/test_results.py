@@ -2,7 +2,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 import warnings
 
 import keras
@@ -12,8 +11,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit import config, plots
-from keras_vit.runs import results
+from keras_vit import config
+from keras_vit.runs import looking, results
 from keras_vit.runs.predictions import predict
 from tests.marks import slow
 from tests.small import small
@@ -106,14 +105,7 @@ def test_smaller_formats_are_calibrated_and_measured_on_the_recipe_s_data(run, t
     assert json.loads((tmp_path / "model-int8.tflite.json").read_text())["labels"] == list("0123456789")
 
 
-def test_explain_and_predict(run, tmp_path, monkeypatch):
-    drawn, real = [], plots.plot_attention
-    monkeypatch.setattr(plots, "plot_attention", lambda *given: drawn.append(given[2:]) or real(*given))
-    pictures = results.explain(run, folder=tmp_path)
-    [(titles, method)] = drawn
-    assert method == "relevance" and all(re.fullmatch(r"\d(, predicted \d)? \(\d+%\)", title) for title in titles)
-    assert [p.name for p in pictures] == ["attention.png", "curves.png"]
-    assert all(p.stat().st_size > 5000 for p in pictures)
+def test_predict(run, tmp_path):
     keras.utils.save_img(tmp_path / "digit.png", np.zeros((20, 20, 3)))
     [classes] = predict(run, [tmp_path / "digit.png"])
     assert len(classes) == 3 and classes[0][1] >= classes[1][1]
@@ -131,7 +123,7 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     for ours, theirs in zip(inside, outside):
         ours = {f"digit {name}": value for name, value in ours}
         assert all(abs(ours[name] - value) < 1e-3 for name, value in theirs)
-    assert results.explain("mine.keras", pictures) == [pathlib.Path("mine/attention.png")]
+    assert looking.explain("mine.keras", pictures) == [pathlib.Path("mine/attention.png")]
     arrays = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)), np.arange(40) % 10
     assert list(results.evaluate("mine.keras", arrays=arrays)) == ["mine.keras"]
     results.export("mine.keras")
@@ -140,20 +132,13 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     assert len({values["accuracy"] for values in found.values()}) == 1
     for call, instead in (
         (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels), or the change data.source=folder:PATH"),
-        (lambda: results.explain("mine.keras"), "image files"),
+        (lambda: looking.explain("mine.keras"), "image files"),
         (lambda: results.export("mine.keras", quantize=["int8"]), "its model and `calibration` to export_tflite"),
     ):
         with pytest.raises(ValueError) as error:
             call()
         said = "'mine.keras' has no data: it is outside a run directory. Pass a run directory, or "
         assert str(error.value) == f"{said}{instead}."
-
-
-def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
-    data = json.loads((run / "data.json").read_text())
-    (run / "data.json").write_text(json.dumps({**data, "arrays": True}))
-    with pytest.raises(ValueError, match="Pass image files"):
-        results.explain(run)
 
 
 def test_what_is_no_run_is_named(tmp_path):

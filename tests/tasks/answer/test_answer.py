@@ -8,7 +8,7 @@ import keras_vit
 from keras_vit.config import Answer, Augment, Data, Optim, Recipe
 from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
-from keras_vit.runs import results
+from keras_vit.runs import looking
 from keras_vit.training import devices
 from tests.tasks.harness import run_task_test
 
@@ -48,8 +48,8 @@ def test_answer(tmp_path, monkeypatch, asked):
     assert trained.class_names == ("blue", "no", "red", "yes")
     with pytest.raises(ValueError, match="Answer takes a text with each image: pass `texts`. Received: texts=None"):
         keras_vit.predict(trained, [asked / "0.png"])
-    drawn = results.explain(trained, [asked / "0.png"], tmp_path / "drawn", texts="is it red?")
-    assert [path.name for path in drawn] == ["curves.png"]  # attention among words and patches has no picture
+    drawn = looking.explain(trained, [asked / "0.png"], tmp_path / "drawn", texts="is it red?")
+    assert [path.name for path in drawn] == ["attention.png", "curves.png"]
     with pytest.raises(ValueError, match="at most 8 tokens: shorten it"):
         keras_vit.predict(trained, [asked / "0.png"], texts="is it " * 8)
 

@@ -5,7 +5,7 @@ import pytest
 
 import keras_vit
 from keras_vit import config
-from keras_vit.runs import results, trained
+from keras_vit.runs import looking, trained
 from keras_vit.tasks import Pretrain
 from keras_vit.tasks.pretrain import pretrain
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
@@ -53,7 +53,7 @@ def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
         np.testing.assert_array_equal(np.asarray(variable), weights[variable.path], err_msg=variable.path)
     column = history.read(run)["val_knn_accuracy"]
     assert len(column) == 2 and all(0 <= value <= 1 for value in column)
-    assert "pictures.png" in [path.name for path in results.explain(run, folder=tmp_path / "pictures")]
+    assert "pictures.png" in [path.name for path in looking.explain(run, folder=tmp_path / "pictures")]
     found = trained.load_run(run)
     output = found.viewer()(IMAGES[:1])[0]
     assert np.ndim(trained.load_run(run / "best.keras").viewer()(IMAGES[:1])[0]) == 1  # the decoder is the last epoch's

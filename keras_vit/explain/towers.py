@@ -5,9 +5,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.pretrained import from_pretrained
-from keras_vit.explain.embedding import vectors_of
-from keras_vit.frozen.patch_memory import unit
+from keras_vit.explain.embedding import unit, vectors_of
 from keras_vit.models.backbone import TOWERS, has_towers
 from keras_vit.models.inputs import table_of
 from keras_vit.text import Tokenizer, tokenizer
@@ -26,12 +24,6 @@ class Towers(NamedTuple):
     text: keras.Model  # from ids, (batch, length), to embeddings
     scale: float  # by which cosines become logits
     bias: float | None  # added to logits of independent probabilities; `None` for those of a softmax
-
-
-def loaded(source):
-    """Returns a model with both towers, from what `from_pretrained` takes with `part="both"`."""
-    checks.path("model", source)
-    return from_pretrained(source, part="both")
 
 
 def towers_of(model):

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.frozen import towers as module
+from keras_vit.explain import towers as module
 from keras_vit.frozen.embedder import Embedder
 from tests.towers import LENGTH, WORDS, two_towers
 
@@ -46,7 +46,7 @@ def test_what_tokens_is_for_a_named_model(model):
 def test_a_keras_file_has_both_and_is_read_as_its_image_tower(model, tmp_path):
     model.save(tmp_path / "both.keras")
     texts, tokens = ["a red car"], keras_vit.tokenizer(WORDS, LENGTH)
-    again = module.towers_of(module.loaded(tmp_path / "both.keras"))
+    again = module.towers_of(keras_vit.from_pretrained(tmp_path / "both.keras", part="both"))
     wanted = module.text_vectors(module.towers_of(model), tokens, texts)
     np.testing.assert_allclose(module.text_vectors(again, tokens, texts), wanted, atol=1e-6)
     named = Embedder(tmp_path / "both.keras")

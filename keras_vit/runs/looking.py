@@ -1,0 +1,84 @@
+"""Pictures of what a trained model attends to, and of its training."""
+
+import itertools
+import pathlib
+
+import numpy as np
+
+from keras_vit.explain.relevance import has_classes
+from keras_vit.explain.texts import attention_of_answer, attention_of_words, reads_both
+from keras_vit.models.backbone import image_tower
+from keras_vit.models.captioner import is_captioner, words_of
+from keras_vit.models.inputs import fed
+from keras_vit.runs.results import need_data, some_images
+from keras_vit.runs.trained import load_run, read
+from keras_vit.tasks.base import are_shares
+from keras_vit.training import rundir
+from keras_vit.utils.files import replacing
+
+
+def explain(target, files=(), folder=None, *, texts=None):
+    """Draws what a trained model attends to, and the training curves of its run.
+
+    Args:
+        target: As in `load_run`.
+        files: Image files; the first eight images of the test split if empty.
+        texts: As in `predict`, for tasks that take a text with each of the files.
+        folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
+            in `export` if `None`.
+
+    Returns:
+        The paths of the pictures.
+    """
+    trained = load_run(target)
+    if not files:
+        need_data(trained, "image files")
+    given = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
+    examples = given or some_images(trained, trained.recipe.data.test, 8)
+    images, task = examples["images"], trained.task
+    from keras_vit import plots
+    from keras_vit.training import history
+
+    outputs = trained.viewer()(fed(examples, task.inputs))
+    titles = [_title(task.marked(task.answer(output))) for output in outputs]
+    if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
+        each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
+        titles = [task.caption(*pair) for pair in zip(outputs, each)]
+    folder = pathlib.Path(folder or trained.home)
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {"attention.png": _attention(trained, examples, outputs, titles)}
+    if trained.run and (trained.run / rundir.HISTORY).exists():
+        figures["curves.png"] = plots.plot_history(history.read(trained.run))
+    if task.draws:
+        pictures = [task.picture(*pair) for pair in zip(images, outputs)]
+        figures["pictures.png"] = plots.plot_pictures(pictures, titles)
+    for name, figure in figures.items():
+        with replacing(folder / name) as temporary:
+            figure.savefig(temporary, format="png")
+    return [folder / name for name in figures]
+
+
+def _attention(trained, examples, outputs, titles):
+    """Returns the figure of where a model looked: for each written word, for an answer, or at all."""
+    from keras_vit import plots
+
+    model, images, task = trained.model, examples["images"], trained.task
+    if is_captioner(model):
+        marks = words_of(model.get_layer("text")).metadata
+        ids = np.insert(np.asarray(outputs)[:, :-1].astype("int32"), 0, marks["start"], axis=1)
+        whole = [
+            itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()
+        ]
+        named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
+        words = [named([[id] for id in row]) for row in whole]
+        return plots.plot_words(images, attention_of_words(model, images, ids), words, titles)
+    if reads_both(model):
+        return plots.plot_maps(images, attention_of_answer(model, images, examples["texts"])[0], titles)
+    tower = image_tower(model)
+    method = "relevance" if has_classes(tower) and tower is model else "rollout"
+    return plots.plot_attention(tower, images, titles, method)
+
+
+def _title(answer):
+    name, value = next(iter(answer.items()), ("", 0.0))
+    return f"{name} ({value:{'.0%' if are_shares([value]) else '.4g'}})" if name else ""
