@@ -38,6 +38,10 @@ def generate_text(
     length: int | None = None,
     length_penalty: float = 1.0,
     prompt: str | Sequence | np.ndarray | None = None,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    seed: int = 0,
     batch_size: int = 8,
     bad_images: str = "raise",
 ) -> Texts:
@@ -45,8 +49,8 @@ def generate_text(
 
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
-    is no better than the worst of as many finished ones. The first call for a batch size, a length, a number of beams
-    and a length of the prompt is compiled.
+    is no better than the worst of as many finished ones. With a temperature, words are drawn.
+    The first call for a batch size, a length, a number of beams and a length of the prompt is compiled.
 
     Args:
         model: A model from `captioner`, or as `from_pretrained` reads one of TrOCR, BLIP or GPT-2; or a language model
@@ -61,6 +65,11 @@ def generate_text(
             are preferred. Only matters for several beams.
         prompt: What the texts begin with: one for all, or one for each. Texts, or ids as an array `(words,)` or
             `(texts, words)` with the start; `None` for the start alone.
+        temperature: What logits are divided by before words are drawn by their probabilities: 1 for the model's own,
+            less for likelier words. With 0, the likeliest is taken.
+        top_k: Words among which one is drawn: the likeliest. `None` for all.
+        top_p: Of these, one is drawn from as few as have this probability together, above 0 to 1.
+        seed: Seed of what is drawn.
         batch_size: Number of texts that are written at once.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its ids are
             padding, its score is NaN and its text empty.
@@ -81,6 +90,7 @@ def generate_text(
     checks.model(model)
     checks.positive(beams=beams, batch_size=batch_size)
     checks.number(length_penalty=length_penalty)
+    _check_drawing(temperature, top_k, top_p, seed, beams)
     checks.one_of("bad_images", bad_images, ("raise", "skip"))
     image, decoder = parts_of(model)
     words = words_of(decoder)
@@ -100,8 +110,9 @@ def generate_text(
     begun = _begun(prompt, tokens, marks["start"], None if images is None else len(images))
     _check_begun(begun, words.vocabulary, length)
 
-    rules = Rules(length, marks["end"], marks["pad"], float(length_penalty))
-    ids, scores, faults = _written(model, image, images, begun, rules, beams, batch_size, bad_images == "raise")
+    rules = Rules(length, marks["end"], marks["pad"], float(length_penalty), float(temperature), top_k, float(top_p))
+    draws = np.random.default_rng(seed).random((len(begun), length), "float32") if temperature else None
+    ids, scores, faults = _written(model, image, images, begun, draws, rules, beams, batch_size, bad_images == "raise")
     if len(faults) == len(begun):
         raise ValueError(f"No image could be read. The first of {len(begun)}: {faults[0]}")
     if faults:
@@ -112,7 +123,27 @@ def generate_text(
     return Texts(ids, scores, None if tokens is None else _texts(ids, rules.end, tokens))
 
 
-def _written(model, image, images, begun, rules, beams, batch_size, strict):
+def _check_drawing(temperature, top_k, top_p, seed, beams):
+    """Raises ValueError for numbers by which no word can be drawn, or that would not matter."""
+    checks.number(temperature=temperature, top_p=top_p)
+    checks.whole(seed=seed)
+    if top_k is not None:
+        checks.positive(top_k=top_k)
+    if temperature < 0 or not 0 < top_p <= 1:
+        raise ValueError(
+            "`temperature` must be 0 or more, and `top_p` above 0 to 1. "
+            f"Received: temperature={temperature}, top_p={top_p}"
+        )
+    if not temperature and (top_k is not None or top_p < 1):
+        raise ValueError(
+            f"`top_k` and `top_p` are for words that are drawn, with a temperature. Received: top_k={top_k}, "
+            f"top_p={top_p}, temperature={temperature}"
+        )
+    if temperature and beams > 1:
+        raise ValueError(f"Words are drawn with one beam. Received: temperature={temperature}, beams={beams}")
+
+
+def _written(model, image, images, begun, draws, rules, beams, batch_size, strict):
     """Returns ids and scores of all texts, and why images could not be read."""
     ids, scores = np.full((len(begun), rules.length), rules.pad, "int32"), np.full(len(begun), np.nan, "float32")
     faults = []
@@ -130,6 +161,8 @@ def _written(model, image, images, begun, rules, beams, batch_size, strict):
                 continue
             padded = (some + some[-1:] * size)[:size]  # one size: compiled once
             inputs = {"texts": np.array([begun[i] for i in padded], "int32")}
+            if draws is not None:
+                inputs["draws"] = draws[padded]
             if images is not None:
                 pixels = [*batch.pixels.values()]
                 inputs["images"] = np.concatenate((pixels + pixels[-1:] * size)[:size])

@@ -1,4 +1,4 @@
-"""Writes texts word by word: the likeliest next word each time, or the likeliest text by beam search."""
+"""Writes texts word by word: the likeliest next word each time, a drawn one, or the likeliest text by beam search."""
 
 from typing import NamedTuple
 
@@ -15,10 +15,13 @@ class Rules(NamedTuple):
     end: int  # id after which a text is not continued
     pad: int  # id that fills the rest
     length_penalty: float = 1.0  # a text's score is its log-probability, divided by its length to this power
+    temperature: float = 0.0  # by which logits are divided before words are drawn; with 0, none is drawn
+    top_k: int | None = None  # words among which one is drawn, the likeliest
+    top_p: float = 1.0  # and as few of them as have this probability together
 
 
-def greedy(step, logits, cache, begun, rules):
-    """Writes the likeliest next word each time.
+def one_by_one(step, logits, cache, begun, rules, draws=None):
+    """Writes the likeliest next word each time, or with a temperature one that is drawn.
 
     Args:
         step: Function from words `(sequences, 1)`, their place and a cache to logits `(sequences, vocabulary)` and the
@@ -27,17 +30,21 @@ def greedy(step, logits, cache, begun, rules):
         cache: The cache with what they begin with: a nest of tensors, sequences first.
         begun: The ids that they begin with, `(sequences, words)`, int32.
         rules: `Rules`.
+        draws: Uniform numbers, from 0 to below 1, `(sequences, length)`, which decide what is drawn.
 
     Returns:
-        Ids, int32, `(sequences, length)`, and the score of each text.
+        Ids, int32, `(sequences, length)`, and the score of each text: that of its words' own probabilities.
     """
     count, first = begun.shape
     ids = ops.pad(begun, ((0, 0), (0, rules.length - first)), constant_values=rules.pad)
 
     def written(place, logits, cache, ids, done, score, words):
         logs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-        word = ops.cast(ops.argmax(logs, axis=-1), "int32")
-        score = score + ops.where(done, 0.0, ops.max(logs, axis=-1))
+        if rules.temperature:
+            word = drawn(logs, rules, ops.slice(draws, (0, place), (count, 1)))
+        else:
+            word = ops.cast(ops.argmax(logs, axis=-1), "int32")
+        score = score + ops.where(done, 0.0, ops.take_along_axis(logs, word[:, None], axis=-1)[:, 0])
         word = ops.where(done, rules.pad, word)
         ids = ops.slice_update(ids, (0, place), word[:, None])
         words = words + ops.cast(ops.logical_not(done), "float32")
@@ -57,6 +64,30 @@ def greedy(step, logits, cache, begun, rules):
     return ids, score / words**rules.length_penalty
 
 
+def drawn(logits, rules, draws):
+    """Returns a word for each sequence, drawn by its probability.
+
+    Of the `top_k` likeliest words (Fan et al. 2018, arXiv:1805.04833), the nucleus of `top_p` (Holtzman et al. 2019,
+    arXiv:1904.09751), in transformers' order: temperature, `top_k`, `top_p`.
+
+    Args:
+        logits: `(sequences, vocabulary)`, float32.
+        rules: `Rules`.
+        draws: Uniform numbers, `(sequences, 1)`.
+
+    Returns:
+        Ids, int32, `(sequences,)`.
+    """
+    most = min(rules.top_k or logits.shape[-1], logits.shape[-1])
+    top, words = ops.top_k(logits / rules.temperature, most)
+    shares = ops.exp(ops.log_softmax(top, axis=-1))  # the largest first
+    inside = ops.cumsum(shares, axis=-1) - shares < rules.top_p
+    sums = ops.cumsum(ops.where(inside, shares, 0.0), axis=-1)
+    place = ops.sum(ops.cast(sums <= draws * sums[:, -1:], "int32"), axis=-1, keepdims=True)
+    place = ops.minimum(place, ops.sum(ops.cast(inside, "int32"), axis=-1, keepdims=True) - 1)  # sums are rounded
+    return ops.cast(ops.take_along_axis(words, place, axis=-1)[:, 0], "int32")
+
+
 def beam_search(step, logits, cache, begun, rules, beams):
     """Writes the likeliest texts that a search with several beams finds, as transformers 5 searches.
 
@@ -64,7 +95,7 @@ def beam_search(step, logits, cache, begun, rules, beams):
     end join the finished texts if they are among the first `beams`; the others are continued. The search ends when the
     best beginning, by its score so far, is not better than the worst of `beams` finished texts.
 
-    Arguments and results as of `greedy`; `step` is called with all beams of a text in a row.
+    Arguments and results as of `one_by_one`; `step` is called with all beams of a text in a row.
     """
     count, first = begun.shape
     vocabulary = logits.shape[-1]

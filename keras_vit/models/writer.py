@@ -7,14 +7,14 @@ from keras import ops
 
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.decoding import context_of, empty_cache, step
-from keras_vit.models.search import beam_search, greedy
+from keras_vit.models.search import beam_search, one_by_one
 
 
 class Writer(keras.Model):
     """Writes a fixed number of texts that begin with a fixed number of ids.
 
     Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, as many. Its outputs are ids, `(count,
-    length)`, and the texts' scores.
+    length)`, and the texts' scores. If words are drawn, `draws` is an input too, as `one_by_one` takes it.
 
     Args:
         model: A model from `captioner`, or from `text_decoder` without a context.
@@ -31,7 +31,7 @@ class Writer(keras.Model):
         self.text = text
         self.size = (count, first)
         self.room = rules.length
-        search = greedy if beams == 1 else functools.partial(beam_search, beams=beams)
+        search = one_by_one if beams == 1 else functools.partial(beam_search, beams=beams)
         self.search = functools.partial(search, rules=rules)
 
     def call(self, inputs):
@@ -42,7 +42,8 @@ class Writer(keras.Model):
         cache = empty_cache(self.text, self.size[0], self.room)
         logits, cache = step(self.text, begun, 0, cache, context)
         following = functools.partial(step, self.text, context=context)
-        return self.search(following, logits, cache, begun)
+        draws = {"draws": inputs["draws"]} if "draws" in inputs else {}
+        return self.search(following, logits, cache, begun, **draws)
 
 
 def parts_of(model):

@@ -117,3 +117,28 @@ def test_bad_arguments():
     given = dict(model=model, images=IMAGES)
     assert not unexpected([(lambda more=more: generate_text(**given | more), says) for more, says in wrong])
     assert SIZES["length"] == 12
+
+
+def test_words_are_drawn():
+    model = small()
+    given = dict(length=10, temperature=1.5)
+    first = generate_text(model, IMAGES, **given)
+    again = generate_text(model, IMAGES, batch_size=2, **given)
+    np.testing.assert_array_equal(first.ids, again.ids)  # whatever the batch
+    assert len({tuple(row) for row in generate_text(model, IMAGES[:1].repeat(8, axis=0), **given).ids}) > 1
+    assert (generate_text(model, IMAGES, seed=1, **given).ids != first.ids).any()
+    likeliest = generate_text(model, IMAGES, length=10)
+    np.testing.assert_array_equal(generate_text(model, IMAGES, top_k=1, **given).ids, likeliest.ids)
+    assert not unexpected(
+        [
+            (lambda: generate_text(model, IMAGES, temperature=-1), "Received: temperature=-1, top_p=1.0"),
+            (lambda: generate_text(model, IMAGES, temperature=1, top_p=0), "above 0 to 1. Received: temperature=1"),
+            (lambda: generate_text(model, IMAGES, temperature=1, top_k=0), "`top_k` must be a positive integer"),
+            (lambda: generate_text(model, IMAGES, top_k=5), "with a temperature. Received: top_k=5, top_p=1.0"),
+            (
+                lambda: generate_text(model, IMAGES, temperature=1, beams=2),
+                "with one beam. Received: temperature=1",
+            ),
+            (lambda: generate_text(model, IMAGES, temperature=float("nan")), "must be a finite number"),
+        ]
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_vit.models.search import Rules, beam_search, greedy
+from keras_vit.models.search import Rules, beam_search, drawn, one_by_one
 from tests.captions import numbers
 
 pytestmark = pytest.mark.backend
@@ -66,7 +66,7 @@ def test_beams_find_what_a_search_over_lists_finds(first, beams, penalty):
 @pytest.mark.parametrize("first", [1, 3])
 def test_greedy_takes_the_likeliest_word(first):
     rules, (begun, logits, cache) = Rules(9, end=2, pad=0), begun_with(first)
-    ids, scores = map(numbers, greedy(stepper(1), logits, cache, begun, rules))
+    ids, scores = map(numbers, one_by_one(stepper(1), logits, cache, begun, rules))
     for row in range(COUNT):
         text, total = numbers(begun)[row].tolist(), 0.0
         while len(text) < 9 and (len(text) == first or text[-1] != 2):
@@ -75,3 +75,41 @@ def test_greedy_takes_the_likeliest_word(first):
             total += found.max()
         assert ids[row].tolist() == text + [0] * (9 - len(text))
         assert scores[row] == pytest.approx(total / (len(text) - first), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "temperature, top_k, top_p", [(1.0, None, 1.0), (0.5, 3, 1.0), (2.0, None, 0.7), (1.0, 5, 0.6)]
+)
+def test_words_are_drawn_as_often_as_their_probabilities_say(temperature, top_k, top_p):
+    logits = TABLE[0, 0, 0]
+    draws = (np.arange(10_000, dtype="float32")[:, None] + 0.5) / 10_000  # evenly, so that nothing is by chance
+    rules = Rules(9, end=2, pad=0, temperature=temperature, top_k=top_k, top_p=top_p)
+    words = numbers(drawn(ops.convert_to_tensor(np.tile(logits, (10_000, 1))), rules, ops.convert_to_tensor(draws)))
+    order = np.argsort(-logits)
+    kept = order[:top_k]
+    shares = np.exp(logits[kept] / temperature)
+    shares /= shares.sum()
+    count = 1 + int((np.cumsum(shares) < top_p - 1e-6).sum())  # the fewest that reach it together
+    wanted = np.zeros(WORDS)
+    wanted[kept[:count]] = shares[:count] / shares[:count].sum()
+    np.testing.assert_allclose(np.bincount(words, minlength=WORDS) / 10_000, wanted, atol=2e-4)
+
+
+def test_texts_that_are_drawn():
+    rules, (begun, logits, cache) = Rules(9, end=2, pad=0, temperature=1.0), begun_with(1)
+    draws = np.random.default_rng(0).random((COUNT, 9), "float32")
+    ids, scores = map(numbers, one_by_one(stepper(1), logits, cache, begun, rules, ops.convert_to_tensor(draws)))
+    for row in range(COUNT):
+        text, total = [int(numbers(begun)[row, 0])], 0.0
+        while (len(text) < 9 and text[-1] != 2) or len(text) == 1:
+            log = logs(text, row)
+            order = np.argsort(-log)
+            place = (np.cumsum(np.exp(log[order])) <= draws[row, len(text)]).sum()
+            text.append(int(order[place]))
+            total += log[text[-1]]
+        assert ids[row].tolist() == text + [0] * (9 - len(text))
+        assert scores[row] == pytest.approx(total / (len(text) - 1), abs=1e-4)
+    least = Rules(9, end=2, pad=0, temperature=1e-3)  # nearly 0: the likeliest
+    cold, _ = one_by_one(stepper(1), logits, cache, begun, least, ops.convert_to_tensor(draws))
+    likeliest, _ = one_by_one(stepper(1), logits, cache, begun, Rules(9, end=2, pad=0))
+    np.testing.assert_array_equal(numbers(cold), numbers(likeliest))
