@@ -8,18 +8,26 @@ The first command draws 27,000 lines of 32 x 160 pixels: words of Python's own h
 lines, made words, in the fonts that matplotlib ships (DejaVu, STIX, Computer Modern), on plain backgrounds with noise
 and blur. No word of the training lines is in another split. Lines of the split `font` have two fonts that no other
 split has.
+
+Of the test lines, 95.7 % are read exactly, and 0.57 % of the characters are wrong; in the two other fonts 84.6 % and
+2.70 %. It took 31 minutes on two CPU cores that also did other work.
 """
 
-from keras_vit.config import Augment, Caption, Data, Optim, Recipe
+from keras_vit.config import Augment, Caption, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="lines",
-    task=Caption(length=18, letters=True, text=dict(width=128, depth=2, num_heads=4, mlp_dim=256)),
+    task=Caption(length=18, letters=True, vocabulary=72, text=dict(width=128, depth=2, num_heads=4, mlp_dim=256)),
     model=dict(variant=None, image_size=(32, 160), stem=((24, 2), (48, 2), (96, 1)), patch_size=(8, 1), width=128,
                depth=2, num_heads=4, mlp_dim=256),
     data=Data(source="folder:lines", train="train", validation="validation", test="test", batch_size=128),
     augment=Augment(rotation=1.0, shear=0.1, jitter=0.3),
     optim=Optim(optimizer="muon", epochs=20, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.5),
+    weights=Weights(file="lines.keras", sha256="1afd806ccff03d60ca4e30db85986a9029c916402f704fc0e15ee35af8910630"),
+    reached=Reached(scores=(("character error rate", 0.0057), ("exact match", 0.957),
+                            ("character error rate in other fonts", 0.027)),
+                    minutes=31.0, device="2 CPU cores, x86-64", commit="9d1b1079",
+                    note="the cores were shared with other work"),
 )  # fmt: skip
 
 SIZE = 160, 32  # width and height
@@ -97,14 +105,14 @@ def picture(draw, text, fonts):
     return Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype("uint8")).convert("RGB")
 
 
-def main(folder):
-    """Draws all splits: the same lines for the same versions of Python, matplotlib and Pillow."""
+def main(folder, splits=LINES):
+    """Draws lines of some splits: the same lines for the same versions of Python, matplotlib and Pillow."""
     import csv
     import pathlib
     import random
 
     known = words()
-    for split, count in LINES.items():
+    for split, count in splits.items():
         path = pathlib.Path(folder, split)
         path.mkdir(parents=True)
         fonts = OTHER_FONTS if split == "font" else FONTS

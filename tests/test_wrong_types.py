@@ -127,7 +127,7 @@ TAKES = {
     "from_pretrained": lambda: dict(name="mnist", part="image"),
     "from_recipe": lambda: dict(name="digits", changes=None),
     "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),
-    "learn_words": lambda: dict(texts=["a cat", "a dog"], size=20, least=2),
+    "learn_words": lambda: dict(texts=["a cat", "a dog"], size=20, least=2, letters=False),
     "list_checkpoints": lambda: dict(words="B/16"),
     "list_recipes": dict,
     "list_variants": dict,
@@ -161,7 +161,7 @@ TAKES = {
     "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
     "generate_text": lambda: dict(
         model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
-        bad_images="raise",
+        temperature=1.0, top_k=3, top_p=0.9, seed=0, bad_images="raise",
     ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),

@@ -2,16 +2,19 @@ import dataclasses
 import json
 import os
 import pathlib
+import runpy
 import warnings
 
 import keras
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
 pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
+from keras_vit.config.cookbook import recipe_path
 from keras_vit.runs import looking, results
 from keras_vit.runs.predictions import predict
 from tests.marks import slow
@@ -213,3 +216,45 @@ def test_shipped_emoji_are_as_good_as_they_say(monkeypatch):
     [found] = keras_vit.evaluate("emoji").values()
     for name, reached in keras_vit.load_recipe("emoji").reached.scores:
         assert found[name.replace("R@", "recall at ").replace(" ", "_")] == pytest.approx(reached, abs=0.01)
+
+
+@pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with easy_vqa, is not set")
+@pytest.mark.parametrize("name", ["easy_vqa", "easy_vqa_captions"])
+def test_shipped_drawings_are_answered_and_described(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = {"easy_vqa": "easy_vqa", "easy_vqa_captions": "captions"}[name]
+    runpy.run_path(str(recipe_path(name)))["main"](os.environ["KERAS_VIT_DATA"] + "/easy_vqa", folder, ("test",))
+    recipe = keras_vit.load_recipe(name)
+    [found] = keras_vit.evaluate(name, changes={"data.test": "test[:20%]"}).values()
+    least = recipe.reached.headline[1] - 0.005
+    assert found.get("accuracy", found.get("exact_match")) > least
+
+
+def test_shipped_answers_depend_on_the_drawing_and_the_question(tmp_path):
+    """And lines of text are read: of drawings that the test makes itself."""
+    shapes = {"red circle": ("ellipse", (255, 0, 0)), "blue rectangle": ("rectangle", (0, 0, 255))}
+    for name, (shape, color) in shapes.items():
+        image = Image.new("RGB", (64, 64), (235, 245, 240))
+        getattr(ImageDraw.Draw(image), shape)((18, 24, 40, 46), fill=color)
+        image.save(tmp_path / f"{name}.png")
+    files = [tmp_path / f"{name}.png" for name in shapes]
+    for question, wanted in (
+        ("what color is the shape?", ["red", "blue"]),
+        ("what shape is in the image?", ["circle", "rectangle"]),
+        ("is there a red shape?", ["yes", "no"]),
+        ("is there not a circle?", ["no", "yes"]),
+    ):
+        found = keras_vit.predict("easy_vqa", files, top=1, texts=question)
+        assert [name for ((name, _),) in found] == wanted
+    assert [name for ((name, _),) in keras_vit.predict("easy_vqa_captions", files)] == [f"a {name}" for name in shapes]
+
+
+def test_shipped_lines_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    drawing = runpy.run_path(str(recipe_path("lines")))
+    drawing["main"]("lines", {"test": 60, "font": 20})
+    [found] = keras_vit.evaluate("lines").values()
+    assert found["character_error_rate"] < 0.02
+    words = drawing["words"]()
+    assert not {*words["train"]} & {*words["test"], *words["validation"]} and len(words["test"]) > 200
+    assert len({*map(str, (tmp_path / "lines" / "font").glob("*.png"))}) == 20
