@@ -115,7 +115,7 @@ def plot_words(
             first.set_title(canvas.words(titles[i]), fontsize=6, loc="left")
         for axis, word, heat in zip(others, words[i], maps[i]):
             canvas.show(axis, image, heat)
-            axis.set_title(canvas.words(word), fontsize=6)
+            axis.set_title(canvas.words(canvas.short(word)), fontsize=6)
     return figure
 
 

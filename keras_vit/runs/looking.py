@@ -41,6 +41,8 @@ def explain(target, files=(), folder=None, *, texts=None):
 
     outputs = trained.viewer()(fed(examples, task.inputs))
     titles = [_title(task.marked(task.answer(output))) for output in outputs]
+    if "texts" in given:
+        titles = [f"{task.text_of(text)} {title}" for text, title in zip(given["texts"], titles)]
     if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
