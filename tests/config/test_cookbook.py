@@ -8,6 +8,7 @@ import pytest
 import keras_vit
 from keras_vit.commands.recipes import renamed
 from keras_vit.config import Weights, cookbook
+from keras_vit.models.captioner import is_captioner
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import labels_beside, num_classes
 from tests.marks import slow
@@ -24,6 +25,9 @@ def test_every_recipe_loads_and_builds():
         planned = cookbook.model_shapes(recipe)
         if recipe.task.gives == "pairs":
             assert planned.output_shape[1:] == (2, recipe.task.width)
+            continue
+        if is_captioner(planned):
+            assert planned.output_shape == (None, None, recipe.task.vocabulary)
             continue
         if kind_of(planned).pixels:
             assert planned.output_shape[1:] == recipe.task.data_shape(planned.input_shape[1:])
