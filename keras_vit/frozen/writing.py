@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit.models.captioner import MARKS, words_of
 from keras_vit.models.preprocessing import listed, preprocess
-from keras_vit.models.search import Rules
+from keras_vit.models.search import NEVER, Rules
 from keras_vit.models.writer import Writer, parts_of
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.utils import checks, progress, reading
@@ -168,6 +168,8 @@ def _written(model, image, images, begun, draws, rules, beams, batch_size, stric
                 inputs["images"] = np.concatenate((pixels + pixels[-1:] * size)[:size])
             found = write.predict_on_batch(inputs)
             ids[some], scores[some] = (keras.ops.convert_to_numpy(each)[: len(some)] for each in found)
+            if not (scores[some] > NEVER / 2).all():
+                raise ValueError(f"{model.name!r} must compute finite logits. Received: NaN or infinity")
     return ids, scores, faults
 
 

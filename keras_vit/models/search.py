@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 NEVER = -1e9  # a logarithm of a probability
+COLDEST = 1e-6  # a temperature at which the likeliest word is always drawn; float32 divides by no smaller one
 
 
 class Rules(NamedTuple):
@@ -79,8 +80,9 @@ def drawn(logits, rules, draws):
         Ids, int32, `(sequences,)`.
     """
     most = min(rules.top_k or logits.shape[-1], logits.shape[-1])
-    top, words = ops.top_k(logits / rules.temperature, most)
-    shares = ops.exp(ops.log_softmax(top, axis=-1))  # the largest first
+    top, words = ops.top_k(logits, most)
+    below = (top - top[:, :1]) / max(rules.temperature, COLDEST)
+    shares = ops.exp(ops.log_softmax(below, axis=-1))  # the largest first
     inside = ops.cumsum(shares, axis=-1) - shares < rules.top_p
     sums = ops.cumsum(ops.where(inside, shares, 0.0), axis=-1)
     place = ops.sum(ops.cast(sums <= draws * sums[:, -1:], "int32"), axis=-1, keepdims=True)

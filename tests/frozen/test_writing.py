@@ -129,6 +129,8 @@ def test_words_are_drawn():
     assert (generate_text(model, IMAGES, seed=1, **given).ids != first.ids).any()
     likeliest = generate_text(model, IMAGES, length=10)
     np.testing.assert_array_equal(generate_text(model, IMAGES, top_k=1, **given).ids, likeliest.ids)
+    for cold in (dict(temperature=1e-4), dict(temperature=1e-40), dict(temperature=1.0, top_p=1e-4)):
+        np.testing.assert_array_equal(generate_text(model, IMAGES, length=10, **cold).ids, likeliest.ids)
     assert not unexpected(
         [
             (lambda: generate_text(model, IMAGES, temperature=-1), "Received: temperature=-1, top_p=1.0"),
@@ -142,3 +144,12 @@ def test_words_are_drawn():
             (lambda: generate_text(model, IMAGES, temperature=float("nan")), "must be a finite number"),
         ]
     )
+
+
+@pytest.mark.parametrize("way", [dict(), dict(temperature=1.0), dict(beams=2)])
+def test_a_model_that_computes_nan_writes_nothing(way):
+    model = small()
+    table = model.get_layer("text").get_layer("words").word_embedding
+    table.assign(np.full(table.shape, np.nan, "float32"))
+    with pytest.raises(ValueError, match="'captioner' must compute finite logits. Received: NaN or infinity"):
+        generate_text(model, IMAGES, length=6, **way)
