@@ -7,13 +7,15 @@ import pathlib
 import numpy as np
 
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
-from keras_vit.explain.relevance import has_classes
-from keras_vit.models.backbone import has_towers, image_tower
+from keras_vit.explain import attention_rollout
+from keras_vit.explain.texts import reads_both
+from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.preprocessing import preprocess
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.runs import trained
+from keras_vit.runs.looking import support_of
 from keras_vit.tasks.base import are_shares, words
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import extras, images
@@ -33,8 +35,10 @@ def page(target):
     found = trained.load_run(target)
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
     asks = "texts" in task.inputs
-    tower = image_tower(model) if has_towers(model) or not asks else None  # whose attention is shown
-    methods = {name: METHODS[name] for name in METHODS if name != "relevance" or (has_classes(model) and not asks)}
+    tower, support = image_tower(model), support_of(model)
+    looks = {"rollout": None if reads_both(model) else lambda given: attention_rollout(tower, given["images"])}
+    looks = {name: look for name, look in (looks | {"relevance": support}).items() if look}
+    methods = {name: (look, METHODS[name][1]) for name, look in looks.items()}
     run = found.viewer()
     size, source = found.size, recipe.data.source
     if size[2] not in (1, 3):
@@ -48,7 +52,7 @@ def page(target):
         except ValueError as error:  # of a text that is too long, or has other words
             return str(error), None, None, ""
         output, (look, heading) = run(fed(given, task.inputs))[0], methods[method]
-        laid = canvas.painted(pixels, look(tower, pixels[None])[0], VIEW) if tower else None
+        laid = canvas.painted(pixels, look(given)[0], VIEW)
         answer = task.marked(task.answer(output))
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
@@ -105,12 +109,8 @@ def page(target):
                 refusal = gr.HTML(visible=False, padding=False)
             with gr.Column():
                 label = gr.Label(label="Prediction", num_top_classes=10 if len(class_names) <= 10 else 5)
-                method = gr.Radio(
-                    [(name.capitalize(), name) for name in methods],
-                    value="rollout",
-                    label="Attention",
-                    visible=bool(tower),
-                )
+                choices = [(name.capitalize(), name) for name in methods]
+                method = gr.Radio(choices, value=next(iter(methods)), label="Attention")
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**plain)

@@ -12,7 +12,7 @@ from keras_vit.models import anatomy
 from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
-from keras_vit.runs import results, trained
+from keras_vit.runs import looking, results, trained
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
@@ -27,6 +27,7 @@ class Example(NamedTuple):
     image: np.ndarray  # (height, width, channels)
     picture: np.ndarray  # with the prediction drawn, uint8
     caption: str
+    support: np.ndarray | None  # (rows, columns), relevance of each patch for the answer
 
 
 class Facts(NamedTuple):
@@ -105,8 +106,9 @@ def gather(target, arrays=None, most=10_000):
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
-            heading: [_example(task, view, chosen[i]) for i in indices]
+            heading: _shown(found, view, [chosen[i] for i in indices])
             for heading, indices in {"Worst": worst, "Best": best, "First": first}.items()
+            if indices
         },
         points=explain.project(explain.embed(model, images), "tsne") if mapped else np.empty((0, 2)),
         labels=labels,
@@ -158,9 +160,16 @@ def _examples(source, recipe, size, indices):
     return found
 
 
-def _example(task, view, example):
-    output = view(fed({name: example[name][None] for name in task.inputs}, task.inputs))[0]
-    return Example(example["images"], task.picture(example["images"], output, example), task.caption(output, example))
+def _shown(found, view, examples):
+    """Returns the `Example`s of some images."""
+    task, support = found.task, looking.support_of(found.model)
+    given = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
+    outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in examples]
+    maps = support(given) if support else [None] * len(examples)
+    return [
+        Example(one["images"], task.picture(one["images"], output, one), task.caption(output, one), heat)
+        for one, output, heat in zip(examples, outputs, maps)
+    ]
 
 
 def _hints(task, outputs, chosen, labels):

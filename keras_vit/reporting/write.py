@@ -80,7 +80,7 @@ def render(facts):
         figures=_figures(facts),
         scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
         gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.seen, facts.shown).items()},
-        examples={heading: _examples(facts.seen, ones) for heading, ones in facts.examples.items() if ones},
+        examples={heading: _examples(ones) for heading, ones in facts.examples.items()},
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -127,18 +127,15 @@ def _side_by_side(images, heats):
     return np.concatenate(rows)
 
 
-def _examples(model, examples):
+def _examples(examples):
     """Returns examples as dictionaries: the image with its prediction, the relevance of its patches, and a caption."""
-    heats = [None] * len(examples)
-    if model is not None and has_classes(model):
-        heats = explain.attention_relevance(model, np.stack([one.image for one in examples]))
     return [
         {
             "plain": embed.jpeg(canvas.painted(one.picture, None, TILE)),
-            "over": None if heat is None else embed.jpeg(canvas.painted(one.image, heat, TILE)),
+            "over": None if one.support is None else embed.jpeg(canvas.painted(one.image, one.support, TILE)),
             "caption": one.caption,
         }
-        for one, heat in zip(examples, heats)
+        for one in examples
     ]
 
 

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.explain.relevance import has_classes
+from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_words, reads_both
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.captioner import is_captioner, words_of
@@ -60,6 +60,18 @@ def explain(target, files=(), folder=None, *, texts=None):
     return [folder / name for name in figures]
 
 
+def support_of(model):
+    """Returns the function from a model's inputs, a dictionary, to the relevance of each patch for its answers.
+
+    Of one that gives no answers for whole images, `None`.
+    """
+    if reads_both(model):
+        return lambda given: attention_of_answer(model, given["images"], given["texts"])[0]
+    if image_tower(model) is model and has_classes(model):
+        return lambda given: attention_relevance(model, given["images"])
+    return None
+
+
 def _attention(trained, examples, outputs, titles):
     """Returns the figure of where a model looked: for each written word, for an answer, or at all."""
     from keras_vit import plots
@@ -74,11 +86,10 @@ def _attention(trained, examples, outputs, titles):
         named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
         words = [named([[id] for id in row]) for row in whole]
         return plots.plot_words(images, attention_of_words(model, images, ids), words, titles)
+    support = support_of(model)
     if reads_both(model):
-        return plots.plot_maps(images, attention_of_answer(model, images, examples["texts"])[0], titles)
-    tower = image_tower(model)
-    method = "relevance" if has_classes(tower) and tower is model else "rollout"
-    return plots.plot_attention(tower, images, titles, method)
+        return plots.plot_maps(images, support(examples), titles)
+    return plots.plot_attention(image_tower(model), images, titles, "relevance" if support else "rollout")
 
 
 def _title(answer):

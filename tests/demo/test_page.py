@@ -176,3 +176,17 @@ def test_a_file_outside_of_a_run_has_its_page(tmp_path):
         blocks = make_page(tmp_path / "mine.keras")
     texts = [part.value for part in blocks.blocks.values() if isinstance(part, gradio.Markdown)]
     assert texts[0] == "# mine\n8 x 8 pixels, gray, 10 classes" and "The whole pad is scaled to 8 x 8" in texts[1]
+
+
+def test_a_question_is_answered_and_where_the_answer_was_found():
+    """By the model that ships."""
+    import gradio
+
+    blocks = make_page("easy_vqa")
+    (choice,) = [part for part in blocks.blocks.values() if isinstance(part, gradio.Radio)]
+    assert [value for _, value in choice.choices] == ["relevance"] and choice.value == "relevance"
+    predict = next(function.fn for function in blocks.fns.values() if function.fn.__name__ == "predict")
+    pixels = np.full((64, 64, 3), 240, "uint8")
+    pixels[20:40, 10:40] = (255, 0, 0)
+    label, _, laid, heading = predict(pixels, "relevance", "what color is the shape?")
+    assert max(label, key=label.get) == "red" and laid.shape == (336, 336, 3) and heading.startswith("Relevance")

@@ -141,9 +141,9 @@ def _is_evaluated(trained, exported):
 def _answers(page, shape, text=None):
     """The demo's page answers, and draws its answer."""
     predict = next(one.fn for one in page.fns.values() if one.name == "predict")
-    answer, drawn, attended, _ = predict(np.full(shape, 100.0, "float32"), "rollout", text)
-    assert isinstance(answer, dict | str) and drawn.size
-    assert attended.size if attended is not None else text  # one encoder of both shows no attention
+    method = next(part.value for part in page.blocks.values() if type(part).__name__ == "Radio")
+    answer, drawn, attended, _ = predict(np.full(shape, 100.0, "float32"), method, text)
+    assert isinstance(answer, dict | str) and drawn.size and attended.size
 
 
 def _is_a_source_of_weights(recipe, trained):
