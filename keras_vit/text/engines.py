@@ -88,6 +88,25 @@ def sentences(path, settings):
     return Engine(built.encode, names.get, built.decode, len(names))
 
 
+def fairseq(path, settings):
+    """Reads `sentencepiece.bpe.model` as XLM-R's: four names of its own come first, and one at the end."""
+    inner = sentences(path, settings)
+    own = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": inner.size + 1}
+    unknown = inner.id_of("<unk>")
+
+    def pieces(texts):
+        return [[own["<unk>"] if id == unknown else id + 1 for id in row] for row in inner.pieces(texts)]
+
+    def id_of(name):
+        id = inner.id_of(name)
+        return own.get(name, None if id is None else id + 1)
+
+    def text_of(ids):
+        return inner.text_of([id - 1 for id in ids if 3 < id <= inner.size])
+
+    return Engine(pieces, id_of, text_of, inner.size + 2)
+
+
 def table(words, unknown):
     """Returns the engine of a table of words, a list in the order of their ids.
 

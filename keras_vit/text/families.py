@@ -115,6 +115,15 @@ FAMILIES = {
         classes=("RobertaTokenizer",),
         models=("roberta", "trocr"),
     ),
+    "xlmr": Family(
+        clean=as_it_is,
+        start="<s>",
+        end="</s>",
+        pad="<pad>",
+        read={"sentencepiece.bpe.model": engines.fairseq, "tokenizer.json": engines.whole},
+        classes=("XLMRobertaTokenizer",),
+        models=("xlm-roberta", "trocr"),
+    ),
     "words": Family(clean=composed, start="<start>", end="<end>", pad="<pad>"),
     "letters": Family(clean=spaced, start="<start>", end="<end>", pad="<pad>"),
 }

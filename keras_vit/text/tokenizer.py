@@ -26,16 +26,16 @@ def tokenizer(
 
     Args:
         source: Folder of a published model, one of the files `tokenizer.json`, `vocab.json` (with `merges.txt`),
-            `vocab.txt` and `spiece.model` in it, or its repository, `hf://owner/name`. Or a table of words: a list in
-            the order of their ids, in small letters, with `"<pad>"`. A word is a run of letters and digits, or another
-            single sign. A word that the table lacks is cut into the longest rows from the left, of which those after
-            the first begin with `##`. If the table has `"<start>"` and `"<end>"`, they are put around each text;
-            `"<unknown>"` is for words that cannot be cut. A table with a blank, `" "`, is one of letters: each letter
-            and each blank of a text has an id, and capitals are kept.
+            `vocab.txt`, `spiece.model` and `sentencepiece.bpe.model` in it, or its repository, `hf://owner/name`. Or a
+            table of words: a list in the order of their ids, in small letters, with `"<pad>"`. A word is a run of
+            letters and digits, or another single sign. A word that the table lacks is cut into the longest rows from
+            the left, of which those after the first begin with `##`. If the table has `"<start>"` and `"<end>"`, they
+            are put around each text; `"<unknown>"` is for words that cannot be cut. A table with a blank, `" "`, is one
+            of letters: each letter and each blank of a text has an id, and capitals are kept.
         length: Ids in a row, that of the tower's table of positions: 77 for CLIP, 64 for SigLIP.
-        family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"` or `"roberta"`; `"words"` or
-            `"letters"` for a table. By default what `tokenizer_config.json`, `config.json` or `open_clip_config.json`
-            beside the file says.
+        family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"`, `"roberta"` or `"xlmr"`;
+            `"words"` or `"letters"` for a table. By default what `tokenizer_config.json`, `config.json` or
+            `open_clip_config.json` beside the file says.
         long: What happens to a text of more ids: `"raise"`, or `"cut"`, which keeps the end's id.
 
     Returns:

@@ -36,3 +36,26 @@ def test_a_blank_belongs_to_the_next_word_of_gpt2():
     tokens = tokenizer(GOLDEN / "vision_encoder_decoder", 8)
     assert tokens.start is None and tokens.ids("cat") != tokens.ids(" cat")
     assert tokenizer(GOLDEN / "trocr", 8).ids("") == [[0, 2]]
+
+
+def test_sentencepiece_as_fairseq_counts(tmp_path):
+    """Ids are one above those of the file, but for the four that come first; as transformers' XLMRobertaTokenizer."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    file = tmp_path / "sentencepiece.bpe.model"
+    text, prefix = ["a photo of a cat", "l'été à Paris", "two red cars"] * 9, str(file).removesuffix(".model")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(text), model_prefix=prefix, vocab_size=40, minloglevel=2, hard_vocab_limit=False
+    )
+    inner = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    tokens = tokenizer(file, 40, family="xlmr")
+    assert (tokens.start, tokens.pad, tokens.end, tokens.size) == (0, 1, 2, inner.get_piece_size() + 2)
+    for text in TEXTS:
+        wanted = [3 if id == inner.unk_id() else id + 1 for id in inner.encode(text)]
+        assert tokens.ids(text) == [[0, *wanted, 2]]
+    assert tokens.texts(tokens(["two red cats", "l'été"])) == ["two red cats", "l'été"]
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "vision-encoder-decoder", "decoder": {"model_type": "trocr"}}'
+    )
+    assert tokenizer(tmp_path, 8).family == "xlmr"
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizerFast"}')
+    assert tokenizer(tmp_path, 8).family == "xlmr"
