@@ -36,6 +36,7 @@ COMMANDS = {
     "pca": features.draw_components,
     "anomaly": features.find_anomalies,
     "zero-shot": words.print_zero_shot,
+    "caption": words.print_captions,
     "checkpoints": checkpoints.print_checkpoints,
     "convert": checkpoints.convert_checkpoint,
     "tour": training.tour,

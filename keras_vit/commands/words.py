@@ -1,4 +1,4 @@
-"""Commands for models of images and texts: zero-shot."""
+"""Commands for models of images and texts: zero-shot, caption."""
 
 import sys
 from typing import Annotated
@@ -58,4 +58,41 @@ def print_zero_shot(
             print(f"{shown(file)}: {', '.join(best)}")
     if found.kind == "sigmoid":
         print(INDEPENDENT, file=sys.stderr)
+    end(read)
+
+
+def print_captions(
+    images: Images = (),
+    *,
+    model: Annotated[Text, about(f"{MODEL}, such as hf://Salesforce/blip-image-captioning-base; required.")] = None,
+    tokens: Annotated[Text, about(TOKENS)] = None,
+    prompt: Annotated[Text, about("What each text begins with.")] = None,
+    beams: Count = 1,
+    length: Annotated[Count, about("Most words and pieces of a text; 64 by default.")] = None,
+) -> None:
+    """Write a text about each image, or read the line of text in it, with BLIP, TrOCR or a model of your own.
+
+    Args:
+        images: Image files, and folders of them.
+        beams: Beams of the search; with 1 the likeliest next word is taken each time.
+    """
+    import numpy as np
+
+    from keras_vit import frozen
+    from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.models.captioner import words_of
+    from keras_vit.models.writer import parts_of
+
+    files = files_of(images)
+    built = from_pretrained(needed(model))
+    image, decoder = parts_of(built)
+    if image is None:
+        raise ValueError(f"The model must write about images. Received: {model!r}, a language model")
+    tokens = tokens or (None if words_of(decoder).metadata.get("words") else model)
+    given = {"prompt": prompt, "beams": beams, "length": length, "bad_images": if_bad(files)}
+    found = frozen.generate_text(built, files, tokens, **given)
+    read = np.isfinite(found.scores)
+    for file, text, fine in zip(files, found.texts, read):
+        if fine:
+            print(f"{shown(file)}: {shown(text)}")
     end(read)

@@ -6,6 +6,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.checkpoints import pretrained
+from tests import captions
 from tests.commands.helpers import run as command
 from tests.towers import WORDS, two_towers
 
@@ -82,3 +83,21 @@ def test_bad_words_are_one_sentence(words, said, model, photos, tmp_path, monkey
     err = capsys.readouterr().err
     assert err.startswith("error: ") and said in err and err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
+
+
+def test_captions(photos, tmp_path, capsys):
+    """Of a captioner's own file, and of published files with a tokenizer."""
+    table = ["<unknown>", "<pad>", "<start>", "<end>", *"abcdefghijklmnopqrstuvwxyz"]
+    made = captions.small(metadata={"words": table})
+    made.save(tmp_path / "writer.keras")
+    (photos / "9.png").write_text("no image")
+    command("caption", str(photos), "--model", str(tmp_path / "writer.keras"), "--length", "8", status=1)
+    out, err = capsys.readouterr()
+    good = sorted(photos.iterdir())[:4]
+    wanted = keras_vit.generate_text(made, good, length=8).texts
+    assert out.splitlines() == [f"{file}: {text}" for file, text in zip(good, wanted)]
+    assert "1 of 5 images cannot be read" in err
+    command("caption", str(photos), "--model", "mnist", status=2)
+    assert "must be a model from keras_vit.text_decoder" in capsys.readouterr().err
+    command("caption", str(photos), status=2)
+    assert "--model is missing" in capsys.readouterr().err
