@@ -26,6 +26,17 @@ def test_words_are_learned_from_the_training_texts_and_kept_by_the_model():
         TASK.ids_of()
 
 
+def test_letters_are_learned_with_capitals_and_blanks():
+    task = dataclasses.replace(TASK, letters=True, length=12)
+    source = dataclasses.replace(SOURCE, targets={"texts": texts.together([("AB 1",), ("b  a",), ("é!",)])})
+    task = task.on(source)
+    assert task.words == ("<pad>", "<end>", "<unknown>", *" !1ABabé")
+    assert [task.text_of(row) for row in task.read(source).targets["texts"]] == ["AB 1", "b a", "é!"]
+    with pytest.warns(UserWarning, match="1 of 3 texts have words or signs that the model does not know"):
+        other = texts.together([("AB",), ("C",), ("a b",)])
+        task.read(dataclasses.replace(source, targets={"texts": other}))
+
+
 def test_all_texts_are_trained_on_and_the_first_is_measured():
     task = TASK.on(SOURCE)
     ids_of = task.ids_of()
@@ -72,3 +83,5 @@ def test_options_that_do_not_fit():
         TASK.check(recipe)
     with pytest.raises(ValueError, match="`words` and `tokens` exclude each other"):
         Contrast(words=("<pad>", "a"), tokens="folder").check(recipe)
+    with pytest.raises(ValueError, match="not one of letters. Received: letters=True, 'folder'"):
+        Contrast(letters=True, tokens="folder").check(recipe)
