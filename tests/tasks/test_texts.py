@@ -32,8 +32,8 @@ def test_letters_are_learned_with_capitals_and_blanks():
     task = task.on(source)
     assert task.words == ("<pad>", "<end>", "<unknown>", *" !1ABabé")
     assert [task.text_of(row) for row in task.read(source).targets["texts"]] == ["AB 1", "b a", "é!"]
+    other = texts.together([("AB",), ("C",), ("a b",)])
     with pytest.warns(UserWarning, match="1 of 3 texts have words or signs that the model does not know"):
-        other = texts.together([("AB",), ("C",), ("a b",)])
         task.read(dataclasses.replace(source, targets={"texts": other}))
 
 
