@@ -15,7 +15,7 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
-from keras_vit.checkpoints.own_towers import holds, load_towers, own_file, read_towers
+from keras_vit.checkpoints.own_towers import changed, holds, load_towers, own_file, read_towers
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
@@ -80,7 +80,7 @@ def load_weights(
     """
     options = Options(format, head, resample, patches, grid).checked()
     if has_towers(model) or is_captioner(model):
-        return load_towers(model, source)
+        return load_towers(model, source, changed(options, Options()), sha256)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
@@ -162,8 +162,9 @@ def from_checkpoint(
     (None, 37)
     """
     options = Options(format, head or "require", resample, patches, grid).checked()
-    if (own := own_file(source)) and holds(own, part):
-        return read_towers(own, part, {"text": text, "metadata": metadata, **overrides})
+    if own_file(source) and holds(own_file(source), part):
+        given = changed(options, Options(patches="resize")) | {"text": text, "head": head, "metadata": metadata}
+        return read_towers(source, part, given | overrides, sha256)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)

@@ -66,6 +66,7 @@ def convert_checkpoint(
     from keras_vit import config
     from keras_vit.checkpoints.save import target
     from keras_vit.export.prepare import destination
+    from keras_vit.models.inputs import image_shape
     from keras_vit.utils.files import check_free
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
@@ -78,12 +79,14 @@ def convert_checkpoint(
         check_free(to, overwrite)
     else:
         target(to, format, overwrite)
-    model = keras_vit.from_pretrained(source, **config.parse(changes))
+    part = None if format == "keras" else "image"
+    model = keras_vit.from_pretrained(source, part=part, **config.parse(changes))
     if format == "keras":
         with destination(to, overwrite) as temporary:
             model.save(temporary)
     else:
         keras_vit.save_checkpoint(model, to, format=format, overwrite=overwrite)
-    print(f"{to}: {model.count_params():,} parameters, images of {model.input_shape[1]} x {model.input_shape[2]}")
+    height, width, _ = image_shape(model)
+    print(f"{to}: {model.count_params():,} parameters, images of {height} x {width}")
     if format == "keras":
         print(f"Load it with: import keras, keras_vit; model = keras.models.load_model({str(to)!r})")

@@ -80,15 +80,15 @@ def print_captions(
 
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
-    from keras_vit.models.captioner import words_of
-    from keras_vit.models.writer import parts_of
+    from keras_vit.models.captioner import is_captioner, words_of
+    from keras_vit.text.families import FAMILIES
 
     files = files_of(images)
     built = from_pretrained(needed(model))
-    image, decoder = parts_of(built)
-    if image is None:
-        raise ValueError(f"The model must write about images. Received: {model!r}, a language model")
-    tokens = tokens or (None if words_of(decoder).metadata.get("words") else model)
+    if not is_captioner(built):
+        raise ValueError(f"--model must write about images, as BLIP or a run of Caption. Received: {model!r}")
+    own = words_of(built.get_layer("text")).metadata
+    tokens = tokens or (None if own.get("words") or own.get("tokens", "bert") not in FAMILIES else model)
     given = {"prompt": prompt, "beams": beams, "length": length, "bad_images": if_bad(files)}
     found = frozen.generate_text(built, files, tokens, **given)
     read = np.isfinite(found.scores)

@@ -51,8 +51,8 @@ def page(target):
             given = {"images": pixels[None], **found.ids_of(text if asks else None, 1)}
         except ValueError as error:  # of a text that is too long, or has other words
             return str(error), None, None, ""
-        output, (look, heading) = run(fed(given, task.inputs))[0], methods[method]
-        laid = canvas.painted(pixels, look(given)[0], VIEW)
+        output, (look, heading) = run(fed(given, task.inputs))[0], methods.get(method, (None, ""))
+        laid = canvas.painted(pixels, look(given)[0], VIEW) if look else None
         answer = task.marked(task.answer(output))
         label = answer if are_shares(answer.values()) else words(answer.items())
         return label, canvas.painted(task.picture(pixels, output), side=VIEW), laid, heading
@@ -110,7 +110,7 @@ def page(target):
             with gr.Column():
                 label = gr.Label(label="Prediction", num_top_classes=10 if len(class_names) <= 10 else 5)
                 choices = [(name.capitalize(), name) for name in methods]
-                method = gr.Radio(choices, value=next(iter(methods)), label="Attention")
+                method = gr.Radio(choices, value=next(iter(methods), None), label="Attention", visible=bool(methods))
                 with gr.Row():
                     with gr.Column(min_width=120):
                         seen = gr.Image(**plain)

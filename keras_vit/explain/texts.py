@@ -12,7 +12,9 @@ from keras_vit.explain.towers import text_vectors, towers_of
 from keras_vit.layers import TransformerBlock
 from keras_vit.models import anatomy
 from keras_vit.models.captioner import is_captioner
-from keras_vit.models.inputs import image_shape
+from keras_vit.models.decoding import blocks_of
+from keras_vit.models.inputs import image_shape, table_of
+from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
 
 AT_ONCE = 8  # images
@@ -40,7 +42,10 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
             is no ViT of this package.
     """
     towers = towers_of(model)
-    vectors = text_vectors(towers, tokens, texts if against is None else [*_listed(texts), against])
+    texts = listed(texts)
+    if not texts:
+        raise ValueError("Each text must have a word. Received: no text")
+    vectors = text_vectors(towers, tokens, texts if against is None else [*texts, against])
     last = anatomy.blocks(towers.image)[-1]
     prefix, grid = anatomy.num_prefix(towers.image), anatomy.grid(towers.image)
     pool = towers.image.get_layer("pool")
@@ -73,8 +78,9 @@ def attention_of_words(model: keras.Model, images, ids) -> np.ndarray:
         ids: Ids of the texts with their start, `(batch, length)`, as `keras_vit.generate_text` returns them.
 
     Returns:
-        float32 array, `(batch, length - 1, rows, columns)`: for each id after the first, what was read to write it. A
-        map sums to at most one.
+        float32 array, `(batch, length - 1, rows, columns)`: for each id after the first, what was read to write it, or,
+        for one of a prompt, what would have been. Those after the end of a text mean nothing. A map sums to at most
+        one.
 
     Raises:
         ValueError: If the model is no captioner, or images and ids do not fit it.
@@ -85,7 +91,7 @@ def attention_of_words(model: keras.Model, images, ids) -> np.ndarray:
     image, decoder = model.get_layer("image"), model.get_layer("text")
     images, ids = _both(model, images, ids)
     prefix, grid = anatomy.num_prefix(image), anatomy.grid(image)
-    blocks = [layer for layer in decoder.layers if layer.name.startswith("block_")]
+    blocks = blocks_of(decoder)
     entering = [block.input for block in blocks]
 
     def read(images, ids):
@@ -169,9 +175,14 @@ def _given(images, ids):
 
 def _both(model, images, ids):
     """Returns images and ids, checked: as many, and of the model's size."""
-    images, ids = checks.pixels(images, image_shape(model)), np.asarray(ids)
-    if ids.ndim != 2 or ids.dtype.kind not in "iu" or len(ids) != len(images):
-        raise ValueError(f"`ids` must be integers ({len(images)}, length). Received: {ids.shape}, {ids.dtype}")
+    images, ids = checks.pixels(images, image_shape(model), value_range=checks.range_of(model)), np.asarray(ids)
+    rows = table_of(model)[1]
+    if ids.ndim != 2 or ids.dtype.kind not in "iu" or len(ids) != len(images) or ids.shape[1] < 2:
+        raise ValueError(
+            f"`ids` must be integers ({len(images)}, length), at least two each. Received: {ids.shape}, {ids.dtype}"
+        )
+    if ids.min() < 0 or ids.max() >= rows:
+        raise ValueError(f"`ids` must be from 0 to {rows - 1}. Received: {ids.min()} to {ids.max()}")
     return images, ids.astype("int32")
 
 
@@ -179,7 +190,3 @@ def _in_parts(function, *arrays):
     """Applies a function to a few images at a time; see `inside.in_parts`."""
     parts = [slice(i, i + AT_ONCE) for i in range(0, len(arrays[0]), AT_ONCE)]
     return np.concatenate([function(*(array[part] for array in arrays)) for part in parts], dtype="float32")
-
-
-def _listed(texts):
-    return [texts] if isinstance(texts, str) else list(texts)

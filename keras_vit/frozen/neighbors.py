@@ -127,7 +127,9 @@ def common_space(index, texts, model, tokens):
     Arguments and errors as in `nearest`.
     """
     model = named(index, model)
-    towers = towers_of(model if isinstance(model, keras.Model) else from_pretrained(model, part="both"))
+    if not isinstance(model, keras.Model):
+        model = from_pretrained(checks.path("model", model), part="both")
+    towers = towers_of(model)
     embedder_of(index, towers.image)
     return projected(towers.image, index.vectors), text_vectors(towers, tokens, texts)
 

@@ -12,6 +12,7 @@ from keras_vit.models.preprocessing import listed, preprocess
 from keras_vit.models.search import NEVER, Rules
 from keras_vit.models.writer import Writer, parts_of
 from keras_vit.text import Tokenizer, tokenizer
+from keras_vit.text.families import FAMILIES
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.feeding import replicas
 from keras_vit.utils.folders import shown
@@ -50,14 +51,14 @@ def generate_text(
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
     is no better than the worst of as many finished ones. With a temperature, words are drawn.
-    The first call for a batch size, a length, a number of beams and a length of the prompt is compiled.
+    The first call for a batch size, a length of text and prompt, and a way to choose words is compiled.
 
     Args:
         model: A model from `captioner`, or as `from_pretrained` reads one of TrOCR, BLIP or GPT-2; or a language model
             from `text_decoder`, whose metadata have the ids `start`, `end` and `pad`.
         images: Image files or other images that `preprocess` takes; `None` for a language model.
         tokens: What turns ids into texts and prompts into ids: a `tokenizer`, or the folder or repository that it is
-            read from. `None` for ids alone, or for a model with a table of words of its own.
+            read from. `None` for ids alone, or for a model whose file has a table of words or names its tokenizer.
         beams: Number of beams.
         length: Most ids of a text, its start and its prompt counted; 64, or all positions of a smaller table, if
             `None`. A warning counts the texts that are cut.
@@ -168,7 +169,7 @@ def _written(model, image, images, begun, draws, rules, beams, batch_size, stric
                 inputs["images"] = np.concatenate((pixels + pixels[-1:] * size)[:size])
             found = write.predict_on_batch(inputs)
             ids[some], scores[some] = (keras.ops.convert_to_numpy(each)[: len(some)] for each in found)
-            if not (scores[some] > NEVER / 2).all():
+            if np.isnan(scores[some]).any() or (scores[some] == np.float32(NEVER)).any():
                 raise ValueError(f"{model.name!r} must compute finite logits. Received: NaN or infinity")
     return ids, scores, faults
 
@@ -205,8 +206,9 @@ def _length(length, words):
 def _tokens(tokens, words, length):
     """Returns a `Tokenizer` of the model, or `None`."""
     if tokens is None:
-        table = words.metadata.get("words")
-        return tokenizer(list(table), max(length, 3)) if table else None
+        table, stated = (words.metadata.get(name) for name in ("words", "tokens"))
+        source = list(table) if table else None if stated in FAMILIES else stated  # of a published file, the family
+        return tokenizer(source, max(length, 3)) if source else None
     tokens = tokens if isinstance(tokens, Tokenizer) else tokenizer(tokens, max(length, 3))
     if tokens.size > words.vocabulary:
         raise ValueError(

@@ -86,7 +86,8 @@ def drawn(logits, rules, draws):
     inside = ops.cumsum(shares, axis=-1) - shares < rules.top_p
     sums = ops.cumsum(ops.where(inside, shares, 0.0), axis=-1)
     place = ops.sum(ops.cast(sums <= draws * sums[:, -1:], "int32"), axis=-1, keepdims=True)
-    place = ops.minimum(place, ops.sum(ops.cast(inside, "int32"), axis=-1, keepdims=True) - 1)  # sums are rounded
+    last = ops.sum(ops.cast(inside, "int32"), axis=-1, keepdims=True) - 1
+    place = ops.maximum(ops.minimum(place, last), 0)  # sums are rounded, and so is a tiny `top_p`
     return ops.cast(ops.take_along_axis(words, place, axis=-1)[:, 0], "int32")
 
 

@@ -17,6 +17,7 @@ from keras_vit.utils.feeding import predict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_WORDS = 35  # of an image, in four rows of nine tiles
 METHODS = {
     "rollout": (attention_rollout, "Attention rollout: what attention reads most, whatever the prediction"),
     "relevance": (attention_relevance, "Relevance: bright patches support the prediction"),
@@ -92,7 +93,8 @@ def plot_words(
         images: Array, `(batch, height, width, channels)`, 0..255.
         maps: Array, `(batch, words, rows, columns)`, such as `keras_vit.explain.attention_of_words` or
             `attention_of_text` returns.
-        words: For each image a list of texts, one for each map; maps that come after the last are left out.
+        words: For each image a list of texts, one for each map; maps that come after the last are left out, and those
+            after the first 35.
         titles: A text for each image, or `None`.
 
     Returns:
@@ -102,9 +104,10 @@ def plot_words(
         ValueError: If the numbers of images, maps, words and titles differ.
     """
     images = canvas.images(images, maps=maps, words=words, titles=titles)
-    most = max(map(len, words))
-    if most > np.shape(maps)[1]:
-        raise ValueError(f"`words` must have a map each. Received: {most} words and {np.shape(maps)[1]} maps")
+    most, maps = max(map(len, words)), np.asarray(maps)
+    if maps.ndim != 4 or most > maps.shape[1]:
+        raise ValueError(f"`maps` must be (batch, {most} words, rows, columns). Received: shape={maps.shape}")
+    most = min(most, MOST_WORDS)
     across = min(1 + most, 9)
     rows = -(-(1 + most) // across)  # of each image
     figure, axes = canvas.tiles(len(images) * rows * across, across, images.shape[1:], size=1)

@@ -3,6 +3,7 @@
 import itertools
 import pathlib
 
+import keras
 import numpy as np
 
 from keras_vit.explain.relevance import attention_relevance, has_classes
@@ -10,11 +11,15 @@ from keras_vit.explain.texts import attention_of_answer, attention_of_words, rea
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.inputs import fed
+from keras_vit.plots import canvas
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
 from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
+from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
+
+WRITTEN = 8  # images whose words are drawn, at most
 
 
 def explain(target, files=(), folder=None, *, texts=None):
@@ -48,7 +53,8 @@ def explain(target, files=(), folder=None, *, texts=None):
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
     folder = pathlib.Path(folder or trained.home)
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {"attention.png": _attention(trained, examples, outputs, titles)}
+    attended = _attention(trained, examples, outputs, titles)
+    figures = {"attention.png": attended} if attended else {}
     if trained.run and (trained.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(trained.run))
     if task.draws:
@@ -63,8 +69,10 @@ def explain(target, files=(), folder=None, *, texts=None):
 def support_of(model):
     """Returns the function from a model's inputs, a dictionary, to the relevance of each patch for its answers.
 
-    Of one that gives no answers for whole images, `None`.
+    `None` of one that gives no answers for whole images, and on a backend without gradients.
     """
+    if keras.backend.backend() not in ("tensorflow", "jax"):
+        return None
     if reads_both(model):
         return lambda given: attention_of_answer(model, given["images"], given["texts"])[0]
     if image_tower(model) is model and has_classes(model):
@@ -73,22 +81,24 @@ def support_of(model):
 
 
 def _attention(trained, examples, outputs, titles):
-    """Returns the figure of where a model looked: for each written word, for an answer, or at all."""
+    """Returns the figure of where a model looked: for each written word, for an answer, or at all, or `None`."""
     from keras_vit import plots
 
     model, images, task = trained.model, examples["images"], trained.task
+    shown = canvas.as_bytes(images, checks.range_of(model))
     if is_captioner(model):
         marks = words_of(model.get_layer("text")).metadata
-        ids = np.insert(np.asarray(outputs)[:, :-1].astype("int32"), 0, marks["start"], axis=1)
+        images, shown, titles = images[:WRITTEN], shown[:WRITTEN], titles[:WRITTEN]
+        ids = np.insert(np.asarray(outputs)[:WRITTEN, :-1].astype("int32"), 0, marks["start"], axis=1)
         whole = [
             itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()
         ]
         named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
         words = [named([[id] for id in row]) for row in whole]
-        return plots.plot_words(images, attention_of_words(model, images, ids), words, titles)
+        return plots.plot_words(shown, attention_of_words(model, images, ids), words, titles)
     support = support_of(model)
     if reads_both(model):
-        return plots.plot_maps(images, support(examples), titles)
+        return plots.plot_maps(shown, support(examples), titles) if support else None
     return plots.plot_attention(image_tower(model), images, titles, "relevance" if support else "rollout")
 
 

@@ -52,6 +52,8 @@ class Texts(Task):
             )
         if self.letters and self.tokens:
             raise ValueError(f"A published tokenizer is not one of letters. Received: letters=True, {self.tokens!r}")
+        if self.letters and self.words and " " not in self.words:
+            raise ValueError(f"A table of letters must have the blank. Received: letters=True, {self.words!r:.100}")
         check_unmixed(recipe, "Texts are not blended with their images.")
 
     def on(self, source, arguments=None):

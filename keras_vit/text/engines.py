@@ -12,6 +12,7 @@ CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{
 BYTE_LEVEL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # special tokens of GPT-2 and RoBERTa
 BERT = ("[UNK]", "[SEP]", "[CLS]", "[PAD]", "[MASK]")
 PIECE = re.compile(r"\w+|[^\w\s]")  # of a table of words: a run of letters and digits, or another sign
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # what a letter that the table lacks is read as
 INSIDE = "##"  # begins a piece that is not a word's first, in a table of words as in BERT's files
 
 
@@ -145,9 +146,10 @@ def letters(table, unknown):
             raise ValueError(f"Each letter must be in the table. Received: {lacking!r} in {text!r:.200}")
         return [ids.get(letter, ids.get(unknown)) for letter in text]
 
-    return Engine(
-        lambda texts: [*map(ids_in, texts)], ids.get, lambda found: "".join(table[i] for i in found), len(ids)
-    )
+    def text_of(found):
+        return "".join(UNREADABLE if table[i] == unknown else table[i] for i in found)
+
+    return Engine(lambda texts: [*map(ids_in, texts)], ids.get, text_of, len(ids))
 
 
 def is_piece(text):

@@ -17,10 +17,10 @@ def learn_words(texts, size: int = 1000, least: int = 2, letters: bool = False) 
 
     Args:
         texts: List of texts.
-        size: Rows of the table, at most; it has all letters of the texts, however many.
+        size: Rows of the table, at most; one of pieces has all letters of the texts, however many.
         least: Times that a pair must occur to become a piece.
-        letters: Whether the table is one of letters, with the blank, the `size - 3` most frequent: as to read lines of
-            text, where capitals and blanks count.
+        letters: Whether the table is one of letters, the most frequent ones, with the blank: as to read lines of text,
+            where capitals and blanks count.
 
     Returns:
         List of strings: `"<pad>"`, `"<end>"`, `"<unknown>"`, signs and letters by code, then pieces, the most frequent
@@ -66,11 +66,11 @@ def _letters(texts, size):
     counts = collections.Counter(letter for text in texts for letter in row.clean(text))
     if not counts:
         raise ValueError(f"Texts must have letters to learn from. Received: {texts!r:.100}")
-    marks, rest = (
-        [row.pad, row.end, UNKNOWN, " "],
-        sorted(counts.keys() - {" "}, key=lambda letter: (-counts[letter], letter)),
-    )
-    return [*marks, *sorted(rest[: max(size - len(marks), 0)])]
+    marks = [row.pad, row.end, UNKNOWN, " "]
+    if size <= len(marks):
+        raise ValueError(f"A table of letters must have more than {len(marks)} rows. Received: size={size}")
+    rest = sorted(counts.keys() - {" "}, key=lambda letter: (-counts[letter], letter))
+    return [*marks, *sorted(rest[: size - len(marks)])]
 
 
 def _count(pairs, places, words, counts, word, sign):

@@ -60,7 +60,9 @@ def tokenizer(
     if isinstance(source, (list, tuple)):
         own = OWN[" " in source]
         if family not in (None, own):
-            raise ValueError(f"A table of {own} must have family={own!r}. Received: family={family!r}")
+            raise ValueError(
+                f"family={own!r} is that of this table: one of letters has the blank, ' '. Received: family={family!r}"
+            )
         return _of(_checked(source, own), own, {}, length, long, "the table")
     checks.path("source", source)
     if family in OWN:

@@ -3,6 +3,7 @@ import pytest
 
 import keras_vit
 from tests import captions
+from tests.checkpoints.helpers import unexpected
 from tests.towers import LENGTH, two_towers
 
 
@@ -27,7 +28,7 @@ def test_what_has_no_towers(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             keras_vit.from_pretrained(tmp_path / path, part="both", **more)
-    with pytest.raises(FileNotFoundError, match="There is no file '.*none.keras'"):
+    with pytest.raises(FileNotFoundError, match="There is no file or folder '.*none.keras'"):
         keras_vit.from_pretrained(tmp_path / "none.keras", part="text")
 
 
@@ -64,3 +65,29 @@ def test_a_model_that_writes(tmp_path):
         keras_vit.from_pretrained(path, image_size=16)
     with pytest.raises(ValueError, match="must have the sizes of the one to fill"):
         keras_vit.load_weights(two_towers(), path)
+    assert not unexpected(
+        [
+            (lambda: keras_vit.from_pretrained(path, sha256="0" * 64), "SHA-256"),
+            (lambda: keras_vit.load_weights(other, path, sha256="0" * 64), "SHA-256"),
+            (
+                lambda: keras_vit.from_checkpoint(path, format="timm", grid=7),
+                r"part=None, format='timm', grid=\(7, 7\)",
+            ),
+            (lambda: keras_vit.load_weights(other, path, head="new"), "as they were saved. Received: head='new'"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (dict(gelu="exact"), "block_0 with gelu='exact'. Received: block_0 with gelu='tanh'"),
+        (dict(num_heads=2), "block_0 with num_heads=2. Received: block_0 with num_heads=4"),
+        (dict(epsilon=1e-2), "block_0 with epsilon=0.01. Received: block_0 with epsilon=1e-05"),
+    ],
+)
+def test_a_model_of_the_same_sizes_that_computes_something_else(tmp_path, options, said):
+    captions.small(dropout=0.1).save(tmp_path / "writer.keras")
+    with pytest.raises(ValueError, match=f"must compute what the one to fill does: {said}"):
+        keras_vit.load_weights(captions.small(**options), tmp_path / "writer.keras")
+    keras_vit.load_weights(captions.small(dropout=0.2), tmp_path / "writer.keras")

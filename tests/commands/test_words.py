@@ -98,6 +98,6 @@ def test_captions(photos, tmp_path, capsys):
     assert out.splitlines() == [f"{file}: {text}" for file, text in zip(good, wanted)]
     assert "1 of 5 images cannot be read" in err
     command("caption", str(photos), "--model", "mnist", status=2)
-    assert "must be a model from keras_vit.text_decoder" in capsys.readouterr().err
+    assert "--model must write about images, as BLIP or a run of Caption. Received: 'mnist'" in capsys.readouterr().err
     command("caption", str(photos), status=2)
     assert "--model is missing" in capsys.readouterr().err

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import explain, vilt
+from keras_vit import captioner, explain, vilt, vit
 from tests import captions
 from tests.checkpoints.helpers import randomized
 from tests.towers import WORDS, two_towers
@@ -11,6 +11,7 @@ pytestmark = pytest.mark.backend
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 12, 8, 3)).astype("uint8")
+EIGHT = IMAGES[:, :8]
 IDS = np.array([[5, 7, 2, 0, 0, 0], [5, 8, 9, 11, 12, 2], [4, 2, 0, 0, 0, 0]], "int32")
 
 
@@ -54,6 +55,26 @@ def test_maps_of_texts_with_other_pooling(pooling):
     one = np.tile(IMAGES[:1, :4, :4], (1, 3, 2, 1))  # equal patches differ by their positions alone
     image.get_layer("encoder").position_embedding.assign(0 * image.get_layer("encoder").position_embedding)
     assert np.ptp(explain.attention_of_text(model, one, ["dog"])) < 1e-5
+
+
+def test_the_attention_of_a_word_is_the_softmax_of_its_query_and_the_keys_of_patches():
+    image = randomized(vit("mu/4", image_size=(12, 8), pooling="none", num_classes=0))
+    model = captioner(image, captions.decoder(depth=1), start=2, end=3, pad=1)
+    block = model.get_layer("text").get_layer("block_0")
+    ids = np.array([[2, 7, 9]] * 3)
+    maps = explain.attention_of_words(model, IMAGES, ids)
+    assert maps.shape == (3, 2, 3, 2)
+    tokens = image(IMAGES.astype("float32"))
+    x = model.get_layer("text").get_layer("words")(ids[:, :2])
+    y = block.norm1(x)
+    x = block.norm2(x + block.attention(y, y, use_causal_mask=True))
+    query, key = (
+        keras.ops.convert_to_numpy(dense(of)) for dense, of in ((block.cross.query, x), (block.cross.key, tokens))
+    )
+    query, key = (each.reshape(3, -1, 4, 4) for each in (query, key))  # heads, and channels of each
+    logits = np.einsum("bthd,bshd->bhts", query, key) / 2
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    np.testing.assert_allclose(maps, shares.mean(1)[..., -6:].reshape(3, 2, 3, 2), atol=1e-5)
 
 
 @pytest.mark.parametrize("way", ["gpt2", "projected", "blip"])
@@ -126,14 +147,27 @@ def test_the_relevance_is_that_of_the_equations():
         ),
         (lambda: explain.attention_of_answer(captions.small(), IMAGES, IDS), "as from keras_vit.vilt, with a head"),
         (lambda: explain.attention_of_answer(small(num_classes=0), IMAGES, IDS), "as from keras_vit.vilt, with a head"),
-        (lambda: explain.attention_of_answer(small(), IMAGES, IDS[:2]), r"integers \(3, length\). Received: \(2, 6\)"),
+        (
+            lambda: explain.attention_of_answer(small(), IMAGES, IDS[:2]),
+            r"integers \(3, length\), .* Received: \(2, 6\)",
+        ),
         (lambda: explain.attention_of_answer(small(), IMAGES, IDS, 5), "`classes` must"),
+        (lambda: explain.attention_of_answer(small(), IMAGES, IDS + 20), "from 0 to 29. Received: 20 to 32"),
+        (lambda: explain.attention_of_answer(small(), IMAGES, IDS - 1), "from 0 to 29. Received: -1 to 11"),
+        (lambda: explain.attention_of_words(captions.small(), EIGHT, IDS[:, :1]), "at least two each"),
         (lambda: explain.attention_of_answer(small(), IMAGES[:, :8], IDS), "must have the shape"),
         (lambda: explain.attention_of_text(small(), IMAGES, "dog"), "must have an image tower and a text tower"),
         (lambda: explain.attention_of_text(two_towers(), IMAGES, "dog"), "The model has no table of words"),
         (lambda: explain.attention_of_text(two_towers(words=WORDS), IMAGES, ""), "Each text must have a word"),
+        (lambda: explain.attention_of_text(two_towers(words=WORDS), IMAGES, [], against="dog"), "Received: no text"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_pixels_of_another_range():
+    model = small(value_range=(0, 4095))
+    maps, _ = explain.attention_of_answer(model, IMAGES.astype("float32") * 16, IDS, 1)
+    assert maps.max() > 0

@@ -153,3 +153,15 @@ def test_a_model_that_computes_nan_writes_nothing(way):
     table.assign(np.full(table.shape, np.nan, "float32"))
     with pytest.raises(ValueError, match="'captioner' must compute finite logits. Received: NaN or infinity"):
         generate_text(model, IMAGES, length=6, **way)
+
+
+def test_a_penalty_of_any_size_is_no_fault():
+    found = generate_text(small(), IMAGES[:1], length=12, length_penalty=-9.0)
+    assert np.isfinite(found.scores).all()
+
+
+def test_a_model_whose_file_names_its_tokenizer():
+    pytest.importorskip("tokenizers")
+    model = small(vocabulary=600, metadata={"tokens": str(GOLDEN / "trocr")})
+    found = generate_text(model, IMAGES[:1], length=6)
+    assert found.texts == generate_text(model, IMAGES[:1], GOLDEN / "trocr", length=6).texts

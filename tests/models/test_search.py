@@ -109,7 +109,9 @@ def test_texts_that_are_drawn():
             total += log[text[-1]]
         assert ids[row].tolist() == text + [0] * (9 - len(text))
         assert scores[row] == pytest.approx(total / (len(text) - 1), abs=1e-4)
-    least = Rules(9, end=2, pad=0, temperature=1e-3)  # nearly 0: the likeliest
-    cold, _ = one_by_one(stepper(1), logits, cache, begun, least, ops.convert_to_tensor(draws))
     likeliest, _ = one_by_one(stepper(1), logits, cache, begun, Rules(9, end=2, pad=0))
-    np.testing.assert_array_equal(numbers(cold), numbers(likeliest))
+    for least in (dict(temperature=1e-3), dict(temperature=1e-40), dict(temperature=1.0, top_p=1e-50)):
+        cold, _ = one_by_one(
+            stepper(1), logits, cache, begun, Rules(9, end=2, pad=0, **least), ops.convert_to_tensor(draws)
+        )
+        np.testing.assert_array_equal(numbers(cold), numbers(likeliest))

@@ -120,5 +120,5 @@ def test_a_row_of_words_for_each_image():
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["", "a", "cat", *[""] * 15, "", *"twelve words", *[""] * 5]
     assert [axis.get_title(loc="left") for axis in figure.axes][::18] == ["a cat", "twelve words"]
-    with pytest.raises(ValueError, match="must have a map each. Received: 13 words and 12 maps"):
+    with pytest.raises(ValueError, match=r"must be \(batch, 13 words, .* shape=\(2, 12, 2, 4\)"):
         plots.plot_words(images, maps, [["a"] * 13, []])

@@ -70,8 +70,12 @@ def test_letters_keep_capitals_and_blanks():
     tokens = tokenizer(json.loads(json.dumps(table)), 8)
     assert tokens.family == "letters"
     assert tokens.texts(tokens([" AB-12  c", "e\u0301", ""])) == ["AB-12 c", "é", ""]
-    assert tokens("Aß").tolist() == [[7, 2, 1, 0, 0, 0, 0, 0]]
+    assert tokens("Aß").tolist() == [[7, 2, 1, 0, 0, 0, 0, 0]] and tokens.texts(tokens("Aß")) == [
+        "A\N{REPLACEMENT CHARACTER}"
+    ]
     assert learn_words(["abb b", "ccc"], 6, letters=True)[3:] == [" ", "b", "c"]  # the most frequent
+    with pytest.raises(ValueError, match="must have more than 4 rows. Received: size=4"):
+        learn_words(["abc"], 4, letters=True)
     with pytest.raises(ValueError, match="have letters to learn from. Received: "):
         learn_words([" "], letters=True)
     with pytest.raises(ValueError, match="`letters` must be True or False. Received: letters='yes'"):
@@ -83,7 +87,10 @@ def test_tables_of_letters_that_cannot_be():
         tokenizer(["<pad>", " ", "a"], 4)("ab")
     with pytest.raises(ValueError, match="must be one letter or sign. Received: 'ab'"):
         tokenizer(["<pad>", " ", "ab"], 4)
-    with pytest.raises(ValueError, match="A table of letters must have family='letters'. Received: family='words'"):
+    with pytest.raises(
+        ValueError,
+        match="family='letters' is that of this table: .* Received: family='words'",
+    ):
         tokenizer(["<pad>", " "], 4, family="words")
     with pytest.raises(ValueError, match="family='letters' must have a list of letters"):
         tokenizer("spiece.model", 4, family="letters")
