@@ -12,6 +12,7 @@ from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.models import remat
+from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import labels_beside
@@ -123,7 +124,8 @@ def from_recipe(
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
         new_head = bool(count) and count != len(labels_beside(path) or ())
-        load_weights(model, path, head="new" if new_head else "require", patches="resize")
+        adapted = {"head": "new" if new_head else "require", "patches": "resize"}
+        load_weights(model, path, **(adapted if image_tower(model) is model else {}))  # with texts they are as they are
         metadata_of(model)["source"] = path.name
     metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
     return model

@@ -78,16 +78,11 @@ def test_a_model_that_writes(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (dict(gelu="exact"), "block_0 with gelu='exact'. Received: block_0 with gelu='tanh'"),
-        (dict(num_heads=2), "block_0 with num_heads=2. Received: block_0 with num_heads=4"),
-        (dict(epsilon=1e-2), "block_0 with epsilon=0.01. Received: block_0 with epsilon=1e-05"),
-    ],
-)
-def test_a_model_of_the_same_sizes_that_computes_something_else(tmp_path, options, said):
+def test_a_model_of_the_same_sizes_that_computes_something_else(tmp_path):
     captions.small(dropout=0.1).save(tmp_path / "writer.keras")
-    with pytest.raises(ValueError, match=f"must compute what the one to fill does: {said}"):
-        keras_vit.load_weights(captions.small(**options), tmp_path / "writer.keras")
-    keras_vit.load_weights(captions.small(dropout=0.2), tmp_path / "writer.keras")
+    for options, said in (
+        (dict(gelu="exact", dropout=0.2), "block_0 with gelu='exact'. Received: block_0 with gelu='tanh'"),
+        (dict(num_heads=2), "block_0 with num_heads=2. Received: block_0 with num_heads=4"),
+    ):
+        with pytest.raises(ValueError, match=f"must compute what the one to fill does: {said}"):
+            keras_vit.load_weights(captions.small(**options), tmp_path / "writer.keras")

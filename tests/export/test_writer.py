@@ -7,6 +7,7 @@ from keras_vit import export_writer, generate_text
 from keras_vit.export import writer
 from tests.captions import decoder, images_of, io_in, original, small
 from tests.checkpoints.helpers import unexpected
+from tests.marks import slow
 
 pytest.importorskip("tensorflow")
 FORMATS = [".tflite", pytest.param(".onnx", marks=pytest.mark.filterwarnings("ignore"))]
@@ -27,8 +28,15 @@ def by_hand(folder, format, image):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("case", ["trocr", "blip_captioning"])
+@pytest.mark.parametrize(
+    ("case", "format"),
+    [
+        ("blip_captioning", ".tflite"),
+        ("trocr", ".onnx"),
+        pytest.param("trocr", ".tflite", marks=slow),
+        pytest.param("blip_captioning", ".onnx", marks=slow),
+    ],
+)
 def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_path):
     if format == ".onnx":
         pytest.importorskip("tf2onnx")

@@ -5,6 +5,7 @@ from keras_vit.models.search import Rules
 from keras_vit.models.writer import Writer, parts_of
 from tests.captions import WAYS, decoder, numbers, small
 from tests.checkpoints.helpers import unexpected
+from tests.marks import slow
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 8, 8, 3)).astype("float32")
@@ -35,7 +36,7 @@ def test_writes_what_the_model_computes_word_by_word(way):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("beams", [3, pytest.param(1, marks=slow)])
 def test_xla_writes_the_same(beams):
     model, found = small("trocr_small"), []
     for compiled in (False, True):

@@ -3,13 +3,11 @@ import re
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 pytest.importorskip("tensorflow")
 
-import keras_vit
 from keras_vit import plots
-from keras_vit.config import Caption, Data, Optim, Recipe
 from keras_vit.runs import looking
 
 
@@ -32,28 +30,19 @@ def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
 
 def test_each_letter_that_was_written_has_a_picture(tmp_path, monkeypatch):
     """Of texts of letters, the blank is one of them, and what comes after the end is not drawn."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "lines"
-    folder.mkdir()
-    rows = ["file_name,text"]
-    for i in range(12):
-        Image.fromarray(np.full((8, 8, 3), i % 2 * 200, "uint8")).save(folder / f"{i}.png")
-        rows.append(f"{i}.png,{'A b' if i % 2 else 'b'}")
-    (folder / "metadata.csv").write_text("\n".join(rows))
-    recipe = Recipe(
-        name="letters",
-        task=Caption(length=6, letters=True, text=dict(width=16, depth=1, num_heads=2)),
-        model=dict(variant="mu/4", image_size=8, depth=1, num_classes=0, pooling="none"),
-        data=Data(source="folder:lines", train="all[:50%]", validation="all[50%:75%]", test="all[75%:]", batch_size=6),
-        optim=Optim(epochs=60, warmup_epochs=0.0, learning_rate=1e-2, weight_decay=0.0, xla=False),
-    )
-    keras_vit.fit(recipe, "runs/letters", verbose=0)
-    trained = keras_vit.load_run("runs/letters")
-    assert trained.task.words == ("<pad>", "<end>", "<unknown>", " ", "A", "b")
-    files = [folder / "1.png", folder / "0.png"]
-    assert [name for ((name, _),) in keras_vit.predict(trained, files)] == ["A b", "b"]
+    from matplotlib import get_data_path
+
+    font = ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 20)
+    for text in ("Ab 12", "word"):
+        image = Image.new("RGB", (round(font.getlength(text)) + 8, 28), "white")
+        ImageDraw.Draw(image).text((4, 2), text, "black", font)
+        image.save(tmp_path / f"{text}.png")
     drawn, real = [], plots.plot_words
     monkeypatch.setattr(plots, "plot_words", lambda *given: drawn.append(given) or real(*given))
-    assert [path.name for path in looking.explain(trained, files)] == ["attention.png", "curves.png"]
-    [(_, maps, words, _)] = drawn
-    assert words == [["A", " ", "b"], ["b"]] and maps.shape[:2] == (2, 5) and maps.shape[2:] == (2, 2)
+    found = looking.explain("lines", [tmp_path / "Ab 12.png", tmp_path / "word.png"], tmp_path / "drawn")
+    assert [path.name for path in found] == ["attention.png"]
+    [(_, maps, words, titles)] = drawn
+    assert words == [[*"Ab 12"], [*"word"]] and maps.shape == (2, 17, 1, 40)
+    assert titles[0].startswith("Ab 12 (")
+    centers = (maps[0, :5, 0] * np.arange(40)).sum(1) / maps[0, :5, 0].sum(1)
+    assert (np.diff(centers) > 0).all()  # from left to right

@@ -148,7 +148,7 @@ def _answers(page, shape, text=None):
 
 def _is_a_source_of_weights(recipe, trained):
     """A classifier of other classes starts from the run's encoder."""
-    model = keras_vit.from_pretrained(trained.run, num_classes=3, pooling="gap")
+    model = keras_vit.from_pretrained(trained.run, part="image", num_classes=3, pooling="gap")
     assert model.output_shape == (None, 3)
     ours = variables_of(image_tower(trained.model))
     for variable in model.weights:

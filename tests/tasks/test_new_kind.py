@@ -12,6 +12,7 @@ import keras_vit  # noqa: E402
 from keras_vit.config import Data, Optim, Recipe, Task  # noqa: E402
 from keras_vit.models.kinds import KINDS, Kind, kind_of  # noqa: E402
 from keras_vit.runs import results  # noqa: E402
+from keras_vit.runs.trained import read  # noqa: E402
 from tests.tasks.test_base import TOY  # noqa: E402
 
 HALVES = Kind(  # of the image: how bright its upper and its lower half is
@@ -63,7 +64,7 @@ def test_it_is_trained_predicted_to_a_file_exported_and_compared(recipe, tmp_pat
     trained = keras_vit.load_run(tmp_path / "run")
     assert kind_of(model) is kind_of(trained.model) is HALVES
     keras_vit.predict(trained, pictures[:2], to=tmp_path / "halves", csv=tmp_path / "a.csv")
-    outputs = trained.viewer()(results.read(trained, pictures[:2]))
+    outputs = trained.viewer()(read(trained, pictures[:2]))
     for path, output in zip(pictures, outputs):
         written = (tmp_path / "halves" / f"{path.stem}.txt").read_text()
         np.testing.assert_allclose([float(value) for value in written.split()], output, atol=1e-5)

@@ -54,6 +54,7 @@ def test_answer(tmp_path, monkeypatch, asked):
         keras_vit.predict(trained, [asked / "0.png"], texts="is it " * 8)
 
 
+@pytest.mark.compiled
 def test_another_picture_and_another_question_change_the_answer(tmp_path, monkeypatch, asked):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
     _, history = keras_vit.fit(recipe(asked, epochs=30), tmp_path / "run", verbose=0)

@@ -31,7 +31,7 @@ def pictures(tmp_path):
 def recipe(folder, epochs=2):
     return Recipe(
         name="written",
-        task=Caption(length=6, text=dict(width=16, depth=1, num_heads=2)),
+        task=Caption(length=6, text=dict(width=16, depth=1, num_heads=2), every=max(epochs // 2, 1)),
         model={**MODEL, "num_classes": 0, "pooling": "none"},
         data=Data(
             source=f"folder:{folder}", train="all[:50%]", validation="all[50%:75%]", test="all[75%:]", batch_size=6
@@ -47,6 +47,7 @@ def test_caption(tmp_path, monkeypatch, pictures):
         keras_vit.predict(trained, [pictures / "0.png"], texts="x")
 
 
+@pytest.mark.compiled
 def test_texts_are_written_about_each_picture(tmp_path, monkeypatch, pictures):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
     model, history = keras_vit.fit(recipe(pictures, epochs=20), tmp_path / "run", verbose=0)

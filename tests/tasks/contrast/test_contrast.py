@@ -77,6 +77,7 @@ def test_contrast(tmp_path, monkeypatch, pairs, loss):
         keras_vit.predict(run, [pairs / "0.png"], texts=["a", "b"])
 
 
+@pytest.mark.compiled
 def test_pictures_find_their_texts(tmp_path, monkeypatch, pairs):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
     model, history = keras_vit.fit(recipe(pairs, epochs=12), tmp_path / "run", verbose=0)
