@@ -123,9 +123,8 @@ def from_recipe(
         model = recipe.task.model(**arguments)
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
-        new_head = bool(count) and count != len(labels_beside(path) or ())
-        adapted = {"head": "new" if new_head else "require", "patches": "resize"}
-        load_weights(model, path, **(adapted if image_tower(model) is model else {}))  # with texts they are as they are
+        head = "new" if count and count != len(labels_beside(path) or ()) else "require"
+        load_weights(model, path, **({"head": head, "patches": "resize"} if image_tower(model) is model else {}))
         metadata_of(model)["source"] = path.name
     metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
     return model
