@@ -86,6 +86,7 @@ import numpy as np
 import keras
 from keras_vit.export import engines, openvino, runtimes
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
 model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)])
 compute = engines.by_openvino(model, "float32", 2)
 fixed = runtimes.Compiled(openvino.converted(lambda x: {"output_0": model(x)}, {"images": (8, 8, 3)}, 3))  # another
