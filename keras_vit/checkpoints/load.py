@@ -162,9 +162,9 @@ def from_checkpoint(
     (None, 37)
     """
     options = Options(format, head or "require", resample, patches, grid).checked()
-    if own_file(source) and holds(own_file(source), part):
+    if (own := own_file(source)) and holds(own, part):
         given = changed(options, Options(patches="resize")) | {"text": text, "head": head, "metadata": metadata}
-        return read_towers(source, part, given | overrides, sha256)
+        return read_towers(own, part, given | overrides, sha256)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)

@@ -43,14 +43,14 @@ def changed(options, defaults):
     return {name: value for name, value in options._asdict().items() if value != getattr(defaults, name)}
 
 
-def read_towers(source, part, overrides, sha256=None):
+def read_towers(path, part, overrides, sha256=None):
     """Returns a part of a `.keras` file with a model of images and texts.
 
     Args:
-        source: The file, or a run.
+        path: The file.
         part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
             `captioner`.
-        overrides: What the caller asks for besides, of which there must be none but `None`.
+        overrides: What the caller asks for besides. Every value must be `None`.
         sha256: As in `load_weights`.
 
     Raises:
@@ -62,7 +62,7 @@ def read_towers(source, part, overrides, sha256=None):
             "Towers of a .keras file are as they were saved; only its image tower can be adapted, with part='image'. "
             f"Received: part={part!r}, {said}"
         )
-    model = _opened(own_file(source), sha256)
+    model = _opened(path, sha256)
     if part == "text":
         return model.get_layer(TOWERS[1])
     if is_captioner(model):
@@ -93,7 +93,7 @@ def load_towers(model, source, given, sha256=None):
     Args:
         model: The model.
         source: The file, or a run.
-        given: What the caller asks for besides, of which there must be nothing.
+        given: What the caller asks for besides. It must be empty.
         sha256: As in `load_weights`.
 
     Raises:

@@ -80,15 +80,14 @@ def print_captions(
 
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.frozen.writing import stated_tokens
     from keras_vit.models.captioner import is_captioner, words_of
-    from keras_vit.text.families import FAMILIES
 
     files = files_of(images)
     built = from_pretrained(needed(model))
     if not is_captioner(built):
         raise ValueError(f"--model must write about images, as BLIP or a run of Caption. Received: {model!r}")
-    own = words_of(built.get_layer("text")).metadata
-    tokens = tokens or (None if own.get("words") or own.get("tokens", "bert") not in FAMILIES else model)
+    tokens = tokens or (None if stated_tokens(words_of(built.get_layer("text"))) else model)
     given = {"prompt": prompt, "beams": beams, "length": length, "bad_images": if_bad(files)}
     found = frozen.generate_text(built, files, tokens, **given)
     read = np.isfinite(found.scores)

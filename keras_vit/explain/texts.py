@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit.explain import inside
+from keras_vit.explain.embedding import unit
 from keras_vit.explain.relevance import gradients
 from keras_vit.explain.towers import text_vectors, towers_of
 from keras_vit.layers import TransformerBlock
@@ -60,8 +61,7 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
         y = ops.reshape(y, (-1, 1, y.shape[-1]))
         y = pool(ops.repeat(y, prefix + 1, axis=1))  # each patch in the place of every token
         y = ops.convert_to_numpy(ops.cast(inside.between(pool.output, vit.outputs[0], y), "float32"))
-        y = y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-12)
-        return np.moveaxis((y @ vectors.T).reshape(len(images), *grid, -1), 3, 1)
+        return np.moveaxis((unit(y) @ vectors.T).reshape(len(images), *grid, -1), 3, 1)
 
     maps = inside.in_parts(cosines, towers.image, images)
     return maps if against is None else maps[:, :-1] - maps[:, -1:]

@@ -203,11 +203,19 @@ def _length(length, words):
     return int(length)
 
 
+def stated_tokens(words):
+    """Returns what a decoder's file says of its tokenizer, as `tokenizer` takes it, or `None`.
+
+    It is a table of words, or a source. Of published files the metadata have the family alone.
+    """
+    table, source = (words.metadata.get(name) for name in ("words", "tokens"))
+    return list(table) if table else None if source in FAMILIES else source
+
+
 def _tokens(tokens, words, length):
     """Returns a `Tokenizer` of the model, or `None`."""
     if tokens is None:
-        table, stated = (words.metadata.get(name) for name in ("words", "tokens"))
-        source = list(table) if table else None if stated in FAMILIES else stated  # of a published file, the family
+        source = stated_tokens(words)
         return tokenizer(source, max(length, 3)) if source else None
     tokens = tokens if isinstance(tokens, Tokenizer) else tokenizer(tokens, max(length, 3))
     if tokens.size > words.vocabulary:

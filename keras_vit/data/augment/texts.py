@@ -26,7 +26,7 @@ def some(ids, seed, start=None, end=None, pad=0):
     Args:
         ids: As in `one`.
         seed: As in `one`.
-        start: Id before a text, which is put before the first alone; `None` if there is none.
+        start: Id before a text. Joined texts have it once, before the first. `None` if there is none.
         end: Id after a text, which is put after the last alone; `None` if there is none.
         pad: Id that fills a row.
 
