@@ -37,9 +37,12 @@ from keras_vit.frozen import load_index as load_index
 from keras_vit.frozen import nearest as nearest
 from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
+from keras_vit.frozen import sample as sample
 from keras_vit.frozen import zero_shot as zero_shot
 from keras_vit.frozen import zero_shot_classifier as zero_shot_classifier
 from keras_vit.layers import MLP as MLP
+from keras_vit.layers import AdaptiveBlock as AdaptiveBlock
+from keras_vit.layers import AdaptiveHead as AdaptiveHead
 from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
@@ -67,6 +70,7 @@ from keras_vit.layers import SetHead as SetHead
 from keras_vit.layers import Similarity as Similarity
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
+from keras_vit.layers import TimeEmbedding as TimeEmbedding
 from keras_vit.layers import TokenPool as TokenPool
 from keras_vit.layers import TransformerBlock as TransformerBlock
 from keras_vit.layers import Unmerge as Unmerge
@@ -74,6 +78,7 @@ from keras_vit.layers import Words as Words
 from keras_vit.models.captioner import captioner as captioner
 from keras_vit.models.counting import count_macs as count_macs
 from keras_vit.models.counting import list_variants as list_variants
+from keras_vit.models.dit import dit as dit
 from keras_vit.models.merging import merge_tokens as merge_tokens
 from keras_vit.models.preprocessing import class_names as class_names
 from keras_vit.models.preprocessing import preprocess as preprocess
@@ -96,6 +101,7 @@ from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import Detect as Detect
+from keras_vit.tasks import Generate as Generate
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import Regress as Regress
 from keras_vit.tasks import Restore as Restore

@@ -9,19 +9,21 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, check_overrides, full_size, model_arguments
 from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
+from keras_vit.checkpoints.dit import is_dit_file, read_dit
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
-from keras_vit.checkpoints.own_towers import changed, holds, load_towers, own_file, read_towers
+from keras_vit.checkpoints.own_models import changed, holds, load_own, own_file, read_own
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain, has_towers
 from keras_vit.models.captioner import MARKS, captioner, is_captioner
+from keras_vit.models.dit import is_dit
 from keras_vit.models.options import flat, written
 from keras_vit.models.two_towers import two_towers
 from keras_vit.models.vilt import OF_WORDS
@@ -79,8 +81,8 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked()
-    if has_towers(model) or is_captioner(model):
-        return load_towers(model, source, changed(options, Options()), sha256)
+    if has_towers(model) or is_captioner(model) or is_dit(model):
+        return load_own(model, source, changed(options, Options()), sha256)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
@@ -164,7 +166,7 @@ def from_checkpoint(
     options = Options(format, head or "require", resample, patches, grid).checked()
     if (own := own_file(source)) and holds(own, part):
         given = changed(options, Options(patches="resize")) | {"text": text, "head": head, "metadata": metadata}
-        return read_towers(own, part, given | overrides, sha256)
+        return read_own(own, part, given | overrides, sha256)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)
@@ -178,6 +180,8 @@ def from_checkpoint(
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         if part is None:
             check_part("both" if checkpoint.writes else "image", text, {}, head=head)
+        if is_dit_file(checkpoint):
+            return read_dit(checkpoint, source, overrides)
         if part is None and checkpoint.writes:
             return _joined(source, text, given | {"metadata": metadata}, overrides)
         description = describe(checkpoint, format)

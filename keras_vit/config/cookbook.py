@@ -12,7 +12,6 @@ from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.models import remat
-from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import labels_beside
@@ -124,7 +123,8 @@ def from_recipe(
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
         head = "new" if count and count != len(labels_beside(path) or ()) else "require"
-        load_weights(model, path, **({"head": head, "patches": "resize"} if image_tower(model) is model else {}))
+        pooled = "pool" in {layer.name for layer in model.layers}  # of one encoder: its weights can be adapted
+        load_weights(model, path, **({"head": head, "patches": "resize"} if pooled else {}))
         metadata_of(model)["source"] = path.name
     metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
     return model

@@ -178,7 +178,7 @@ def compare_with_model(
         agreement=kind.agreement(found, wanted),
         same=kind.counted,
         images=count(images),
-        given=" and ".join(inputs_of(model)),
+        given=" and ".join(", ".join(inputs_of(model)).rsplit(", ", 1)),
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(first(images, 1)))}}),
     )

@@ -66,5 +66,29 @@ def _random_ids(model, shape):
     return ids.astype("int32")
 
 
-CHECKED = {"images": _pixels, "texts": _ids}
-DRAWN = {"images": _random_pixels, "texts": _random_ids}
+def _times(model, times, shape):
+    times = np.asarray(times)
+    if times.dtype.kind not in "iuf" or times.ndim != 1 or not np.isfinite(times).all():
+        raise ValueError(f"Times must be finite numbers (batch,). Received: shape={times.shape}, dtype={times.dtype}")
+    return times.astype("float32")
+
+
+def _labels(model, labels, shape):
+    labels, rows = np.asarray(labels), table_of(model)[1]
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= rows:
+        raise ValueError(
+            f"Labels must be integers (batch,) from 0 to below {rows}. Received: shape={labels.shape}, {labels!r:.80}"
+        )
+    return labels.astype("int32")
+
+
+def _random_times(model, shape):
+    return np.random.default_rng(0).random(shape, "float32")
+
+
+def _random_labels(model, shape):
+    return np.random.default_rng(0).integers(0, table_of(model)[1], shape).astype("int32")
+
+
+CHECKED = {"images": _pixels, "texts": _ids, "times": _times, "labels": _labels}
+DRAWN = {"images": _random_pixels, "texts": _random_ids, "times": _random_times, "labels": _random_labels}

@@ -135,8 +135,8 @@ def converted(function, shapes, batch=None):
     with _without_telemetry():
         model = openvino.convert_model(traced, share_weights=False)
     for each in model.inputs:
-        axes = len(each.partial_shape)
-        each.tensor.set_names({next(name for name, shape in shapes.items() if 1 + len(shape) == axes)})
+        known = len(each.partial_shape) - 1, each.element_type.to_dtype()
+        each.tensor.set_names({next(name for name, shape in shapes.items() if (len(shape), TYPES[name]) == known)})
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model

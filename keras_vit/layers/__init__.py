@@ -4,12 +4,14 @@ from keras_vit.layers.attention.attention import MultiHeadSelfAttention
 from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import RotaryPositions
+from keras_vit.layers.blocks.adaptive_block import AdaptiveBlock
 from keras_vit.layers.blocks.decoder_block import DecoderBlock
 from keras_vit.layers.blocks.layer_scale import LayerScale
 from keras_vit.layers.blocks.merging_block import MergingBlock, Unmerge
 from keras_vit.layers.blocks.mlp import MLP
 from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.layers.heads.adaptive_head import AdaptiveHead
 from keras_vit.layers.heads.add_to_image import AddToImage
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
@@ -29,10 +31,13 @@ from keras_vit.layers.inputs.positions import Positions
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
 from keras_vit.layers.inputs.standardized_conv import StandardizedConv2D
+from keras_vit.layers.inputs.time_embedding import TimeEmbedding
 from keras_vit.layers.inputs.words import Words
 
 __all__ = [
     "MLP",
+    "AdaptiveBlock",
+    "AdaptiveHead",
     "AddToImage",
     "ConvStem",
     "CrossAttention",
@@ -60,6 +65,7 @@ __all__ = [
     "Similarity",
     "StandardizedConv2D",
     "StochasticDepth",
+    "TimeEmbedding",
     "TokenPool",
     "TransformerBlock",
     "Unmerge",

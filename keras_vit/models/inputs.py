@@ -1,31 +1,34 @@
-"""What a model takes: images, ids of texts, or both by name. A kind of input is a row of `TYPES`."""
+"""What a model takes: images, ids of texts, or several inputs by name. A kind of input is a row of `TYPES`."""
 
 import keras
 
 from keras_vit.models.backbone import image_tower, input_shape_of
 from keras_vit.utils.keras_private import sublayers
 
-IMAGES, TEXTS = 4, 2  # axes of a batch of images, and of a batch of ids
-TYPES = {"images": "float32", "texts": "int32"}  # of inputs in exported files
+IMAGES = 4  # axes of a batch of images
+TYPES = {"images": "float32", "texts": "int32", "times": "float32", "labels": "int32"}  # of inputs in exported files
+AXES = {"texts": (2, True), "times": (1, False), "labels": (1, True)}  # of the others' batches, and whether integers
+ALONE = {"images", "texts"}  # one of which every model takes
 
 
 def inputs_of(model):
     """Returns what a model takes, by the names of exported files: a dictionary from `TYPES` to shapes without batch.
 
-    One input is known by its axes, of a model of both each by its name. Empty for any other model, and for one of
+    One input is known by its axes, of several each by its name. Empty for any other model, and for one of
     unknown size.
     """
     given = list(getattr(model, "inputs", None) or ())
     found = getattr(model, "input", None) if len(given) > 1 else {_kind(x): x for x in given}
     fits = isinstance(found, dict) and all(name and _kind(x) == name for name, x in found.items())
     shapes = {name: tuple(found[name].shape[1:]) for name in TYPES if name in found} if fits else {}
-    return {} if any(None in shape for shape in shapes.values()) else shapes
+    known = ALONE & set(shapes) and not any(None in shape for shape in shapes.values())
+    return shapes if known else {}
 
 
 def _kind(x):
     """Returns the name of an input's kind, or `None`."""
-    ids = len(x.shape) == TEXTS and "int" in x.dtype
-    return "images" if len(x.shape) == IMAGES else "texts" if ids else None
+    known = (len(x.shape), "int" in x.dtype)
+    return "images" if len(x.shape) == IMAGES else next((name for name in AXES if AXES[name] == known), None)
 
 
 def image_shape(model):

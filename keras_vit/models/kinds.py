@@ -190,6 +190,14 @@ KINDS = {
         same=lambda outputs: outputs > 0,
         counted="signs of numbers",
     ),
+    "velocity": Kind(  # of a noisy image, `(batch, height, width, channels)`
+        names=("velocity",),
+        named=_as("velocity"),
+        bounded="A velocity has no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: np.round(outputs, 2),
+        counted="numbers to two decimals",
+    ),
     "image": Kind(
         names=("pixels",),
         named=_as("pixels"),

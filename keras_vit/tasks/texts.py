@@ -173,7 +173,7 @@ def _all(texts):
 
 def stated_by(source):
     """Returns what `_stated_of` does of a run or a `.keras` file; of any other source an empty dictionary."""
-    from keras_vit.checkpoints.own_towers import own_file
+    from keras_vit.checkpoints.own_models import own_file
 
     path = own_file(source)
     if path and not path.exists():

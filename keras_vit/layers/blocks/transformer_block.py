@@ -67,6 +67,8 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     (2, 50, 64)
     """
 
+    norm = staticmethod(norm)  # makes `norm1` and `norm2`
+
     def __init__(
         self,
         num_heads: int,
@@ -122,7 +124,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     def build(self, input_shape):
         dtype = self.dtype_policy
         norms = {"rms_norm": self.rms_norm, "epsilon": self.epsilon, "dtype": dtype}
-        self.norm1 = norm("norm1", **norms)
+        self.norm1 = self.norm("norm1", **norms)
         self.attention = MultiHeadSelfAttention(
             self.num_heads,
             qkv_bias=self.qkv_bias,
@@ -137,7 +139,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             name="attention",
             **norms,
         )
-        self.norm2 = norm("norm2", **norms)
+        self.norm2 = self.norm("norm2", **norms)
         self.mlp = MLP(
             self.mlp_dim,
             gelu=self.gelu,

@@ -110,7 +110,7 @@ class Contrast(Texts):
         return two_towers(image, text, pairs=True, **FIRST[self.loss])
 
     def _started(self, arguments):
-        from keras_vit.checkpoints.own_towers import own_file
+        from keras_vit.checkpoints.own_models import own_file
         from keras_vit.checkpoints.pretrained import from_pretrained
 
         size = arguments.get("image_size")

@@ -1,4 +1,4 @@
-"""Models with texts in this package's own files: of a run that trained them, or saved by Keras."""
+"""Models of several inputs in this package's own files: of a run that trained them, or saved by Keras."""
 
 import contextlib
 import json
@@ -12,6 +12,7 @@ from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
 from keras_vit.models.backbone import TOWERS, has_towers
 from keras_vit.models.captioner import is_captioner
+from keras_vit.models.dit import INPUTS, is_dit
 from keras_vit.models.two_towers import two_towers
 
 # Of layers, what may differ: it is no part of the function, or of training alone.
@@ -27,7 +28,7 @@ def own_file(place):
 
 
 def holds(path, part):
-    """Returns whether a part of a `.keras` file is more than an image tower: by default, of a model that writes."""
+    """Returns whether a part of a `.keras` file is more than an image tower: by default, if it writes or draws."""
     if part is not None:
         return part in ("text", "both")
     names = set()
@@ -35,7 +36,7 @@ def holds(path, part):
         with zipfile.ZipFile(path) as archive:
             config = json.loads(archive.read("config.json"))["config"]
         names = {layer["config"]["name"] for layer in config["layers"]}
-    return {"image", "text"} <= names and TOWERS[2] not in names
+    return ({"image", "text"} <= names and TOWERS[2] not in names) or set(INPUTS) <= names
 
 
 def changed(options, defaults):
@@ -43,13 +44,13 @@ def changed(options, defaults):
     return {name: value for name, value in options._asdict().items() if value != getattr(defaults, name)}
 
 
-def read_towers(path, part, overrides, sha256=None):
-    """Returns a part of a `.keras` file with a model of images and texts.
+def read_own(path, part, overrides, sha256=None):
+    """Returns a part of a `.keras` file with a model of images and texts, or the DiT in one.
 
     Args:
         path: The file.
         part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
-            `captioner`.
+            `captioner`. `None` of a DiT.
         overrides: What the caller asks for besides. Every value must be `None`.
         sha256: As in `load_weights`.
 
@@ -59,10 +60,13 @@ def read_towers(path, part, overrides, sha256=None):
     """
     if said := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
         raise ValueError(
-            "Towers of a .keras file are as they were saved; only its image tower can be adapted, with part='image'. "
+            "A model of several inputs is as it was saved; only an image tower can be adapted, with part='image'. "
             f"Received: part={part!r}, {said}"
         )
     model = _opened(path, sha256)
+    if is_dit(model) and part is None:
+        return model
+    _check_texts(model, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
     if is_captioner(model):
@@ -73,22 +77,25 @@ def read_towers(path, part, overrides, sha256=None):
 
 
 def _opened(path, sha256):
-    """Returns the model of images and texts in a file; errors as in `read_towers`."""
+    """Returns the model in a file; errors as in `read_own`."""
     fetch(path, sha256=sha256)
     try:
-        model = keras.models.load_model(path, compile=False)
+        return keras.models.load_model(path, compile=False)
     except Exception as error:  # of Keras, zipfile or h5py, whatever is damaged
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason:.200}") from None
+
+
+def _check_texts(model, path):
+    """Raises ValueError for a model without texts."""
     if not has_towers(model) and not is_captioner(model):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
-    return model
 
 
-def load_towers(model, source, given, sha256=None):
-    """Fills a model of two towers, or one that writes, with the weights and words of a `.keras` file of an equal one.
+def load_own(model, source, given, sha256=None):
+    """Fills a model of several inputs with the weights, and the words, of a `.keras` file of an equal one.
 
     Args:
         model: The model.
@@ -102,15 +109,17 @@ def load_towers(model, source, given, sha256=None):
     path = own_file(source)
     if path is None:
         raise ValueError(
-            "Models of images and texts are loaded from a run or a .keras file; `from_pretrained` with part='both' "
-            f"builds published ones. Received: {str(source)!r}"
+            "Models of several inputs are loaded from a run or a .keras file; `from_pretrained` builds published ones. "
+            f"Received: {str(source)!r}"
         )
     if given:
         said = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise ValueError(f"Models of images and texts are loaded as they were saved. Received: {said}")
+        raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {said}")
     theirs = _opened(path, sha256)
+    if not is_dit(model):
+        _check_texts(theirs, path)
     ours, shapes = ([weight.shape for weight in each.weights] for each in (model, theirs))
-    if has_towers(model) != has_towers(theirs) or ours != shapes:
+    if any(kind(model) != kind(theirs) for kind in (has_towers, is_dit)) or ours != shapes:
         wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (f"{len(ours)} weights", len(shapes)))
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
@@ -122,14 +131,20 @@ def load_towers(model, source, given, sha256=None):
             f"Received: {_written(wrong[1])}"
         )
     model.set_weights(theirs.get_weights())
-    words = [each.get_layer(TOWERS[1]).get_layer("words") for each in (model, theirs)]
-    words[0].metadata = dict(words[1].metadata)
+    about = "rescale" if is_dit(model) else "words"
+    own, other = (_part(each, TOWERS[1]).get_layer(about) for each in (model, theirs))
+    own.metadata = dict(other.metadata)
     return model
 
 
+def _part(model, tower):
+    """Returns a tower; a DiT, which has none, itself."""
+    return model if is_dit(model) else model.get_layer(tower)
+
+
 def _settings(model):
-    """Returns what the layers of both towers compute: tuples of a layer's name, an option and its value."""
-    layers = [layer for tower in TOWERS[:2] for layer in model.get_layer(tower).layers]
+    """Returns what the layers compute, of both towers: tuples of a layer's name, an option and its value."""
+    layers = [layer for tower in TOWERS[: 1 if is_dit(model) else 2] for layer in _part(model, tower).layers]
     found = [(layer.name, layer.get_config()) for layer in layers if isinstance(layer, Layer | keras.layers.Dense)]
     return [(layer, name, value) for layer, config in found for name, value in config.items() if name not in FREE]
 

@@ -1,0 +1,89 @@
+"""An encoder block that a condition scales, shifts and gates."""
+
+import keras
+from keras import ops
+
+from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.layers.dense import Dense
+from keras_vit.utils import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class AdaptiveBlock(TransformerBlock):
+    """`TransformerBlock` whose normalizations and branches follow a condition, as of a diffusion model.
+
+    Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "adaLN-Zero". A dense layer makes of the condition a shift, a
+    scale and a gate for each branch: `x + gate * f(norm(x) * (1 + scale) + shift)`. It begins at zero, so that a new
+    block changes nothing. Layer normalizations have no weights of their own; those by the root mean square keep their
+    scale.
+
+    Args:
+        num_heads: As in `TransformerBlock`.
+        mlp_dim: As in `TransformerBlock`.
+        mlp_epsilon: Epsilon of the normalization before the MLP; `None` for `epsilon`.
+        **kwargs: Others of `TransformerBlock`, without `layer_scale`, and with the normalizations before the branches.
+
+    Call arguments:
+        x: Tensor of tokens.
+        condition: Tensor with a vector for each sample.
+        return_attention_scores: As in `MultiHeadSelfAttention`.
+        training: Whether dropout and stochastic depth are on.
+        scores_offset: As in `MultiHeadSelfAttention`.
+
+    Input shape:
+        `(batch, tokens, width)` and `(batch, any width)`.
+
+    Output shape:
+        As in `TransformerBlock`.
+
+    Raises:
+        ValueError: For an argument outside its range, another order of normalizations, or a `layer_scale`.
+
+    Example:
+
+    >>> AdaptiveBlock(num_heads=4, mlp_dim=256)(keras.ops.zeros((2, 49, 64)), keras.ops.zeros((2, 64))).shape
+    (2, 49, 64)
+    """
+
+    def __init__(self, num_heads: int, mlp_dim: int, *, mlp_epsilon: float | None = None, **kwargs):
+        super().__init__(num_heads, mlp_dim, **kwargs)
+        checks.above_zero(mlp_epsilon=self.epsilon if mlp_epsilon is None else mlp_epsilon)
+        if self.norm_order != "pre" or self.layer_scale is not None:
+            raise ValueError(
+                "The condition scales and gates: norm_order must be 'pre', and layer_scale None. "
+                f"Received: norm_order={self.norm_order!r}, layer_scale={self.layer_scale!r}"
+            )
+        self.mlp_epsilon = mlp_epsilon
+
+    def norm(self, name, **settings):
+        if name == "norm2" and self.mlp_epsilon is not None:
+            settings["epsilon"] = self.mlp_epsilon
+        return norm(name, **settings, weights=False)
+
+    def build(self, x_shape, condition_shape):
+        super().build(x_shape)
+        zeros = {"kernel_initializer": "zeros", "dtype": self.dtype_policy}
+        self.modulation = Dense(6 * x_shape[-1], name="modulation", **zeros)
+        self.modulation.build(condition_shape)
+
+    def call(self, x, condition, return_attention_scores=False, training=None, scores_offset=None):
+        six = ops.split(ops.expand_dims(self.modulation(condition), 1), 6, axis=-1)  # (batch, 1, width) each
+        shift1, scale1, gate1, shift2, scale2, gate2 = six
+        y = self.attention(
+            self.normed("pre", self.norm1, x) * (1 + scale1) + shift1,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            scores_offset=scores_offset,
+        )
+        y, *scores = y if return_attention_scores else (y,)
+        x = x + self.path1(gate1 * y, training=training)
+        y = self.mlp(self.normed("pre", self.norm2, x) * (1 + scale2) + shift2, training=training)
+        x = x + self.path2(gate2 * y, training=training)
+        return (x, *scores) if return_attention_scores else x
+
+    def compute_output_shape(self, x_shape, condition_shape=None):
+        return x_shape
+
+    def compute_output_spec(self, x, condition, return_attention_scores=False, training=None, scores_offset=None):
+        return super().compute_output_spec(x, return_attention_scores=return_attention_scores)

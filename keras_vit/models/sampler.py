@@ -1,0 +1,127 @@
+"""From noise to images: a DiT's velocity, integrated over time."""
+
+import functools
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.models.dit import INPUTS, classes_of
+
+METHODS = {"euler": 1, "heun": 2}  # velocities that a step needs
+
+
+class Sampler(keras.Model):
+    """Draws a fixed number of images in a fixed number of steps, as one loop that can be compiled.
+
+    `x` goes from noise at time 0 to an image at time 1 by `dx = v(x, t) dt` (Liu et al. 2023, arXiv:2209.03003). Its
+    inputs are `noise`, `(count, height, width, channels)`, `labels`, `(count,)`, and `guidance`, `(count,)`. Its output
+    is the images, -1 to 1, float32; with `path`, `(count, steps + 1, ...)` from the noise to them.
+
+    Args:
+        model: A model from `dit` that gives velocities.
+        steps: Number of steps.
+        guided: Whether `guidance` matters: each velocity is then that without a class, and `guidance` times the way
+            from it to that of the class (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
+        method: `"euler"`, or `"heun"`, whose steps but the last are corrected by a second velocity (Karras et al. 2022,
+            arXiv:2206.00364, algorithm 1).
+        path: Whether to return all steps.
+    """
+
+    def __init__(self, model, steps, guided, method="euler", path=False):
+        super().__init__(name="sampler")
+        self.model = model
+        self.steps = steps
+        self.guided = guided
+        self.method = method
+        self.whole = path
+
+    def call(self, inputs):
+        x, labels = ops.cast(inputs["noise"], "float32"), inputs["labels"]
+        guidance, none = inputs["guidance"] if self.guided else None, classes_of(self.model)
+        velocity = functools.partial(velocity_of, self.network, labels, none, guidance)
+        step = functools.partial(moved, velocity, 1 / self.steps)
+        corrected = self.method == "heun"
+        if self.whole:
+            states = [x]
+            for i in range(self.steps):
+                states.append(step(i, states[-1], corrected and i < self.steps - 1))
+            return ops.stack(states, axis=1)
+        x = ops.fori_loop(0, self.steps - 1, functools.partial(step, corrected=corrected), x)
+        return step(self.steps - 1, x, False)
+
+    def network(self, inputs):
+        return self.model(inputs, training=False)
+
+
+def velocity_of(network, labels, none, guidance, x, time):
+    """Returns the velocity of images at a time, `(count, height, width, channels)`, float32.
+
+    Args:
+        network: Function from a dictionary of a DiT's inputs to its output.
+        labels: `(count,)`, integers.
+        none: The label that means no class.
+        guidance: `(count,)`, or `None` for the velocity of the class alone.
+        x: The images on their way, `(count, height, width, channels)`.
+        time: A number from 0 to 1, or a tensor of one.
+    """
+    count, channels = x.shape[0], x.shape[-1]
+    times = ops.full((count,), 1.0) * ops.cast(time, "float32")
+    if guidance is None:
+        return ops.cast(network(dict(zip(INPUTS, (x, times, labels)))), "float32")[..., :channels]
+    both = (ops.concatenate([each, each]) for each in (x, times))
+    labels = ops.concatenate([ops.cast(labels, "int32"), ops.full((count,), none, "int32")])
+    v = ops.cast(network(dict(zip(INPUTS, (*both, labels)))), "float32")[..., :channels]
+    of_class, of_none = v[:count], v[count:]
+    return of_none + ops.reshape(guidance, (-1, 1, 1, 1)) * (of_class - of_none)
+
+
+def moved(velocity, size, i, x, corrected=False):
+    """Returns images after the step `i` of a size; `corrected` by the velocity at its end."""
+    time = ops.cast(i, "float32") * size
+    first = velocity(x, time)
+    if not corrected:
+        return x + size * first
+    second = velocity(x + size * first, time + size)
+    return x + size / 2 * (first + second)
+
+
+@functools.lru_cache(maxsize=4)
+def compiled(model, count, steps, guided, method="euler", path=False):
+    """Returns the same compiled `Sampler` for the same arguments; `count` images are drawn at once."""
+    sampler = Sampler(model, steps, guided, method, path)
+    sampler.compile(jit_compile=True)
+    return sampler
+
+
+def drawn(model, noise, labels, steps, guidance, method="euler", path=False, batch_size=64):
+    """Returns the images of noise, float32, -1 to 1, as `Sampler` does; `noise` and `labels` are arrays.
+
+    Batches are filled up, so that each is compiled once.
+    """
+    size, found = min(batch_size, len(noise)), []
+    sampler = compiled(model, size, steps, guidance != 1, method, path)
+    for first in range(0, len(noise), size):
+        given = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
+        count = len(given["noise"])
+        given = {k: np.concatenate([v, np.repeat(v[-1:], size - count, axis=0)]) for k, v in given.items()}
+        given["guidance"] = np.full(size, guidance, "float32")
+        found.append(keras.ops.convert_to_numpy(sampler.predict_on_batch(given))[:count])
+    return np.concatenate(found)
+
+
+def by_steps(network, none, noise, labels, steps, guidance):
+    """Returns the images of noise, as `drawn` with Euler's method, by a function from a DiT's inputs to its output.
+
+    For an exported model: the loop is in Python.
+    """
+    x = np.asarray(noise, "float32")
+    for i in range(steps):
+        both, count = guidance != 1, len(x)
+        classes = np.concatenate([labels, np.full(count, none)]) if both else labels
+        given = np.concatenate([x, x]) if both else x
+        times = np.full(len(given), i / steps, "float32")
+        v = np.asarray(network(dict(zip(INPUTS, (given, times, classes.astype("int32"))))))[..., : x.shape[-1]]
+        v = v[count:] + guidance * (v[:count] - v[count:]) if both else v
+        x = x + v / steps
+    return x

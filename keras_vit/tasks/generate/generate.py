@@ -1,0 +1,164 @@
+"""Images from noise, by rectified flow."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.models import kinds
+from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
+from keras_vit.models.outputs import distinct
+from keras_vit.models.sampler import by_steps, drawn
+from keras_vit.tasks import dense
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.classify.classify import Classify
+from keras_vit.tasks.generate.sample_tally import SampleTally
+from keras_vit.tasks.measured import Measured
+from keras_vit.utils import checks
+from keras_vit.utils.checked import number
+
+FIXED = ("channels", "mean", "std", "value_range", "metadata")  # arguments of `dit` that the data or the task set
+BATCH = 64  # images that are drawn at once
+
+
+@dataclass(frozen=True, repr=False)
+class Generate(Task):
+    """Images from noise: a diffusion Transformer (`dit`), trained by rectified flow, that draws images of a class.
+
+    A training image, -1 to 1, is mixed with normal noise, `x = (1 - t) noise + t image`, and the model learns the
+    velocity `image - noise` by the mean squared error (Liu et al. 2023, arXiv:2209.03003; Ma et al. 2024,
+    arXiv:2401.08740). Labels are left out at times, so that images can be drawn with guidance.
+
+    Scores are of images that are drawn, one for each image that is measured on, of its class: the share that a
+    classifier reads as that class, and the Fréchet distance of its features to those of the images themselves (Heusel
+    et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: not to be called FID).
+
+    Args:
+        label_drop: Share of the labels that are left out in training (Ho and Salimans 2022, arXiv:2207.12598).
+        times: How times are drawn: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et al.
+            2024, arXiv:2403.03206, section 3.1), or `"uniform"`.
+        steps: Euler steps from noise to an image.
+        guidance: Factor of what the class adds to the velocity; 1 for no guidance. See `keras_vit.sample`.
+        judge: A classifier of the same classes and size of images, for the scores: a recipe whose weights ship with the
+            package, a run or a file. `None` for no scores but the loss.
+        every: Epochs between two measurements while training.
+        samples: Images that are drawn for each.
+    """
+
+    inputs = INPUTS
+    targets = ("labels",)
+    gives = "velocity"
+    draws = True
+    measured = ("steps", "guidance", "judge", "every", "samples")
+
+    label_drop: float = number(0.1, below=1)
+    times: Literal["normal", "uniform"] = "normal"
+    steps: int = number(25, low=1)
+    guidance: float = number(2.0)
+    judge: str | None = None
+    every: int = number(10, low=1)
+    samples: int = number(500, low=2)
+
+    on = Classify.on
+    settled = Classify.settled
+    classes_for = Classify.classes_for
+
+    def check(self, recipe):
+        allowed = [name for name in ARGUMENTS if name not in FIXED] + ["channels"]
+        checks.options("model", recipe.model, allowed)
+        dense.check_geometric(recipe, "images to draw")
+        blended = {name: getattr(recipe.augment, name) for name in ("erase",) if getattr(recipe.augment, name)}
+        if blended:
+            raise ValueError(f"What erasing makes would be drawn too. Received: augment.erase={blended['erase']!r}")
+        if recipe.optim.image_sizes:
+            raise ValueError(f"Generate has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
+
+    def fits(self, model):
+        return is_dit(model) and classes_of(model) == len(self.classes)
+
+    def model(self, **arguments):
+        model = dit(**arguments)
+        kinds.note(model, self.gives)
+        return model
+
+    def compiled(self, source):
+        return {"loss": VelocityLoss(), "weighted_metrics": []}
+
+    def prepare(self, examples, seed):
+        """Puts noise in the place of the images, which become `"originals"`, and the time 0 of it."""
+        import tensorflow as tf
+
+        images = examples["images"]
+        noise = tf.random.stateless_normal(tf.shape(images), seed)
+        times = tf.zeros(tf.shape(images)[:1])
+        return {**examples, "images": noise, "times": times, "originals": images}
+
+    def batch(self, examples, augment, seed):
+        import tensorflow as tf
+
+        noise, images, labels = examples["images"], examples["originals"] / 127.5 - 1, examples["labels"]
+        count = tf.shape(noise)[:1]
+        draw = {"normal": tf.random.stateless_normal, "uniform": tf.random.stateless_uniform}[self.times]
+        times = draw(count, tf.random.fold_in(seed, 1))
+        times = tf.sigmoid(times) if self.times == "normal" else times
+        t = times[:, None, None, None]
+        if augment is not None:
+            left_out = tf.random.stateless_uniform(count, tf.random.fold_in(seed, 2)) < self.label_drop
+            labels = tf.where(left_out, tf.cast(len(self.classes), labels.dtype), labels)
+        x = {"images": (1 - t) * noise + t * images, "times": times, "labels": tf.cast(labels, "int32")}
+        return x, images - noise
+
+    def callbacks(self, run):
+        return [Measured(run, self.tally, SCORES, self.every, self.samples)] if self.judge else []
+
+    def tally(self, keep=False):
+        return SampleTally(self.judge, keep)
+
+    def answering(self, model):
+        """Returns the function from noise and labels to images, 0 to 255, drawn by a model or an exported file."""
+
+        def images(given):
+            noise, labels = (np.asarray(given[name]) for name in ("images", "labels"))
+            if isinstance(model, keras.Model):
+                made = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
+            else:
+                made = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
+            return pixels(made)
+
+        return images
+
+    def answer(self, output):
+        return {}  # an image says nothing by itself
+
+    def caption(self, output, example):
+        return distinct(self.classes)[example["labels"]]
+
+    def picture(self, image, output, example=None):
+        return super().picture(output, output)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class VelocityLoss(keras.losses.Loss):
+    """Mean squared error of the velocities of each image.
+
+    Call arguments:
+        y_true: `(batch, height, width, channels)`.
+        y_pred: `(batch, height, width, channels)`, or more channels, of which the first are meant.
+    """
+
+    def __init__(self, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def call(self, y_true, y_pred):
+        y_pred = y_pred[..., : y_true.shape[-1]]
+        return ops.mean(ops.square(y_pred - ops.cast(y_true, y_pred.dtype)), axis=(1, 2, 3))  # (batch,)
+
+
+def pixels(images):
+    """Returns images from -1 to 1 as those from 0 to 255, float32, clipped."""
+    return np.clip((np.asarray(images, "float32") + 1) * 127.5, 0, 255)
+
+
+SCORES = ("accuracy", "frechet")
