@@ -4,7 +4,7 @@ import sys
 from typing import Annotated, Literal
 
 from keras_vit.commands import lean
-from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Run, Text, about
+from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Number, Run, Text, Texts, about, named
 
 DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
@@ -42,23 +42,45 @@ def apply(
     to: Folder = None,
     json: File = None,
     csv: File = None,
+    classes: Annotated[Texts, named("class", "Of models that draw images: their classes; all by default.")] = (),
+    count: Count = None,
+    guidance: Number = None,
+    steps: Count = None,
+    seed: Count = 0,
 ) -> None:
     """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
+
+    A model that was trained to draw images takes none: it writes pictures of classes.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         text: Text for all images, of models that take one with each image.
         top: How many classes to name.
+        count: How many images to draw of each class; 1 by default.
+        guidance: How much the class counts in drawing; that of the recipe by default.
+        steps: Steps from noise to an image; those of the recipe by default.
+        seed: Seed of the noise that images are drawn from.
         to: Folder for PNG files: masks of class indices, or restored images; or for text files: YOLO's labels.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """
     lean.import_keras()
-    from keras_vit.runs import predictions, trained
+    from keras_vit.runs import predictions, sampled, trained
     from keras_vit.tasks.base import words
     from keras_vit.utils.folders import shown
 
     model = trained.load_run(run)
+    drawing = {"classes": classes or None, "count": count, "guidance": guidance, "steps": steps, "seed": seed or None}
+    drawing = {name: value for name, value in drawing.items() if value is not None}
+    if sampled.draws_images(model):
+        given = {"images": images or None, "--text": text, "--json": json, "--csv": csv}
+        _draw_images(model, to, drawing, {name: value for name, value in given.items() if value is not None})
+        return
+    if drawing:
+        said = ", ".join(f"--{'class' if name == 'classes' else name}" for name in drawing)
+        raise ValueError(
+            f"{said}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
+        )
     files, bad = predictions.image_files(images), 0
     found = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
     for file, answer, error in predictions.followed(found, len(files)):
@@ -72,6 +94,19 @@ def apply(
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)
+
+
+def _draw_images(model, to, drawing, others):
+    """Writes images that a model draws; `others` are what it takes none of."""
+    from keras_vit.runs import sampled
+
+    if others:
+        raise ValueError(f"{type(model.task).__name__} draws images from noise. Received: {', '.join(others)}")
+    if to is None:
+        raise ValueError("--to must be a folder for the images that are drawn. Received: none")
+    count = {"classes": (), "count": 1}
+    for path in sampled.draw(model, folder=to, **(count | drawing)):
+        print(path, flush=True)
 
 
 def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> None:

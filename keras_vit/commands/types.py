@@ -11,6 +11,11 @@ def about(text=None, metavar=None, default=""):
     return arg(help=text, metavar=metavar, help_behavior_hint=default)
 
 
+def named(name, text):
+    """Returns the help of an argument of several values, whose name on the command line is another."""
+    return arg(name=name, help=text, metavar="NAME ...", help_behavior_hint="")
+
+
 def stated(default):
     """Returns the note of a default, if there is one."""
     return "" if default == "None" else f"(default: {default})"
@@ -30,4 +35,5 @@ Flag = Annotated[bool, about()]
 Folder = Annotated[pathlib.Path | None, about(metavar="DIR", default=stated)]
 File = Annotated[pathlib.Path | None, about(metavar="FILE", default=stated)]
 Text = Annotated[str | None, about(metavar="TEXT", default=stated)]
+Number = Annotated[float | None, about(metavar="X", default=stated)]
 Count = Annotated[int | None, about(metavar="N", default=stated)]

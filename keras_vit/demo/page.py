@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
+from keras_vit.demo.drawn import drawing_page
 from keras_vit.explain import attention_rollout
 from keras_vit.explain.texts import reads_both
 from keras_vit.models.backbone import image_tower
@@ -16,6 +17,7 @@ from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.runs import trained
 from keras_vit.runs.looking import support_of
+from keras_vit.runs.sampled import draws_images
 from keras_vit.tasks.base import are_shares, words
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import extras, images
@@ -33,6 +35,8 @@ def page(target):
     import gradio as gr
 
     found = trained.load_run(target)
+    if draws_images(found):
+        return drawing_page(found)
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
     asks = "texts" in task.inputs
     tower, support = image_tower(model), support_of(model)

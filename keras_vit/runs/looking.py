@@ -10,6 +10,7 @@ from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_words, reads_both
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.captioner import is_captioner, words_of
+from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.runs.results import need_data, some_images
@@ -75,7 +76,7 @@ def support_of(model):
         return None
     if reads_both(model):
         return lambda given: attention_of_answer(model, given["images"], given["texts"])[0]
-    if image_tower(model) is model and has_classes(model):
+    if image_tower(model) is model and has_classes(model) and not is_dit(model):
         return lambda given: attention_relevance(model, given["images"])
     return None
 
@@ -85,6 +86,8 @@ def _attention(trained, examples, outputs, titles):
     from keras_vit import plots
 
     model, images, task = trained.model, examples["images"], trained.task
+    if is_dit(model):
+        return None  # it draws images, and looks at none
     shown = canvas.as_bytes(images, checks.range_of(model))
     if is_captioner(model):
         marks = words_of(model.get_layer("text")).metadata

@@ -95,6 +95,11 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     checks.positive(top=top)
     trained = load_run(target)
     task, kind = trained.task, KINDS[trained.task.gives]
+    if "times" in task.inputs:
+        raise ValueError(
+            "A model that draws images takes none: keras_vit.sample(model, labels), or predict with --class and --to. "
+            f"Received: {len(files)} images for {type(task).__name__}"
+        )
     files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
     ids = trained.ids_of(texts, len(files))
     paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}

@@ -63,7 +63,7 @@ def evaluate(
     artifacts |= dict.fromkeys(trained.home.glob("model.xml"), runtimes.openvino)
     measured = {}
     for name, load in {trained.file: None, **artifacts}.items():
-        run = trained.answering(count=len(source)) if load is None else load(name)[0]
+        run = trained.answering(count=len(source)) if load is None else trained.task.answering(load(name)[0])
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured

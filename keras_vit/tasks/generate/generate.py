@@ -19,8 +19,9 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
-FIXED = ("channels", "mean", "std", "value_range", "metadata")  # arguments of `dit` that the data or the task set
+FIXED = ("mean", "std", "value_range", "metadata")  # arguments of `dit` that the task sets
 BATCH = 64  # images that are drawn at once
+SCORES = ("accuracy", "frechet", "thumbnail_frechet")
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,9 +32,10 @@ class Generate(Task):
     velocity `image - noise` by the mean squared error (Liu et al. 2023, arXiv:2209.03003; Ma et al. 2024,
     arXiv:2401.08740). Labels are left out at times, so that images can be drawn with guidance.
 
-    Scores are of images that are drawn, one for each image that is measured on, of its class: the share that a
-    classifier reads as that class, and the Fréchet distance of its features to those of the images themselves (Heusel
-    et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: not to be called FID).
+    Scores are of images that are drawn, one for each image that is measured on, of its class: the Fréchet distance of
+    thumbnails; and by a classifier, the judge, the share that it reads as that class, and the Fréchet distance of its
+    features to those of the images themselves (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of
+    Inception: not to be called FID).
 
     Args:
         label_drop: Share of the labels that are left out in training (Ho and Salimans 2022, arXiv:2207.12598).
@@ -42,7 +44,7 @@ class Generate(Task):
         steps: Euler steps from noise to an image.
         guidance: Factor of what the class adds to the velocity; 1 for no guidance. See `keras_vit.sample`.
         judge: A classifier of the same classes and size of images, for the scores: a recipe whose weights ship with the
-            package, a run or a file. `None` for no scores but the loss.
+            package, a run or a file; or `None`.
         every: Epochs between two measurements while training.
         samples: Images that are drawn for each.
     """
@@ -66,7 +68,7 @@ class Generate(Task):
     classes_for = Classify.classes_for
 
     def check(self, recipe):
-        allowed = [name for name in ARGUMENTS if name not in FIXED] + ["channels"]
+        allowed = [name for name in ARGUMENTS if name not in FIXED] + ["weights"]
         checks.options("model", recipe.model, allowed)
         dense.check_geometric(recipe, "images to draw")
         blended = {name: getattr(recipe.augment, name) for name in ("erase",) if getattr(recipe.augment, name)}
@@ -78,9 +80,14 @@ class Generate(Task):
     def fits(self, model):
         return is_dit(model) and classes_of(model) == len(self.classes)
 
-    def model(self, **arguments):
+    def model(self, *, weights=None, **arguments):
         model = dit(**arguments)
         kinds.note(model, self.gives)
+        if weights is not None:
+            from keras_vit.checkpoints import load_weights
+            from keras_vit.checkpoints.pretrained import location
+
+            load_weights(model, location(weights) or weights)
         return model
 
     def compiled(self, source):
@@ -111,7 +118,8 @@ class Generate(Task):
         return x, images - noise
 
     def callbacks(self, run):
-        return [Measured(run, self.tally, SCORES, self.every, self.samples)] if self.judge else []
+        names = SCORES if self.judge else SCORES[-1:]
+        return [Measured(run, self.tally, names, self.every, self.samples)]
 
     def tally(self, keep=False):
         return SampleTally(self.judge, keep)
@@ -159,6 +167,3 @@ class VelocityLoss(keras.losses.Loss):
 def pixels(images):
     """Returns images from -1 to 1 as those from 0 to 255, float32, clipped."""
     return np.clip((np.asarray(images, "float32") + 1) * 127.5, 0, 255)
-
-
-SCORES = ("accuracy", "frechet")

@@ -1,31 +1,35 @@
-"""Scores of drawn images, by a classifier that was not used in training them."""
+"""Scores of drawn images beside real ones."""
 
 import functools
 
 import keras
 import numpy as np
 
-BATCH = 64
+from keras_vit.tasks.generate.moments import Moments, frechet
+
+BATCH, SIDE = 64, 8  # images of which features are computed at once; pixels of a thumbnail's side, at most
 
 
 class SampleTally:
-    """Share of the drawn images that a classifier reads as their class, and the Fréchet distance to real ones.
+    """Fréchet distance of thumbnails; with a judge, that of its features, and the share of images that it reads right.
 
-    The classifier's features are what its last layer takes. Memory does not grow: of the features, sums and products
-    are kept.
+    Thumbnails are means over areas, of at most 8 x 8 pixels from -1 to 1. Of vectors, sums and products are kept, so
+    that memory does not grow.
 
     Args:
-        judge: A source of `from_pretrained`; `None` for no scores.
+        judge: A source of `from_pretrained`, a classifier of the same classes and size of images; or `None`.
         keep: Ignored.
     """
 
     def __init__(self, judge=None, keep=False):
-        self.judge = judge and _Judge.of(judge)
+        self.judge = judge and judge_of(judge)
         self.right = 0
-        self.images = Moments()
-        self.drawn = Moments()
+        self.thumbnails = Moments(), Moments()  # of drawn images, and of real ones
+        self.features = Moments(), Moments()
 
     def add(self, examples, outputs):
+        for moments, images in zip(self.thumbnails, (outputs, examples["originals"])):
+            moments.add(thumbnails(images))
         if self.judge is None:
             return None
         from scipy.special import softmax
@@ -33,88 +37,52 @@ class SampleTally:
         features, logits = self.judge(outputs)
         labels = np.asarray(examples["labels"])
         self.right += int((logits.argmax(-1) == labels).sum())
-        self.drawn.add(features)
-        self.images.add(self.judge(examples["originals"])[0])
+        self.features[0].add(features)
+        self.features[1].add(self.judge(examples["originals"])[0])
         return softmax(logits, -1)[np.arange(len(labels)), labels]
 
     def result(self):
-        if not self.drawn.count:
+        if not self.thumbnails[0].count:
             return {}
-        return {
-            "accuracy": self.right / self.drawn.count,
-            "frechet": frechet(self.drawn, self.images),
-        }
+        of_judge = {"accuracy": self.right / self.features[0].count} if self.judge else {}
+        of_judge |= {"frechet": frechet(*self.features)} if self.judge else {}
+        return {**of_judge, "thumbnail_frechet": frechet(*self.thumbnails)}
 
     def figures(self):
         return {}
 
 
-class _Judge:
-    """A function from images, 0 to 255, to a classifier's features and logits."""
-
-    def __init__(self, source):
-        from keras_vit.checkpoints.pretrained import from_pretrained
-
-        model = from_pretrained(source)
-        head = model.layers[-1]
-        if not isinstance(head, keras.layers.Dense) or len(model.output_shape) != 2:
-            raise ValueError(f"The judge must be a classifier of images. Received: judge={source!r}")
-        self.source = source
-        self.shape = tuple(model.input_shape[1:])
-        self.model = keras.Model(model.input, [head.input, head.output])
-
-    @classmethod
-    @functools.lru_cache(maxsize=2)
-    def of(cls, source):
-        """Returns the same one for the same source: it is loaded once."""
-        return cls(source)
-
-    def __call__(self, images):
-        images = np.asarray(images, "float32")
-        if images.shape[1:] != self.shape:
-            raise ValueError(
-                f"The judge {self.source!r} takes images of the shape {self.shape}. Received: {images.shape[1:]}"
-            )
-        features, logits = self.model.predict(images, BATCH, verbose=0)
-        return features, logits
+def thumbnails(images):
+    """Returns images, 0 to 255, as vectors of the means over areas, -1 to 1, `(images, values)`."""
+    images = np.asarray(images, "float32") / 127.5 - 1
+    _, height, width, _ = images.shape
+    rows, columns = (np.linspace(0, side, min(side, SIDE) + 1).astype(int)[:-1] for side in (height, width))
+    sums = np.add.reduceat(np.add.reduceat(images, rows, axis=1), columns, axis=2)
+    areas = np.outer(np.diff([*rows, height]), np.diff([*columns, width]))[..., None]
+    return (sums / areas).reshape(len(images), -1)
 
 
-class Moments:
-    """Number, sum and products of vectors, float64."""
+@functools.lru_cache(maxsize=2)
+def judge_of(source):
+    """Returns the function from images, 0 to 255, to a classifier's features and logits; it is loaded once.
 
-    def __init__(self):
-        self.count = 0
-        self.sum = 0.0
-        self.products = 0.0
+    Features are what its last layer takes.
 
-    def add(self, vectors):
-        vectors = np.asarray(vectors, "float64")
-        self.count += len(vectors)
-        self.sum = self.sum + vectors.sum(0)
-        self.products = self.products + vectors.T @ vectors
-
-    @property
-    def mean(self):
-        return self.sum / self.count
-
-    @property
-    def covariance(self):
-        """The unbiased one."""
-        return (self.products - self.count * np.outer(self.mean, self.mean)) / max(self.count - 1, 1)
-
-
-def frechet(one, other):
-    """Returns the Fréchet distance of two normal distributions with the moments of features.
-
-    `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))` (Dowson and Landau 1982; Heusel et al. 2017, arXiv:1706.08500,
-    equation 6). The trace of the root is the sum of the roots of the eigenvalues of `C1^(1/2) C2 C1^(1/2)`.
-
-    Args:
-        one: `Moments`.
-        other: `Moments` of as many features.
+    Raises:
+        ValueError: If it is no classifier of images; in the call, for images of another size.
     """
-    values, vectors = np.linalg.eigh(one.covariance)
-    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    roots = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ other.covariance @ root), 0))
-    traces = np.trace(one.covariance) + np.trace(other.covariance)
-    return float(np.square(one.mean - other.mean).sum() + traces - 2 * roots.sum())
+    from keras_vit.checkpoints.pretrained import from_pretrained
+
+    model = from_pretrained(source)
+    head = model.layers[-1]
+    if not isinstance(head, keras.layers.Dense) or len(model.output_shape) != 2:
+        raise ValueError(f"The judge must be a classifier of images. Received: judge={source!r}")
+    both, shape = keras.Model(model.input, [head.input, head.output]), tuple(model.input_shape[1:])
+
+    def judge(images):
+        images = np.asarray(images, "float32")
+        if images.shape[1:] != shape:
+            raise ValueError(f"The judge {source!r} takes images of {shape}. Received: {images.shape[1:]}")
+        return both.predict(images, BATCH, verbose=0)
+
+    return judge
