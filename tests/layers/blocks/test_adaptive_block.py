@@ -1,0 +1,73 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit.layers import AdaptiveBlock
+from tests.harness import run_layer_test
+
+pytestmark = pytest.mark.backend
+
+RNG = np.random.default_rng(0)
+X, CONDITION = RNG.normal(size=(2, 5, 8)).astype("float32"), RNG.normal(size=(2, 6)).astype("float32")
+
+
+def shaken(block):
+    block(X, CONDITION)
+    for weight in block.weights:
+        weight.assign(RNG.normal(size=weight.shape))
+    return block
+
+
+class OfList(AdaptiveBlock):
+    """Takes both tensors as a list, as the harness passes them."""
+
+    def build(self, input_shape):
+        super().build(*input_shape)
+
+    def call(self, x, training=None):
+        return super().call(*x, training=training)
+
+    def compute_output_shape(self, input_shape):
+        return super().compute_output_shape(*input_shape)
+
+    def compute_output_spec(self, x, training=None):
+        return super().compute_output_spec(*x)
+
+
+@pytest.mark.parametrize("options", [{}, {"qk_norm": True, "swiglu": True, "mlp_epsilon": 1e-5}])
+def test_layer(options, tmp_path, monkeypatch):
+    monkeypatch.setitem(keras.saving.get_custom_objects(), "keras_vit>OfList", OfList)
+    make = lambda dtype: OfList(2, 12, dtype=dtype, **options)  # noqa: E731
+    inside = ("norm1", "attention", "norm2", "mlp", "modulation")
+    run_layer_test(make, [(2, 5, 8), (2, 6)], (2, 5, 8), inside, tmp_path)
+
+
+def test_is_the_formula_of_adaln_zero():
+    block = shaken(AdaptiveBlock(2, 12, epsilon=1e-3, mlp_epsilon=1e-2))
+    kernel, bias = (np.asarray(weight) for weight in block.modulation.weights)
+    shift1, scale1, gate1, shift2, scale2, gate2 = np.split((CONDITION @ kernel + bias)[:, None], 6, axis=-1)
+
+    def normed(x, epsilon):
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+    x = X + gate1 * np.asarray(block.attention(normed(X, 1e-3) * (1 + scale1) + shift1))
+    x = x + gate2 * np.asarray(block.mlp(np.float32(normed(x, 1e-2) * (1 + scale2) + shift2)))
+    np.testing.assert_allclose(np.asarray(block(X, CONDITION)), x, rtol=2e-4, atol=2e-4)
+    assert {weight.path.split("/")[-2] for weight in block.weights} == {"qkv", "proj", "fc1", "fc2", "modulation"}
+
+
+def test_begins_as_the_identity_and_returns_scores():
+    block = AdaptiveBlock(2, 12)
+    np.testing.assert_array_equal(np.asarray(block(X, CONDITION)), X)
+    x, scores = block(X, CONDITION, return_attention_scores=True)
+    assert tuple(scores.shape) == (2, 2, 5, 5) and tuple(x.shape) == X.shape
+    assert len(AdaptiveBlock(2, 12, rms_norm=True).get_config()) and block.norm1.get_config()["scale"] is False
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="norm_order must be 'pre', and layer_scale None. Received: norm_order='post'"):
+        AdaptiveBlock(2, 12, norm_order="post")
+    with pytest.raises(ValueError, match="layer_scale None. Received: norm_order='pre', layer_scale=0.1"):
+        AdaptiveBlock(2, 12, layer_scale=0.1)
+    with pytest.raises(ValueError, match="`mlp_epsilon` must be a finite number above 0. Received: mlp_epsilon=0"):
+        AdaptiveBlock(2, 12, mlp_epsilon=0)
