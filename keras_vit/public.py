@@ -37,7 +37,6 @@ from keras_vit.frozen import load_index as load_index
 from keras_vit.frozen import nearest as nearest
 from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
-from keras_vit.frozen import sample as sample
 from keras_vit.frozen import zero_shot as zero_shot
 from keras_vit.frozen import zero_shot_classifier as zero_shot_classifier
 from keras_vit.layers import MLP as MLP
@@ -82,6 +81,7 @@ from keras_vit.models.dit import dit as dit
 from keras_vit.models.merging import merge_tokens as merge_tokens
 from keras_vit.models.preprocessing import class_names as class_names
 from keras_vit.models.preprocessing import preprocess as preprocess
+from keras_vit.models.sampling import sample as sample
 from keras_vit.models.text import text_tower as text_tower
 from keras_vit.models.text_decoder import text_decoder as text_decoder
 from keras_vit.models.two_towers import two_towers as two_towers

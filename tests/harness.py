@@ -13,12 +13,17 @@ if keras.backend.backend() != "jax":  # whose CPU attention has no float16 produ
     POLICIES.append("mixed_float16")
 
 
+class Apart(list):
+    """Inputs, or their shapes, of a layer that takes each as an argument."""
+
+
 def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None, unknown=None):
     """Checks config, shapes, saving, precision and training of a layer.
 
     Args:
         make: Function of a `dtype` that returns a new layer.
-        input_shape: Shape of an input, batch first; a list of shapes for a layer of several inputs.
+        input_shape: Shape of an input, batch first; a list of shapes for a layer of several inputs, `Apart` for
+            one that is called with each by itself.
         output_shape: The shape expected for it.
         sublayers: Names of the sub-layers that must exist and follow the policy.
         tmp_path: Where to save.
@@ -45,9 +50,9 @@ def _config(layer):
 def _frozen(layer, x):
     """A copy of a frozen layer is frozen, its normalization too."""
     copy = type(layer).from_config({**layer.get_config(), "trainable": False})
-    copy(x, training=True)
+    _call(copy, x, training=True)
     before = [_numpy(v) for v in copy.weights]
-    copy(x, training=True)
+    _call(copy, x, training=True)
     assert not copy.trainable_variables and not _model(copy, x).trainable_variables
     assert not any(part.trainable for part in keras_private.sublayers(copy))
     for old, new in zip(before, copy.weights):
@@ -56,9 +61,9 @@ def _frozen(layer, x):
 
 
 def _shapes(layer, x, output_shape, unknown):
-    assert tuple(layer.compute_output_shape(_each(np.shape, x))) == output_shape
-    assert tuple(layer(x).shape) == output_shape
-    symbolic = layer(_each(lambda x: keras.KerasTensor((None, *x.shape[1:])), x))
+    assert tuple(_call(layer.compute_output_shape, _each(np.shape, x))) == output_shape
+    assert tuple(_call(layer, x).shape) == output_shape
+    symbolic = _call(layer, _each(lambda x: keras.KerasTensor((None, *x.shape[1:])), x))
     assert tuple(symbolic.shape) == unknown
 
 
@@ -68,11 +73,11 @@ def _saving(layer, x, tmp_path):
     model.save(tmp_path / "layer.keras")
     loaded = keras.models.load_model(tmp_path / "layer.keras")  # safe mode, no custom_objects
     assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
-    np.testing.assert_array_equal(_numpy(loaded(x)), _numpy(model(x)))
+    np.testing.assert_array_equal(_numpy(loaded(_plain(x))), _numpy(model(_plain(x))))
 
 
 def _precision(layer, x, sublayers, policy):
-    output = layer(x)
+    output = _call(layer, x)
     assert keras.backend.standardize_dtype(output.dtype) == keras.DTypePolicy(policy).compute_dtype
     assert type(layer).from_config(layer.get_config()).dtype_policy.name == policy
     inner = {sub.name: sub for sub in keras_private.sublayers(layer, include_self=False)}
@@ -94,7 +99,7 @@ def _training(layer, x, output_shape, policy):
     model.compile(keras.optimizers.SGD(10.0), "mse", jit_compile=compiled, run_eagerly=not compiled)
     before = [_numpy(v) for v in model.trainable_variables]
     target = np.random.default_rng(1).normal(size=output_shape).astype("float32")
-    assert np.isfinite(model.train_on_batch(x, target))
+    assert np.isfinite(model.train_on_batch(_plain(x), target))
     if compiled:
         still = [v.path for v, b in zip(model.trainable_variables, before) if np.array_equal(_numpy(v), b)]
         assert not still
@@ -102,12 +107,21 @@ def _training(layer, x, output_shape, policy):
 
 def _model(layer, x):
     inputs = _each(lambda x: keras.Input(x.shape[1:]), x)
-    return keras.Model(inputs, layer(inputs))
+    return keras.Model(_plain(inputs), _call(layer, inputs))
 
 
 def _each(function, x):
     """Applies a function to an input or a shape, or to each of a list of them."""
-    return [function(one) for one in x] if isinstance(x, list) else function(x)
+    return type(x)(map(function, x)) if isinstance(x, list) else function(x)
+
+
+def _plain(x):
+    return [*x] if isinstance(x, list) else x
+
+
+def _call(function, x, **more):
+    """Calls a layer with its input, its list of inputs, or each by itself."""
+    return function(*x, **more) if isinstance(x, Apart) else function(x, **more)
 
 
 def _shake(model):

@@ -51,6 +51,13 @@ def writes():
 
 
 @functools.cache
+def draws():
+    from tests.generation import small
+
+    return small()
+
+
+@functools.cache
 def both():
     return two_towers()
 
@@ -102,6 +109,11 @@ TAKES = {
     "count_macs": lambda: dict(model=model()),
     "cross_validate": lambda: dict(recipe=small(), folds=2, train=None, validation=None),
     "datasets": lambda: dict(recipe=small(), train=None, validation=None),
+    "dit": lambda: dict(
+        variant="mu/4", image_size=8, channels=1, out_channels=None, mean=0.5, std=0.5, value_range=(-1, 1), width=16,
+        depth=1, num_heads=2, mlp_dim=8, patch_size=4, norm={}, mlp_epsilon=None, block={}, rotary=None, dropout=0.0,
+        time_scale=1.0, time_closed=False, own_conditions=False, num_classes=3, metadata=None,
+    ),
     "embed_folder": lambda: dict(
         folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True
     ),
@@ -146,6 +158,9 @@ TAKES = {
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
+    "sample": lambda: dict(
+        model=draws(), labels=[0], steps=1, guidance=1.0, seed=0, method="euler", path=False, batch_size=2
+    ),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "sweep": lambda: dict(recipe=small(), options={"optim.learning_rate": [0.1, 0.2]}, draw=1),
     "text_tower": lambda: dict(
@@ -181,6 +196,8 @@ TAKES = {
     "zero_shot_classifier": lambda: dict(model=both(), classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",)),
 }  # fmt: skip
 LAYERS = {
+    "AdaptiveBlock": dict(num_heads=2, mlp_dim=8, mlp_epsilon=None),
+    "AdaptiveHead": dict(channels=1, patch_size=2, grid=(2, 2), epsilon=1e-6),
     "AddToImage": dict(scale=2, keep_brightness=False),
     "AnomalyDetector": dict(model=None, batch_size=32),
     "ConvStem": dict(filters=(8,), strides=None, branches=None, norm=True),
@@ -217,6 +234,7 @@ LAYERS = {
     "PaddingMask": dict(pad=0, others=2),
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
+    "TimeEmbedding": dict(width=8, scale=1.0, channels=8, closed=False),
     "Unmerge": dict(),
     "Words": dict(
         vocabulary=20, width=8, length=5, positions="learned", pad=None, scaled=False, logit_bias=False, metadata=None
@@ -227,7 +245,9 @@ LAYERS = {
         rms_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
-TYPED = "Augment Data Optim Recipe Task Answer Caption Classify Contrast Detect Pretrain Regress Restore Segment"
+TYPED = (
+    "Augment Data Optim Recipe Task Answer Caption Classify Contrast Detect Generate Pretrain Regress Restore Segment"
+)
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 

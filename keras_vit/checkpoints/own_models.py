@@ -60,7 +60,7 @@ def read_own(path, part, overrides, sha256=None):
     """
     if said := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
         raise ValueError(
-            "A model of several inputs is as it was saved; only an image tower can be adapted, with part='image'. "
+            "Models of several inputs are as they were saved; only an image tower can be adapted, with part='image'. "
             f"Received: part={part!r}, {said}"
         )
     model = _opened(path, sha256)

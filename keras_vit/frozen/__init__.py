@@ -7,7 +7,6 @@ from keras_vit.frozen.index import Index, count, load_index
 from keras_vit.frozen.neighbors import knn, nearest
 from keras_vit.frozen.pca import pca_image
 from keras_vit.frozen.probe import probe
-from keras_vit.frozen.sampling import sample
 from keras_vit.frozen.writing import generate_text
 from keras_vit.frozen.zero_shot import zero_shot, zero_shot_classifier
 
@@ -23,7 +22,6 @@ __all__ = [
     "nearest",
     "pca_image",
     "probe",
-    "sample",
     "zero_shot",
     "zero_shot_classifier",
 ]

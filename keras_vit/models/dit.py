@@ -12,6 +12,7 @@ from keras_vit.models import options, variants
 from keras_vit.utils import checks, resampling
 
 INPUTS = ("images", "times", "labels")
+XL = variants.Variant(1152, 28, 4608, 16, "Peebles and Xie 2023 (arXiv:2212.09748), table 1")
 
 
 @checks.plain_arguments
@@ -91,7 +92,7 @@ def dit(
     >>> model = dit(None, image_size=28, channels=1, patch_size=4, width=96, depth=4, num_heads=4, num_classes=10)
     >>> model({"images": keras.ops.zeros((2, 28, 28, 1)), "times": keras.ops.zeros(2), "labels": np.array([3, 10])})
     """
-    sizes = variants.sizes_of(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
+    sizes = sizes_of(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
     if sizes.stages is not None:
         raise ValueError(f"`variant` must be a size and a patch size, such as 'S/2'. Received: variant={variant!r}")
     norm, block = options.complete("norm", norm), options.complete("block", block)
@@ -134,7 +135,16 @@ def dit(
     of_head = {"epsilon": norm["epsilon"], "name": "head", "dtype": "float32"}
     head = AdaptiveHead(out_channels or channels, patch_size, grid, **of_head)
     inputs = dict(zip(INPUTS, (images, times, labels)))
-    return Model(inputs, head(x, conditions[0]), name=name or sizes.name.replace("vit_", "dit_", 1))
+    return Model(inputs, head(x, conditions[0]), name=name or sizes.name)
+
+
+def sizes_of(variant, patch_size, **overrides):
+    """Returns the sizes of a variant, as `variants.sizes_of`; `"XL"` is one too."""
+    largest = isinstance(variant, str) and variant.partition("/")[0] == "XL"
+    known = XL._asdict() if largest else {}
+    overrides = {name: known.get(name) if value is None else value for name, value in overrides.items()}
+    sizes = variants.sizes_of(variant.replace("XL", "L", 1) if largest else variant, patch_size, **overrides)
+    return sizes._replace(name=sizes.name.replace("vit_L" if largest else "vit_", "dit_XL" if largest else "dit_", 1))
 
 
 def is_dit(model):

@@ -35,7 +35,6 @@ VARIANTS = {
     "B":      Variant(   768,   12,   3072,   12, "Dosovitskiy et al. 2021 (arXiv:2010.11929), table 1"),
     "L":      Variant(  1024,   24,   4096,   16, "Dosovitskiy et al. 2021 (arXiv:2010.11929), table 1"),
     "So400m": Variant(  1152,   27,   4304,   16, "Alabdulmohsin et al. 2023 (arXiv:2305.13035), table 1"),
-    "XL":     Variant(  1152,   28,   4608,   16, "Peebles and Xie 2023 (arXiv:2212.09748), table 1"),
     "H":      Variant(  1280,   32,   5120,   16, "Dosovitskiy et al. 2021 (arXiv:2010.11929), table 1"),
     "g":      Variant(  1408,   40,   6144,   16, "Zhai et al. 2022 (arXiv:2106.04560), table 2"),
     "G":      Variant(  1664,   48,   8192,   16, "Zhai et al. 2022 (arXiv:2106.04560), table 2"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_vit.frozen.sampling import check_drawing, labels_of, sample
 from keras_vit.models.outputs import distinct
+from keras_vit.models.sampling import check_drawing, labels_of, sample
 from keras_vit.runs.trained import Trained
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
@@ -55,7 +55,7 @@ def draw(trained, classes, count, folder, *, steps=None, guidance=None, seed=0) 
     existing = [path for path in paths if path.exists()]
     if existing:
         raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
-    given = {"steps": steps or trained.task.steps, "seed": seed}
+    given = {"steps": trained.task.steps if steps is None else steps, "seed": seed}
     given["guidance"] = trained.task.guidance if guidance is None else guidance
     images = sample(trained.model, labels, **given, batch_size=min(BATCH, len(labels)))
     folder.mkdir(parents=True, exist_ok=True)

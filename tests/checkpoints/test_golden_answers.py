@@ -7,12 +7,13 @@ import pytest
 
 from tests.captions import CASES, FOLDER
 from tests.checkpoints.helpers import benchmark
-from tests.checkpoints.towers import TOWERS, VILT
+from tests.checkpoints.towers import GENERATION, TOWERS, VILT
 
 pytestmark = pytest.mark.backend
 
 golden = benchmark("golden_answers")
 FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT, *(FOLDER / case for case in CASES)]
+FOLDERS += sorted(GENERATION.iterdir())
 INPUTS = {name for family in golden.FAMILIES.values() for name in family.inputs} | {"pixel_mask"}
 
 
@@ -24,9 +25,10 @@ def test_answers_are_the_original_s(folder, tmp_path):
         shutil.copy(file, tmp_path)
     np.savez(tmp_path / "io.npz", **{name: io[name] for name in INPUTS & set(io)})
     found, wanted = golden.answers(tmp_path), set(io) - INPUTS
-    assert wanted <= set(found) and len(wanted) >= 3
+    assert wanted <= set(found) and len(wanted) >= (1 if folder.parent == GENERATION else 3)
     for name in sorted(wanted):
-        np.testing.assert_allclose(found[name], io[name], atol=1e-4, err_msg=name)
+        tolerance = 1e-3 if folder.parent == GENERATION else 1e-4  # angles of up to 999, in float32
+        np.testing.assert_allclose(found[name], io[name], atol=tolerance, err_msg=name)
 
 
 def test_another_family_is_refused(tmp_path):

@@ -9,6 +9,7 @@ from tests.checkpoints.helpers import GOLDEN, benchmark
 
 TOWERS = GOLDEN.parent / "towers"
 VILT = GOLDEN.parent / "vilt"
+GENERATION = GOLDEN.parent / "generation"
 
 
 def file_in(case):

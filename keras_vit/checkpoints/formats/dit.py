@@ -116,11 +116,14 @@ def of_diffusers(shapes, checkpoint):
     other = [f"{k}={config[k]!r}" for k, value in COMPUTED.items() if config.get(k, value) != value]
     if other:
         raise ValueError(f"A DiT with {', '.join(other)} cannot be loaded: its images would be wrong.")
+    heads, channels, width = config["num_attention_heads"], config.get("attention_head_dim"), shapes[PATCHES[1]][0]
+    if channels is not None and heads is not None and heads * channels != width:
+        raise ValueError(f"{CONFIG} says {heads} heads of {channels} channels, and the weights have {width}.")
     table = f"{block}.class_embedder.embedding_table.weight"
     arguments = _sizes(shapes, PATCHES[1], "proj_out_2", table, THEIRS, "ff.net.0.proj")
     arguments |= {
         "image_size": config["sample_size"],
-        "num_heads": config["num_attention_heads"],
+        "num_heads": heads,
         "norm": {"epsilon": 1e-6},
         "mlp_epsilon": config.get("norm_eps", 1e-5),
         "time_closed": True,

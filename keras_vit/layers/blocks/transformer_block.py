@@ -152,7 +152,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
-        self.scale1 = self.scale2 = _unscaled
+        self.scale1 = self.scale2 = keras.activations.linear  # as it is
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
         if self.layer_scale is not None:
             self.scale1 = LayerScale(self.layer_scale, name="scale1", dtype=dtype)
@@ -185,10 +185,6 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         y = self.scale2(self.normed("res-post", self.norm2, y))
         x = self.normed("post", self.norm2, x + self.path2(y, training=training))  # equation 3
         return (x, *scores) if return_attention_scores else x
-
-
-def _unscaled(x):
-    return x
 
 
 OPTIONS = (

@@ -95,27 +95,15 @@ class Generate(Task):
 
     def prepare(self, examples, seed):
         """Puts noise in the place of the images, which become `"originals"`, and the time 0 of it."""
-        import tensorflow as tf
+        from keras_vit.data.augment.flow import from_noise
 
-        images = examples["images"]
-        noise = tf.random.stateless_normal(tf.shape(images), seed)
-        times = tf.zeros(tf.shape(images)[:1])
-        return {**examples, "images": noise, "times": times, "originals": images}
+        return from_noise(examples, seed)
 
     def batch(self, examples, augment, seed):
-        import tensorflow as tf
+        from keras_vit.data.augment.flow import on_the_way
 
-        noise, images, labels = examples["images"], examples["originals"] / 127.5 - 1, examples["labels"]
-        count = tf.shape(noise)[:1]
-        draw = {"normal": tf.random.stateless_normal, "uniform": tf.random.stateless_uniform}[self.times]
-        times = draw(count, tf.random.fold_in(seed, 1))
-        times = tf.sigmoid(times) if self.times == "normal" else times
-        t = times[:, None, None, None]
-        if augment is not None:
-            left_out = tf.random.stateless_uniform(count, tf.random.fold_in(seed, 2)) < self.label_drop
-            labels = tf.where(left_out, tf.cast(len(self.classes), labels.dtype), labels)
-        x = {"images": (1 - t) * noise + t * images, "times": times, "labels": tf.cast(labels, "int32")}
-        return x, images - noise
+        share = 0.0 if augment is None else self.label_drop
+        return on_the_way(examples, seed, self.times, share, len(self.classes))
 
     def callbacks(self, run):
         names = SCORES if self.judge else SCORES[-1:]

@@ -1,9 +1,8 @@
-import keras
 import numpy as np
 import pytest
 
 from keras_vit.layers import AdaptiveBlock
-from tests.harness import run_layer_test
+from tests.harness import Apart, run_layer_test
 
 pytestmark = pytest.mark.backend
 
@@ -18,28 +17,11 @@ def shaken(block):
     return block
 
 
-class OfList(AdaptiveBlock):
-    """Takes both tensors as a list, as the harness passes them."""
-
-    def build(self, input_shape):
-        super().build(*input_shape)
-
-    def call(self, x, training=None):
-        return super().call(*x, training=training)
-
-    def compute_output_shape(self, input_shape):
-        return super().compute_output_shape(*input_shape)
-
-    def compute_output_spec(self, x, training=None):
-        return super().compute_output_spec(*x)
-
-
 @pytest.mark.parametrize("options", [{}, {"qk_norm": True, "swiglu": True, "mlp_epsilon": 1e-5}])
-def test_layer(options, tmp_path, monkeypatch):
-    monkeypatch.setitem(keras.saving.get_custom_objects(), "keras_vit>OfList", OfList)
-    make = lambda dtype: OfList(2, 12, dtype=dtype, **options)  # noqa: E731
+def test_layer(options, tmp_path):
+    make = lambda dtype: AdaptiveBlock(2, 12, dtype=dtype, **options)  # noqa: E731
     inside = ("norm1", "attention", "norm2", "mlp", "modulation")
-    run_layer_test(make, [(2, 5, 8), (2, 6)], (2, 5, 8), inside, tmp_path)
+    run_layer_test(make, Apart([(2, 5, 8), (2, 6)]), (2, 5, 8), inside, tmp_path)
 
 
 def test_is_the_formula_of_adaln_zero():

@@ -1,32 +1,17 @@
-import keras
 import numpy as np
 import pytest
 
 from keras_vit.layers import AdaptiveHead, Patches
-from tests.harness import run_layer_test
+from tests.harness import Apart, run_layer_test
 
 pytestmark = pytest.mark.backend
 
 RNG = np.random.default_rng(0)
 
 
-class OfList(AdaptiveHead):
-    """Takes both tensors as a list, as the harness passes them."""
-
-    def build(self, input_shape):
-        super().build(*input_shape)
-
-    def call(self, x):
-        return super().call(*x)
-
-    def compute_output_shape(self, input_shape):
-        return super().compute_output_shape(*input_shape)
-
-
-def test_layer(tmp_path, monkeypatch):
-    monkeypatch.setitem(keras.saving.get_custom_objects(), "keras_vit>OfList", OfList)
-    make = lambda dtype: OfList(3, (2, 4), (3, 2), dtype=dtype)  # noqa: E731
-    run_layer_test(make, [(2, 6, 8), (2, 5)], (2, 6, 8, 3), ("norm", "modulation", "pixels"), tmp_path)
+def test_layer(tmp_path):
+    make = lambda dtype: AdaptiveHead(3, (2, 4), (3, 2), dtype=dtype)  # noqa: E731
+    run_layer_test(make, Apart([(2, 6, 8), (2, 5)]), (2, 6, 8, 3), ("norm", "modulation", "pixels"), tmp_path)
 
 
 def test_puts_each_patch_where_it_was_cut():

@@ -92,7 +92,7 @@ def labels_of(model, labels):
         labels: As in `sample`.
     """
     count, names = classes_of(model), distinct(tuple(metadata_of(model).get("labels") or ()))
-    given = [labels] if labels is None or isinstance(labels, (str, int, np.integer)) else list(labels)
+    given = [labels] if labels is None or isinstance(labels, (str, int, float, np.integer)) else list(labels)
     known = {None: count, **{name: i for i, name in enumerate(names)}, **{i: i for i in range(count + 1)}}
     if not given:
         raise ValueError("`labels` must have a class for each image. Received: none")

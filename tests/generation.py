@@ -1,0 +1,25 @@
+"""A small DiT with random weights, and inputs for it."""
+
+import numpy as np
+
+import keras_vit
+
+SIZES = dict(variant=None, image_size=(8, 12), channels=1, patch_size=4, width=16, depth=2, num_heads=2, num_classes=3)
+
+
+def small(random=True, **options):
+    """Returns a DiT of 8 x 12 gray pixels and three classes that gives velocities."""
+    metadata = {"gives": {"head": "velocity"}, "labels": ["cat", "dog", "7"]}
+    model = keras_vit.dit(**{**SIZES, "metadata": metadata, **options})
+    rng = np.random.default_rng(0)
+    for weight in model.weights if random else ():
+        weight.assign(np.asarray(weight) + rng.normal(0, 0.2, weight.shape))
+    return model
+
+
+def given(count=2):
+    """Returns inputs for it."""
+    rng = np.random.default_rng(1)
+    labels = np.arange(count, dtype="int32") % 4
+    images = rng.normal(size=(count, 8, 12, 1)).astype("float32")
+    return {"images": images, "times": rng.random(count, "float32"), "labels": labels}

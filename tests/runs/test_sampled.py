@@ -1,0 +1,85 @@
+import types
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("tensorflow")
+
+import keras_vit
+from keras_vit.config import Generate
+from keras_vit.runs import trained as trained_runs
+from keras_vit.runs.sampled import draw, draws_images
+from tests.commands.helpers import run as command
+from tests.generation import small
+
+NAMES = ("cat", "dog", "7")
+
+
+@pytest.fixture
+def model():
+    return small()
+
+
+def trained(model):
+    task = Generate(classes=NAMES, steps=2, guidance=1.5)
+    return types.SimpleNamespace(model=model, class_names=NAMES, task=task)
+
+
+def test_pictures_are_those_of_sample(model, tmp_path):
+    assert draws_images(trained(model))
+    paths = [*draw(trained(model), ["dog", "0"], 2, tmp_path / "a", seed=3)]
+    assert [path.name for path in paths] == ["dog_000.png", "dog_001.png", "cat_000.png", "cat_001.png"]
+    expected = keras_vit.sample(model, [1, 1, 0, 0], steps=2, guidance=1.5, seed=3)
+    for path, image in zip(paths, expected):
+        np.testing.assert_array_equal(np.asarray(Image.open(path)), image[..., 0])
+    every = [path.name for path in draw(trained(model), (), 1, tmp_path / "b", steps=1)]
+    assert every == ["cat_000.png", "dog_000.png", "7_000.png"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "count", "error", "message"),
+    [
+        (
+            ["horse"],
+            1,
+            ValueError,
+            "`labels` must be classes, 0 to 2, 'cat', .*; 3 or None.* Received: 'horse'",
+        ),
+        (["cat", "0"], 1, ValueError, "Each class must be named once. Received: two files 'cat_000.png'"),
+        (["cat"], 0, ValueError, "`count` must be a positive integer. Received: count=0"),
+        (["dog"], 1, FileExistsError, "dog_000.png' exists. Choose another folder."),
+    ],
+)
+def test_bad_input_writes_nothing(classes, count, error, message, model, tmp_path):
+    (tmp_path / "dog_000.png").write_bytes(b"mine")
+    with pytest.raises(error, match=message):
+        [*draw(trained(model), classes, count, tmp_path)]
+    assert [path.name for path in tmp_path.iterdir()] == ["dog_000.png"]
+
+
+def test_command(model, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(trained_runs, "load_run", lambda target: trained(model))
+    command("predict", "x", "--class", "7", "dog", "--count", "2", "--steps", "1", "--seed", "5", "--to", str(tmp_path))
+    names = ["7_000.png", "7_001.png", "dog_000.png", "dog_001.png"]
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / name) for name in names]
+    for words, message in (
+        (["a.png", "--to", str(tmp_path)], "Generate draws images from noise. Received: images"),
+        (["--class", "cat"], "--to must be a folder for the images that are drawn. Received: none"),
+        (
+            ["--class", "cat", "--to", str(tmp_path), "--guidance", "-1"],
+            "`guidance` must be a finite number, 0 or more",
+        ),
+        (["--class", "cat", "--to", str(tmp_path), "--steps", "0"], "`steps` must be a positive integer"),
+    ):
+        command("predict", "x", *words, status=2)
+        assert message in capsys.readouterr().err
+    assert len([*tmp_path.iterdir()]) == 4
+
+
+def test_options_of_drawing_are_for_models_that_draw(tmp_path, capsys):
+    (tmp_path / "a.png").write_bytes(b"")
+    command("predict", "mnist", str(tmp_path / "a.png"), "--count", "3", "--class", "7", status=2)
+    assert "--class, --count: only models that draw images, as of Generate, take this. Received: Classify" in (
+        capsys.readouterr().err
+    )
