@@ -3,7 +3,7 @@
 import warnings
 
 from keras_vit.models import remat
-from keras_vit.training import finetuning, optimizers
+from keras_vit.training import ema, finetuning, optimizers
 
 
 def compile_run(run):
@@ -42,6 +42,7 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
             f"optim.epochs={optim.epochs}.",
             stacklevel=2,
         )
+    ema.warn_of_lag(optim, steps)
     optimizer = optimizers.make(optim, model.trainable_variables, steps)
     model.compile(optimizer, jit_compile=jit_compile, **losses)
     model.optimizer.build(model.trainable_variables)

@@ -74,3 +74,25 @@ def test_published_files_are_not_written_or_filled(tmp_path):
     model.save(tmp_path / "dit.keras")
     again = from_checkpoint(tmp_path / "dit.keras")
     np.testing.assert_array_equal(answer(again, FOLDER / "dit_original")[0], answer(model, FOLDER / "dit_original")[0])
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "ema."])
+def test_names_that_training_scripts_write(prefix, tmp_path):
+    """Of `DataParallel` and of compiled models."""
+
+    def renamed(tensors):
+        for name in list(tensors):
+            tensors[prefix + name] = tensors.pop(name)
+
+    model = from_checkpoint(rewritten(tmp_path, "dit_original", renamed), num_heads=3)
+    np.testing.assert_allclose(*answer(model, FOLDER / "dit_original"), atol=1e-3)
+
+
+def test_the_size_of_the_latents_is_that_of_the_positions(tmp_path):
+    """A model of larger images has a longer table, and no other sign of it."""
+
+    def longer(tensors):
+        tensors["pos_embed"] = np.random.default_rng(0).normal(size=(1, 64, 24)).astype("float32")
+
+    model = from_checkpoint(rewritten(tmp_path, "dit_original", longer), num_heads=3)
+    assert model.output_shape == (None, 16, 16, 8)

@@ -23,6 +23,9 @@ FIRST_OF_TEXT = re.compile(
 FIRST_OF_VILT = re.compile(
     r"(?P<prefix>(?:.+?\.)??)(?:(?:vilt\.)?embeddings\.)?text_embeddings\.word_embeddings\.weight"
 )
+# The same of DiTs: their authors' and diffusers'.
+FIRST_OF_DIT = re.compile(r"(?P<prefix>(?:.+?\.)??)(?:x_embedder\.proj\.weight|pos_embed\.proj\.weight)")
+WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT)  # models of which no tensor is left out
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
@@ -84,9 +87,10 @@ def unwrap(names):
             "it has an adapter of PEFT. Merge it into its base model first: model.merge_and_unload(), then "
             "save_pretrained, and load that folder"
         )
-    if any(map(FIRST_OF_VILT.fullmatch, names)):
-        whole, remarks = unwrap_text(names, FIRST_OF_VILT)
-        return whole, "", 0, remarks
+    for first in WHOLE:
+        if any(map(first.fullmatch, names)):
+            whole, remarks = unwrap_text(names, first)
+            return whole, "", 0, remarks
     prefixes = sorted({match["prefix"] for match in map(FIRST.fullmatch, names) if match})
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
