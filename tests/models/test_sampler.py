@@ -4,6 +4,7 @@ import pytest
 from keras_vit.models.dit import INPUTS
 from keras_vit.models.sampler import by_steps, drawn
 from tests.generation import small
+from tests.marks import first_everywhere, once
 
 pytestmark = pytest.mark.backend
 
@@ -22,7 +23,7 @@ def velocity(model, x, time, labels, guidance):
     return none + guidance * (of(labels) - none)
 
 
-@pytest.mark.parametrize("guidance", [1.0, 2.5])
+@pytest.mark.parametrize("guidance", first_everywhere(2.5, 1.0))
 def test_euler_is_the_sum_of_its_steps(guidance):
     model, x = small(), NOISE
     for i in range(3):
@@ -32,6 +33,7 @@ def test_euler_is_the_sum_of_its_steps(guidance):
     np.testing.assert_allclose(in_python, x, atol=2e-4)
 
 
+@once
 def test_heun_corrects_all_steps_but_the_last():
     model, x = small(), NOISE
     for i in range(2):
@@ -46,6 +48,7 @@ def test_heun_corrects_all_steps_but_the_last():
     np.testing.assert_allclose(path[:, -1], x, atol=2e-4)
 
 
+@once
 def test_any_number_of_images_in_batches():
     model = small()
     whole = drawn(model, NOISE, LABELS, 2, 2.0)
@@ -54,6 +57,7 @@ def test_any_number_of_images_in_batches():
     np.testing.assert_allclose(drawn(model, NOISE, LABELS, 1, 1.0), one, atol=2e-4)
 
 
+@once
 def test_the_variance_of_published_models_is_left_out():
     model = small(out_channels=2)
     assert drawn(model, NOISE, LABELS, 2, 2.0).shape == NOISE.shape

@@ -4,6 +4,7 @@ import pytest
 from keras_vit import dit, sample, vit
 from keras_vit.models.sampler import drawn
 from tests.generation import SIZES, small
+from tests.harness import POLICIES
 
 pytestmark = pytest.mark.backend
 
@@ -59,7 +60,7 @@ def test_other_models():
         sample(broken, 0, steps=1)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", POLICIES[1:])
 def test_half_precision_is_near(policy):
     """The path is integrated in float32."""
     model = small()

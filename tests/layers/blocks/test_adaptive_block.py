@@ -3,6 +3,7 @@ import pytest
 
 from keras_vit.layers import AdaptiveBlock
 from tests.harness import Apart, run_layer_test
+from tests.marks import first_everywhere
 
 pytestmark = pytest.mark.backend
 
@@ -17,7 +18,7 @@ def shaken(block):
     return block
 
 
-@pytest.mark.parametrize("options", [{}, {"qk_norm": True, "swiglu": True, "mlp_epsilon": 1e-5}])
+@pytest.mark.parametrize("options", first_everywhere({}, {"qk_norm": True, "swiglu": True, "mlp_epsilon": 1e-5}))
 def test_layer(options, tmp_path):
     make = lambda dtype: AdaptiveBlock(2, 12, dtype=dtype, **options)  # noqa: E731
     inside = ("norm1", "attention", "norm2", "mlp", "modulation")
