@@ -8,12 +8,13 @@ import pytest
 from tests.captions import CASES, FOLDER
 from tests.checkpoints.helpers import benchmark
 from tests.checkpoints.towers import GENERATION, TOWERS, VILT
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
 golden = benchmark("golden_answers")
-FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT, *(FOLDER / case for case in CASES)]
-FOLDERS += sorted(GENERATION.iterdir())
+FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT, *sorted(GENERATION.iterdir())]
+FOLDERS += [pytest.param(FOLDER / case, marks=slow) for case in CASES]  # `test_captions` reads them too
 INPUTS = {name for family in golden.FAMILIES.values() for name in family.inputs} | {"pixel_mask"}
 
 

@@ -11,6 +11,7 @@ pytest.importorskip("openvino")
 
 from keras_vit.export import engines, predictor
 from tests.export.small import IMAGES, tiny
+from tests.marks import slow
 
 
 def test_an_operation_that_xla_has_not_is_computed_without_it():
@@ -85,6 +86,7 @@ import signal
 import numpy as np
 import keras
 from keras_vit.export import engines, openvino, runtimes
+from tests.marks import slow
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
 model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)])
@@ -99,6 +101,7 @@ except KeyboardInterrupt:
 """
 
 
+@slow
 def test_a_process_with_two_models_of_openvino_outlives_a_signal():
     done = subprocess.run([sys.executable, "-c", SIGNAL], capture_output=True, text=True)
     assert done.stdout == "interrupted\n" and done.returncode == 0, done.stderr[-500:]

@@ -19,7 +19,7 @@ OUTPUTS = {"text": "embeddings", "answers": "logits", "pairs": "pairs"}
 NAMES = {"text": ["texts"], "answers": ["images", "texts"], "pairs": ["images", "texts"]}
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_every_format_gives_the_model_s_outputs_by_name(tmp_path, untimed, kind):
     model = OF_TEXTS[kind]()

@@ -175,6 +175,7 @@ def test_shipped_nuclei_are_as_good_as_they_say(monkeypatch):
     assert found["mean_iou"] == pytest.approx(reached, abs=1e-3)
 
 
+@slow
 @pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with blood_cells, is not set")
 def test_shipped_blood_cells_are_as_good_as_they_say(monkeypatch):
     pytest.importorskip("pycocotools")

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config
 from keras_vit.training import cross_validation, history
+from tests.marks import slow
 from tests.small import small
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)).astype("uint8")
@@ -54,6 +55,7 @@ def test_a_run_for_each_fold_and_a_table(tmp_path, eagerly, monkeypatch, capsys)
         keras_vit.cross_validate(recipe, 2, tmp_path / "alone")
 
 
+@slow
 def test_folds_of_arrays(tmp_path, eagerly):
     rows = keras_vit.cross_validate(small(), 2, tmp_path, train=(PIXELS, LABELS), verbose=0)
     assert len(rows) == 4 and 0 <= rows[2]["val_accuracy"] <= 1

@@ -14,7 +14,7 @@ from tests.marks import few, slow
 from tests.training.small import RECIPE, fit, what_counts
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("where", ["average", "outputs", "loss"])
 def test_infinite_numbers_stop_the_run_and_the_good_state_stays(tmp_path, where):
     class Poison(keras.callbacks.Callback):

@@ -9,6 +9,7 @@ import keras_vit
 from keras_vit import config
 from keras_vit.training import sweeping
 from tests.commands.helpers import SMALL, run
+from tests.marks import slow
 from tests.small import small
 
 RATES = {"optim.learning_rate": [1e30, 1e-3]}
@@ -62,6 +63,7 @@ def test_rows_are_ranked():
     assert not sweeping.fails_alone(FileNotFoundError(2, "No such file or directory", "state"))  # of a directory
 
 
+@slow
 def test_the_commands(tmp_path, eagerly, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = [*SMALL, "data.batch_size=16"]

@@ -10,6 +10,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
 from keras_vit.runs import looking
 from keras_vit.training import devices
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 COLORS = {"red": (220, 20, 20), "blue": (20, 20, 220)}
@@ -54,6 +55,7 @@ def test_answer(tmp_path, monkeypatch, asked):
         keras_vit.predict(trained, [asked / "0.png"], texts="is it " * 8)
 
 
+@slow
 @pytest.mark.compiled
 def test_another_picture_and_another_question_change_the_answer(tmp_path, monkeypatch, asked):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))

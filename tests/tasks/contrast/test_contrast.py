@@ -11,7 +11,7 @@ from keras_vit.data.readers.texts import together
 from keras_vit.runs import results
 from keras_vit.tasks.contrast import contrast
 from keras_vit.training import devices
-from tests.marks import QUICKLY
+from tests.marks import QUICKLY, few, slow
 from tests.tasks.harness import run_task_test
 from tests.towers import two_towers
 
@@ -47,6 +47,7 @@ def recipe(folder, epochs=2, **settings):
     )  # fmt: skip
 
 
+@few(1)
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_contrast(tmp_path, monkeypatch, pairs, loss):
     trained = run_task_test(
@@ -77,6 +78,7 @@ def test_contrast(tmp_path, monkeypatch, pairs, loss):
         keras_vit.predict(run, [pairs / "0.png"], texts=["a", "b"])
 
 
+@slow
 @pytest.mark.compiled
 def test_pictures_find_their_texts(tmp_path, monkeypatch, pairs):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))  # compiling takes longer than training
