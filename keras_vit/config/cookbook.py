@@ -126,7 +126,7 @@ def from_recipe(
         head = "new" if count and count != len(labels_beside(path) or ()) else "require"
         load_weights(model, path, **({"head": head, "patches": "resize"} if image_tower(model) is model else {}))
         metadata_of(model)["source"] = path.name
-    metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[:2]))
+    metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[-3:-1]))
     return model
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.layers import EndPool
 from keras_vit.models.inputs import fed, inputs_of, named, table_of
-from keras_vit.utils import checks
+from keras_vit.utils import checks, clips
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -38,6 +38,10 @@ def _pixels(model, images, shape):
     return checks.pixels(images, shape, value_range=checks.range_of(model)).astype("float32")
 
 
+def _clips(model, values, shape):
+    return clips.checked(values, shape, value_range=checks.range_of(model)).astype("float32")
+
+
 def _ids(model, ids, shape):
     ids, rows = np.asarray(ids), table_of(model)[1] or np.inf
     if ids.dtype.kind not in "ui" or ids.shape[1:] != shape or not len(ids) or ids.min() < 0 or ids.max() >= rows:
@@ -66,5 +70,5 @@ def _random_ids(model, shape):
     return ids.astype("int32")
 
 
-CHECKED = {"images": _pixels, "texts": _ids}
-DRAWN = {"images": _random_pixels, "texts": _random_ids}
+CHECKED = {"images": _pixels, "clips": _clips, "texts": _ids}
+DRAWN = {"images": _random_pixels, "clips": _random_pixels, "texts": _random_ids}

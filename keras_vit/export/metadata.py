@@ -80,7 +80,10 @@ def _encoded(facts, inputs, outputs, labels):
     def of_ids():
         return {1: text("Ids of words.")}
 
-    about = {"images": of_pixels, "texts": of_ids}
+    def of_clips():
+        return {1: text("Frames of a clip, pixels from 0 to 255.")}
+
+    about = {"images": of_pixels, "clips": of_clips, "texts": of_ids}
     given = [table({0: text(name), **about[name]()}) for name in inputs]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]

@@ -1,12 +1,12 @@
-"""What a model takes: images, ids of texts, or both by name. A kind of input is a row of `TYPES`."""
+"""What a model takes: images, clips, ids of texts, or several by name. A kind of input is a row of `TYPES`."""
 
 import keras
 
 from keras_vit.models.backbone import image_tower, input_shape_of
 from keras_vit.utils.keras_private import sublayers
 
-IMAGES, TEXTS = 4, 2  # axes of a batch of images, and of a batch of ids
-TYPES = {"images": "float32", "texts": "int32"}  # of inputs in exported files
+IMAGES, CLIPS, TEXTS = 4, 5, 2  # axes of a batch of images, of clips, and of ids
+TYPES = {"images": "float32", "clips": "float32", "texts": "int32"}  # of inputs in exported files
 
 
 def inputs_of(model):
@@ -25,11 +25,14 @@ def inputs_of(model):
 def _kind(x):
     """Returns the name of an input's kind, or `None`."""
     ids = len(x.shape) == TEXTS and "int" in x.dtype
-    return "images" if len(x.shape) == IMAGES else "texts" if ids else None
+    return {IMAGES: "images", CLIPS: "clips"}.get(len(x.shape), "texts" if ids else None)
 
 
 def image_shape(model):
-    """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs."""
+    """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs.
+
+    Of a model of clips, `(frames, height, width, channels)`.
+    """
     return tuple(input_shape_of(model)[1:])
 
 

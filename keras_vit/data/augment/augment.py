@@ -9,7 +9,7 @@ from keras_vit.data.augment.randaugment import randaugment
 from keras_vit.data.targets import KINDS, moved
 
 
-def augment(examples, settings, draw):
+def augment(examples, settings, draw, channels=None):
     """Augments every example of a batch by its own random numbers.
 
     Args:
@@ -17,6 +17,7 @@ def augment(examples, settings, draw):
             `targets.KINDS`, which follow when their image moves.
         settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
         draw: Result of `keras_vit.data.draws.draws`.
+        channels: Channels of one frame of clips, whose frames are folded into those of images.
 
     Returns:
         Dictionary like `examples`.
@@ -33,7 +34,7 @@ def augment(examples, settings, draw):
         examples = moved(examples, "flip", draw("flip", count, 1)[:, 0] < 0.5)
     images = examples["images"]
     if settings.jitter:
-        images = jitter(images, settings.jitter, draw)
+        images = jitter(images, settings.jitter, draw, channels)
     if settings.randaugment:
         placed = [name for name in examples if name != "images" and KINDS[name].warp]
         if placed:
