@@ -2,9 +2,9 @@
 
 python recipes/moving_digits.py moving_digits
 python -m keras_vit fit moving_digits data.source=folder:moving_digits
-python -m keras_vit predict moving_digits clip.webp
+python -m keras_vit predict moving_digits clip.apng
 
-The first command writes 55,000 clips to train on, 2,000 to validate and 5,000 to test, as lossless WebP files of
+The first command writes 55,000 clips to train on, 2,000 to validate and 5,000 to test, as animated PNG files of
 40 x 40 pixels in a folder for each class, such as `3 down left`. A digit starts anywhere, moves 1 to 3 pixels a frame,
 and comes back in at the other side of the frame. So each single frame is equally likely in all directions: who sees
 one frame names the right direction one time in eight, whatever the model. Flips are off: they change the direction.
@@ -75,7 +75,7 @@ def main(folder, splits=SPLITS):
             path = pathlib.Path(folder, split, name)
             path.mkdir(parents=True, exist_ok=True)
             first, *rest = map(Image.fromarray, frames)
-            first.save(path / f"{i}.webp", save_all=True, append_images=rest, duration=100, lossless=True, loop=0)
+            first.save(path / f"{i}.apng", "PNG", save_all=True, append_images=rest, duration=100, loop=0)
         print(f"{folder}/{split}: {count} clips")
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_vit.data.draws import draws
 from keras_vit.data.inspection import DIGEST, RULES, Checked, Inspected, digest_of
 from keras_vit.data.known_files import KnownFiles
-from keras_vit.data.memory import Source
+from keras_vit.data.memory import Source, fits
 from keras_vit.data.packing import folded, packed
 from keras_vit.utils import clips
 from keras_vit.utils.sampling import frame_indices
@@ -97,8 +97,23 @@ class Clips(Source):
         return np.array([packed(self._of_file(key)) for key in keys], object)
 
     def _of_file(self, key):
-        path = self.images[int(np.atleast_1d(key)[0])]
-        return clips.read_clip(path, 3, lambda count: self._sampled(key, count)[1])
+        place = int(np.atleast_1d(key)[0])
+        if not self._fits:
+            return clips.read_clip(self.images[place], 3, lambda count: self._sampled(key, count)[1])
+        if place not in self._decoded:
+            self._decoded[place] = clips.read_clip(self.images[place], 3, np.arange)
+        clip = self._decoded[place]
+        return clip[self._sampled(key, len(clip))[1]]
+
+    @functools.cached_property
+    def _fits(self):
+        """Whether all frames of all files fit into memory: each file is then decoded once."""
+        found = inspect_all(self.images).records
+        return fits(3 * int((found["size"].prod(axis=1, dtype="int64") * found["frames"]).sum()))
+
+    @functools.cached_property
+    def _decoded(self):
+        return {}
 
 
 FIELDS = (("digest", "u1", (DIGEST,)), ("size", "u4", (2,)), ("frames", "u4"))
