@@ -29,7 +29,9 @@ def test_names_of_layers_and_weights_are_public():
     factorised = small(time_depth=1, stem=((6, 2), (8, 2)), patch_size=1)
     names = "clips frames rescale apart stem together patches tubelets encoder block_0 block_1 norm pool steps time_0 "
     assert " ".join(layer.name for layer in factorised.layers) == names + "time_norm time_pool head"
-    outside = {v.path: tuple(v.shape) for v in small(time_depth=1).weights if not v.path.startswith(("block_", "time_0"))}
+    outside = {
+        v.path: tuple(v.shape) for v in small(time_depth=1).weights if not v.path.startswith(("block_", "time_0"))
+    }
     assert outside == {
         "encoder/projection/kernel": (96, 16),
         "encoder/projection/bias": (16,),
@@ -129,4 +131,6 @@ def test_bad_arguments():
         (dict(time_depth=1, position="sincos1d", pooling="gap"), "needs one vector for each time step"),
         (dict(pool_epsilon=0), "`pool_epsilon` must be a finite number above 0"),
     ]
-    assert not unexpected([(lambda options=options: video_vit(**{**SIZES, **options}), text) for options, text in calls])
+    assert not unexpected(
+        [(lambda options=options: video_vit(**{**SIZES, **options}), text) for options, text in calls]
+    )

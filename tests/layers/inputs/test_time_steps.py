@@ -9,9 +9,7 @@ pytestmark = pytest.mark.backend
 
 
 def test_harness(tmp_path):
-    run_layer_test(
-        lambda dtype: TimeSteps(3, dtype=dtype), (6, 8), (2, 4, 8), tmp_path=tmp_path, unknown=(None, 4, 8)
-    )
+    run_layer_test(lambda dtype: TimeSteps(3, dtype=dtype), (6, 8), (2, 4, 8), tmp_path=tmp_path, unknown=(None, 4, 8))
 
 
 def test_steps_of_a_clip_are_a_row_after_the_class_token():

@@ -17,9 +17,7 @@ def tubelets(clips, length, fold=False):
 @pytest.mark.parametrize("fold", [False, True])
 def test_harness(tmp_path, fold):
     shape, known = ((4, 3, 10), (None, 3, 10)) if fold else ((2, 6, 10), (None, 6, 10))
-    run_layer_test(
-        lambda dtype: Tubelets(4, 2, fold, dtype=dtype), (2, 12, 5), shape, tmp_path=tmp_path, unknown=known
-    )
+    run_layer_test(lambda dtype: Tubelets(4, 2, fold, dtype=dtype), (2, 12, 5), shape, tmp_path=tmp_path, unknown=known)
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
