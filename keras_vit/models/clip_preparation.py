@@ -18,7 +18,8 @@ def frames_rule(model):
         ValueError: For an invalid rule, such as one from a damaged file.
     """
     layer = next((each for each in image_tower(model).layers if hasattr(each, "metadata")), None)
-    rule = {**RULE, **((layer and layer.metadata.get("frames")) or {})}
+    about = layer.metadata if layer else {}
+    rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
     if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
         raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {rule!r}")
     return {name: rule[name] for name in RULE}

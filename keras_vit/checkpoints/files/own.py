@@ -39,7 +39,7 @@ def open_keras(path):
             "keras.models.load_model.",
             stacklevel=2,
         )
-    sides = [arguments["tubelet"]] * ("tubelet" in arguments) + [*arguments["patch_size"]]
+    sides = [arguments[name] for name in ("tubelet",) if name in arguments] + [*arguments["patch_size"]]
     values, width = shapes[PROJECTION]
     shapes[PROJECTION] = (*sides, values // math.prod(sides), width)
 
