@@ -17,8 +17,8 @@ recipe = Recipe(
     task=ClassifyClips(frames=8),
     model=dict(variant=None, image_size=40, channels=1, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192, pooling="gap"),
-    data=Data(source="folder:moving_digits", train="train", validation="validation", test="test", batch_size=128),
-    optim=Optim(optimizer="muon", epochs=10, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.5),
+    data=Data(source="folder:moving_digits", train="train", validation="validation", test="test", batch_size=64),
+    optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
 )  # fmt: skip
 
 SPLITS = {"train": 55_000, "validation": 2_000, "test": 5_000}

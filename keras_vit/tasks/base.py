@@ -171,8 +171,7 @@ class Task(Checked):
         returns. By default nothing changes.
 
         Args:
-            examples: As in `batch`.
-            seed: As in `batch`.
+            examples, seed: As in `batch`.
         """
         return examples
 

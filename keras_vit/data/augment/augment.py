@@ -16,8 +16,7 @@ def augment(examples, settings, draw, channels=None):
         examples: Dictionary of `"images"`, a float32 tensor `(batch, height, width, channels)`, 0..255, and targets of
             `targets.KINDS`, which follow when their image moves.
         settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
-        draw: Result of `keras_vit.data.draws.draws`.
-        channels: Channels of one frame of clips, whose frames are folded into those of images.
+        draw, channels: As in `keras_vit.data.augment.color.jitter`.
 
     Returns:
         Dictionary like `examples`.
