@@ -114,6 +114,19 @@ def dit(path, inputs):
     return {"output_nhwc": model({**x, "labels": inputs["labels"].astype("int32")}, training=False)}
 
 
+def clips(path, inputs):
+    """Answers for a classifier of clips: its tokens after the last norm, and before average pooling without one."""
+    model = keras_vit.from_checkpoint(path)
+    last = "norm" if model.get_layer("pool").pooling == "token" else f"block_{len(blocks_of(model)) - 1}"
+    outputs = {"tokens_output": model.get_layer(last).output, "logits": model.output}
+    return keras.Model(model.input, outputs)(pixels(model, inputs["videos_nthwc"]), training=False)
+
+
+def blocks_of(model):
+    """Returns the layers of a model that are blocks."""
+    return [layer for layer in model.layers if layer.name.startswith("block_")]
+
+
 OF_TOWERS = ("clip", "metaclip_2", "siglip", "siglip2")
 FAMILIES = {
     "towers of transformers": Family(
@@ -142,6 +155,11 @@ FAMILIES = {
         lambda config, names: config.get("model_type") == "blip",
         ("images_nhwc", "tokens", "token_mask", "prompt"),
         writer,
+    ),
+    "clips": Family(
+        lambda config, names: config.get("model_type") in ("vivit", "videomae") and "classifier.weight" in names,
+        ("videos_nthwc",),
+        clips,
     ),
 }
 

@@ -10,6 +10,7 @@ from keras_vit.checkpoints import from_checkpoint as from_checkpoint
 from keras_vit.checkpoints import list_checkpoints as list_checkpoints
 from keras_vit.checkpoints import load_weights as load_weights
 from keras_vit.checkpoints import save_checkpoint as save_checkpoint
+from keras_vit.checkpoints.clips import inflated as inflated
 from keras_vit.checkpoints.pretrained import from_pretrained as from_pretrained
 from keras_vit.config import Augment as Augment
 from keras_vit.config import Data as Data
@@ -48,6 +49,7 @@ from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
+from keras_vit.layers import Frames as Frames
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MergingBlock as MergingBlock
@@ -70,8 +72,10 @@ from keras_vit.layers import Similarity as Similarity
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
 from keras_vit.layers import TimeEmbedding as TimeEmbedding
+from keras_vit.layers import TimeSteps as TimeSteps
 from keras_vit.layers import TokenPool as TokenPool
 from keras_vit.layers import TransformerBlock as TransformerBlock
+from keras_vit.layers import Tubelets as Tubelets
 from keras_vit.layers import Unmerge as Unmerge
 from keras_vit.layers import Words as Words
 from keras_vit.models.captioner import captioner as captioner
@@ -87,6 +91,7 @@ from keras_vit.models.text_decoder import text_decoder as text_decoder
 from keras_vit.models.two_towers import two_towers as two_towers
 from keras_vit.models.variants import HYBRIDS as HYBRIDS
 from keras_vit.models.variants import VARIANTS as VARIANTS
+from keras_vit.models.video import video_vit as video_vit
 from keras_vit.models.vilt import vilt as vilt
 from keras_vit.models.vit import vit as vit
 from keras_vit.plots import plot_attention as plot_attention
@@ -99,6 +104,7 @@ from keras_vit.runs.trained import load_run as load_run
 from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import Classify as Classify
+from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate

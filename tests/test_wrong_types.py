@@ -138,6 +138,7 @@ TAKES = {
     ),
     "from_pretrained": lambda: dict(name="mnist", part="image"),
     "from_recipe": lambda: dict(name="digits", changes=None),
+    "inflated": lambda: dict(model=model(), frames=4, tubelet=2, kernel="central", time_depth=0, metadata=None),
     "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),
     "learn_words": lambda: dict(texts=["a cat", "a dog"], size=20, least=2, letters=False),
     "list_checkpoints": lambda: dict(words="B/16"),
@@ -180,6 +181,7 @@ TAKES = {
     ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),
+    "video_vit": lambda: dict(variant="mu/4", frames=4, tubelet=2, time_depth=0, image_size=8, pool_epsilon=None),
     "vilt": lambda: dict(
         variant="mu/4", vocabulary=20, length=5, pad=0, image_size=8, channels=3, num_classes=3, dropout=0.0, width=32,
         stochastic_depth=0.0, metadata=None, answer_dim=None, word_epsilon=None, norm={}, block={},
@@ -219,6 +221,7 @@ LAYERS = {
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
+    "Frames": dict(frames=2, apart=False), "Tubelets": dict(frames=4, length=2, fold=False), "TimeSteps": dict(steps=3),
     "PixelHead": dict(channels=3, scale=2, depth=1),
     "PointBoxes": dict(most=5),
     "Positions": dict(),
@@ -245,9 +248,8 @@ LAYERS = {
         rms_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
-TYPED = (
-    "Augment Data Optim Recipe Task Answer Caption Classify Contrast Detect Generate Pretrain Regress Restore Segment"
-)
+TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Contrast Detect Generate Pretrain "
+TYPED += "Regress Restore Segment"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 

@@ -1,5 +1,7 @@
 """Reads the arguments of `vit` or `vilt` off a model's layers."""
 
+import re
+
 import keras
 import numpy as np
 
@@ -18,7 +20,7 @@ def arguments_of(model, words=False):
 
     Args:
         model: A model from `keras_vit.vit`, or one with the same layers under the same names.
-        words: Whether one from `keras_vit.vilt` is possible: its arguments are there too.
+        words: Whether one from `keras_vit.vilt` or `keras_vit.video_vit` is possible: its arguments are there too.
 
     Returns:
         A dictionary; `stem` is the stem layer itself, or `None`.
@@ -42,6 +44,11 @@ def arguments_of(model, words=False):
             "`model` must be a model from `keras_vit.vit`. Received: a classifier by the names of classes, whose "
             "embeddings have length 1; load its file with keras.models.load_model"
         )
+    if "tubelets" in layers and not words:
+        raise ValueError(
+            f"`model` must be a model from `keras_vit.vit`. Received: {model.name!r}, which takes clips, as from "
+            "`keras_vit.video_vit`"
+        )
     if "words" in layers and not words:
         raise ValueError(
             f"`model` must be a model from `keras_vit.vit`. Received: {model.name!r}, which reads words too, as from "
@@ -54,8 +61,8 @@ def arguments_of(model, words=False):
         final = "before" if names.index("norm") < names.index("pool") else "after"
     rates = ("attention_dropout",)  # of training, as `dropout` is
     return {
-        "image_size": tuple(shape[1:3]),
-        "channels": shape[3],
+        "image_size": tuple(shape[-3:-1]),
+        "channels": shape[-1],
         **_statistics(rescale),
         "stem": layers.get("stem"),
         "patch_size": layers["patches"].patch_size,
@@ -85,6 +92,18 @@ def arguments_of(model, words=False):
         "representation_size": layers["pre_logits"].units if "pre_logits" in layers else None,
         "num_classes": _classes(model, layers.get("head")),
         **(_of_words(layers) if "words" in layers else {}),
+        **(_of_clips(layers, block) if "tubelets" in layers else {}),
+    }
+
+
+def _of_clips(layers, block):
+    """Returns the arguments that only `video_vit` has."""
+    last = layers["norm"].epsilon if "norm" in layers else block.epsilon
+    return {
+        "frames": layers["tubelets"].frames,
+        "tubelet": layers["tubelets"].length,
+        "time_depth": sum(bool(re.fullmatch(r"time_\d+", name)) for name in layers),
+        "pool_epsilon": None if last == block.epsilon else last,
     }
 
 

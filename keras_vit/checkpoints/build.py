@@ -8,17 +8,23 @@ from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
 from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
+from keras_vit.models.video import ARGUMENTS as OF_CLIPS
+from keras_vit.models.video import video_vit
 from keras_vit.models.vilt import ARGUMENTS, vilt
 from keras_vit.models.vit import DEFAULTS, vit
 from keras_vit.utils import checks
 
-# What a caller may pass: of a `vit`, and of a `vilt`. The weights' metadata are added to.
-OF_VIT, OF_VILT = ([name for name in names if name not in ("variant", "metadata")] for names in (DEFAULTS, ARGUMENTS))
+# What a caller may pass: of a `vit`, of a `vilt` and of a `video_vit`. The weights' metadata are added to.
+OF_VIT, OF_VILT, OF_VIDEO = (
+    [name for name in names if name not in ("variant", "metadata")] for names in (DEFAULTS, ARGUMENTS, OF_CLIPS)
+)
 
 
 def check_overrides(overrides, stated=None):
     """Raises ValueError for what is no argument of a model: of the stated one, or before that is known, of any."""
-    known = OF_VIT + OF_VILT if stated is None else OF_VILT if "vocabulary" in stated else OF_VIT
+    known = OF_VIT + OF_VILT + OF_VIDEO
+    if stated is not None:
+        known = OF_VILT if "vocabulary" in stated else OF_VIDEO if "tubelet" in stated else OF_VIT
     check_names(overrides, known)
 
 
@@ -28,6 +34,8 @@ def build(arguments):
     arguments = {**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem}
     if "vocabulary" in arguments:
         return vilt(None, **{name: arguments[name] for name in ARGUMENTS if name in arguments})
+    if "tubelet" in arguments:
+        return video_vit(None, **{name: arguments[name] for name in OF_CLIPS if name in arguments})
     return vit(None, **arguments)
 
 
@@ -65,7 +73,8 @@ def model_arguments(description, checkpoint, grid, overrides):
         cover, grid = adapt.covered(count, prefix, registers, grid, likely, tokens.get("class_position"))
         if arguments["tokens"].get("class_position") is None:
             arguments = merged(arguments, {"tokens": {"class_position": cover == prefix}})
-    if grid and "image_size" not in overrides and (stem is None or "image_size" not in stated):
+    asked = "image_size" in overrides or "tubelet" in stated  # of clips the size is always stated
+    if grid and not asked and (stem is None or "image_size" not in stated):
         # timm leaves the edge of an image out if patches do not divide its size.
         arguments["image_size"] = tuple(side * step for side, step in zip(grid, tables.stride(stated)))
     arguments.setdefault("name", _variant_name(arguments))
@@ -90,8 +99,9 @@ def _variant_name(arguments):
     sizes = [arguments[name] for name in SIZES]
     row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
     step = set(checks.pair("patch_size", arguments["patch_size"]))
-    kind = "vilt" if "vocabulary" in arguments else "vit"
-    return f"{kind}_{row}_{min(step)}" if row and arguments["stem"] is None and len(step) == 1 else None
+    kind = "vilt" if "vocabulary" in arguments else "vivit" if "tubelet" in arguments else "vit"
+    name = f"{kind}_{row}_{min(step)}" + (f"x{arguments['tubelet']}" if kind == "vivit" else "")
+    return name if row and arguments["stem"] is None and len(step) == 1 else None
 
 
 def _new_stem(stem, arguments):

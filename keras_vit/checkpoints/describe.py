@@ -20,6 +20,7 @@ from keras_vit.checkpoints.formats import (
     timm,
     timm_naflex,
     torchvision,
+    video,
     vilt,
 )
 from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
@@ -31,6 +32,8 @@ from keras_vit.models.vit import DEFAULTS
 
 FORMATS = (
     google.FORMAT,
+    video.FORMAT,  # before those of images, whose names it has
+    video.OF_AUTHORS,
     timm.OF_DINO,
     timm.FORMAT,
     timm_naflex.FORMAT,

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from keras_vit.checkpoints import adapt
+from keras_vit.checkpoints import adapt, clips
 from keras_vit.checkpoints.tables import grid, square_of
 from keras_vit.utils.resampling import resize_distances, resize_patches
 
@@ -69,6 +69,8 @@ def _stem_kernel(step, wanted, checkpoint):
 
 def _projection(step, model, arguments, checkpoint, form, options):
     """Resizes the patches' kernel to the model's channels and patch size, and flattens it."""
+    if "tubelet" in arguments:
+        return clips.projection(step, model, arguments, checkpoint, options)
     *patch, channels, width = _kernel_shape(step, checkpoint)
     patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
     wanted_channels = model.get_layer("patches").input.shape[-1]

@@ -221,11 +221,15 @@ def stages(shapes, pattern):
 
 
 def grid(arguments):
-    """Returns `(rows, columns)` of the patches of a model with these arguments; a remainder at the edge is no patch."""
+    """Returns `(rows, columns)` of the patches of a model with these arguments; a remainder at the edge is no patch.
+
+    Of a model of clips, `(steps, rows, columns)` of its tubelets.
+    """
     size = checks.pair("image_size", arguments["image_size"])
     if arguments.get("stem") is not None:
         size = arguments["stem"].compute_output_shape((None, *size, arguments["channels"]))[1:3]
-    return tuple(side // step for side, step in zip(size, checks.pair("patch_size", arguments["patch_size"])))
+    steps = (arguments["frames"] // arguments["tubelet"],) if arguments.get("frames") else ()
+    return steps + tuple(side // step for side, step in zip(size, checks.pair("patch_size", arguments["patch_size"])))
 
 
 def square_of(count):

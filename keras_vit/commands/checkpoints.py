@@ -86,7 +86,7 @@ def convert_checkpoint(
             model.save(temporary)
     else:
         keras_vit.save_checkpoint(model, to, format=format, overwrite=overwrite)
-    height, width, _ = image_shape(model)
+    *_, height, width, _ = image_shape(model)
     print(f"{to}: {model.count_params():,} parameters, images of {height} x {width}")
     if format == "keras":
         print(f"Load it with: import keras, keras_vit; model = keras.models.load_model({str(to)!r})")

@@ -175,7 +175,8 @@ def named(*sources):
         yield
     except (tf.errors.OpError, FileNotFoundError):
         paths = [path for source in sources for path in getattr(source, "paths", ())]
-        for path, found in zip(paths, inspect_all(paths)):
+        inspected = getattr(sources[0], "inspect", inspect_all)(paths) if paths else ()
+        for path, found in zip(paths, inspected):
             if found.fault:
                 said = f"{str(path)!r} was readable when it was checked, and now is not: {found.fault}."
                 raise ValueError(said) from None

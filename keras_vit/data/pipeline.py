@@ -46,7 +46,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
     if batch % share[1]:
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
-    task, size = recipe.task, recipe.task.data_shape(size)
+    task, channels, size = recipe.task, size[-1], recipe.task.data_shape(size)
     chunk = _chunk(part, size)
     read = _reader(source, size, recipe.data, settings)
 
@@ -58,7 +58,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     def read_and_augment(epoch, first, keys):
         draw = draws(seed, epoch, first)
         examples = read(keys, draw("crop", chunk, 4))
-        return augment(examples, settings, draw), tf.tile([[epoch, first]], (chunk, 1))
+        return augment(examples, settings, draw, channels), tf.tile([[epoch, first]], (chunk, 1))
 
     def make_batch(examples, at):
         own = tf.random.fold_in(at[0], seed)

@@ -7,12 +7,13 @@ import numpy as np
 
 from keras_vit.data import folds
 from keras_vit.data.memory import Source, lacks
+from keras_vit.data.readers import clips as of_clips
 from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.models.outputs import ignored
 
 
-def load(data, split, targets=("labels",), extras=(), columns=None):
+def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
     """Reads one split of a data set.
 
     Args:
@@ -21,6 +22,7 @@ def load(data, split, targets=("labels",), extras=(), columns=None):
         targets: Names of the targets to read with the images, of `targets.KINDS`.
         extras: Names of targets to read where the data has them.
         columns: Columns of a table that have them, where `data.columns` does not say it: a dictionary by target.
+        clips: How frames are sampled, if clips are read in place of images; see `Task.clips`.
 
     Returns:
         A `memory.Source`; a `records.Stream` for a tensorflow-datasets set that does not fit into memory.
@@ -47,9 +49,10 @@ def load(data, split, targets=("labels",), extras=(), columns=None):
             f"data.source={data.source!r}"
         )
     if data.fold and split in (data.train, data.validation):
-        return both(data, targets, extras, columns)[split == data.validation]
+        return both(data, targets, extras, columns, clips)[split == data.validation]
     data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
-    source = READERS[kind](rest, split, data, tuple(targets), tuple(extras))
+    wanted = (rest, split, data, tuple(targets), tuple(extras))
+    source = READERS[kind](*wanted) if clips is None else of_clips.READERS[kind](*wanted, clips)
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
     return source if data.limit is None else source.take(slice(data.limit))
@@ -60,7 +63,7 @@ def both(data, *wanted):
 
     Args:
         data: A `keras_vit.config.Data`.
-        *wanted: `targets`, `extras` and `columns`, as in `load`.
+        *wanted: `targets`, `extras`, `columns` and `clips`, as in `load`.
     """
     whole = dataclasses.replace(data, fold=None)
     train, validation = (load(whole, split, *wanted) for split in (data.train, data.validation))
@@ -97,7 +100,9 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple):
     """
     if isinstance(value, Source):
         return value
-    if examples.is_dataset(value):
+    if task.clips is not None:
+        found = of_clips.from_arrays(value, task.clips, shape, names or otherwise())
+    elif examples.is_dataset(value):
         found = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):
         raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")

@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.layers import EndPool
 from keras_vit.models.inputs import fed, inputs_of, named, table_of
-from keras_vit.utils import checks
+from keras_vit.utils import checks, clips
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -36,6 +36,10 @@ def drawn(model, count=8):
 
 def _pixels(model, images, shape):
     return checks.pixels(images, shape, value_range=checks.range_of(model)).astype("float32")
+
+
+def _clips(model, values, shape):
+    return clips.checked(values, shape, value_range=checks.range_of(model)).astype("float32")
 
 
 def _ids(model, ids, shape):
@@ -90,5 +94,11 @@ def _random_labels(model, shape):
     return np.random.default_rng(0).integers(0, table_of(model)[1], shape).astype("int32")
 
 
-CHECKED = {"images": _pixels, "texts": _ids, "times": _times, "labels": _labels}
-DRAWN = {"images": _random_pixels, "texts": _random_ids, "times": _random_times, "labels": _random_labels}
+CHECKED = {"images": _pixels, "clips": _clips, "texts": _ids, "times": _times, "labels": _labels}
+DRAWN = {
+    "images": _random_pixels,
+    "clips": _random_pixels,
+    "texts": _random_ids,
+    "times": _random_times,
+    "labels": _random_labels,
+}

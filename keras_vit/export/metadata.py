@@ -77,7 +77,12 @@ def _encoded(facts, inputs, outputs, labels):
             image = {3: content, 4: vector([unit])}
         return {1: text("Pixels, 0 to 255."), **image, 5: table({0: floats(255), 1: floats(0)})}
 
-    words = {"texts": "Ids of words.", "times": "0 (noise) to 1 (image).", "labels": "Class of each image."}
+    words = {
+        "clips": "Frames of a clip, pixels from 0 to 255.",
+        "texts": "Ids of words.",
+        "times": "0 (noise) to 1 (image).",
+        "labels": "Class of each image.",
+    }
     given = [table({0: text(name), **({1: text(words[name])} if name in words else of_pixels())}) for name in inputs]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]

@@ -106,6 +106,7 @@ def facts(model, labels):
     return {
         "model": model.name,
         **(_of_images(image_tower(model), shapes["images"]) if "images" in shapes else {}),
+        **(_of_images(model, shapes["clips"]) if "clips" in shapes else {}),
         **({"texts": _of_texts(model, shapes["texts"])} if "texts" in shapes else {}),
         **({"sampling": {"times": [0, 1], "no_class": table_of(model)[1] - 1}} if "times" in shapes else {}),
         "labels": None if labels is None else [str(label) for label in labels],

@@ -48,8 +48,8 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
 
 
 def check_calibrated(quantize, model):
-    """Raises ValueError for a format whose scales come from images, of a model that takes more or others."""
-    if quantize in CALIBRATED and [*(given := inputs_of(model))] != ["images"]:
+    """Raises ValueError for a format whose scales come from images, of a model that takes anything else."""
+    if quantize in CALIBRATED and {*(given := inputs_of(model))} != {"images"}:
         raise ValueError(
             "Calibration is for models of images alone: take quantize='float16' or 'dynamic'. "
             f"Received: quantize={quantize!r} with {model.name!r}, which takes {' and '.join(given)}"

@@ -23,6 +23,7 @@ from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
 from keras_vit.layers.inputs.conv_stem import ConvStem
+from keras_vit.layers.inputs.frames import Frames
 from keras_vit.layers.inputs.padding_mask import PaddingMask
 from keras_vit.layers.inputs.patch_dropout import PatchDropout
 from keras_vit.layers.inputs.patch_encoder import PatchEncoder
@@ -32,6 +33,8 @@ from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
 from keras_vit.layers.inputs.standardized_conv import StandardizedConv2D
 from keras_vit.layers.inputs.time_embedding import TimeEmbedding
+from keras_vit.layers.inputs.time_steps import TimeSteps
+from keras_vit.layers.inputs.tubelets import Tubelets
 from keras_vit.layers.inputs.words import Words
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "DPTHead",
     "DecoderBlock",
     "EndPool",
+    "Frames",
     "LayerScale",
     "MaskDecoder",
     "MergingBlock",
@@ -66,8 +70,10 @@ __all__ = [
     "StandardizedConv2D",
     "StochasticDepth",
     "TimeEmbedding",
+    "TimeSteps",
     "TokenPool",
     "TransformerBlock",
+    "Tubelets",
     "Unmerge",
     "Words",
 ]

@@ -1,14 +1,21 @@
-"""What a model takes: images, ids of texts, or several inputs by name. A kind of input is a row of `TYPES`."""
+"""What a model takes: images, clips, ids of texts, or several by name. A kind of input is a row of `TYPES`."""
 
 import keras
 
 from keras_vit.models.backbone import image_tower, input_shape_of
 from keras_vit.utils.keras_private import sublayers
 
-IMAGES = 4  # axes of a batch of images
-TYPES = {"images": "float32", "texts": "int32", "times": "float32", "labels": "int32"}  # of inputs in exported files
+IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
+TYPES = {  # of inputs in exported files
+    "images": "float32",
+    "clips": "float32",
+    "texts": "int32",
+    "times": "float32",
+    "labels": "int32",
+}
+PIXELS = {IMAGES: "images", CLIPS: "clips"}
 AXES = {"texts": (2, True), "times": (1, False), "labels": (1, True)}  # of the others' batches, and whether integers
-ALONE = {"images", "texts"}  # one of which every model takes
+ALONE = {"images", "clips", "texts"}  # one of which every model takes
 
 
 def inputs_of(model):
@@ -28,11 +35,14 @@ def inputs_of(model):
 def _kind(x):
     """Returns the name of an input's kind, or `None`."""
     known = (len(x.shape), "int" in x.dtype)
-    return "images" if len(x.shape) == IMAGES else next((name for name in AXES if AXES[name] == known), None)
+    return PIXELS.get(known[0]) or next((name for name in AXES if AXES[name] == known), None)
 
 
 def image_shape(model):
-    """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs."""
+    """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs.
+
+    Of a model of clips, `(frames, height, width, channels)`.
+    """
     return tuple(input_shape_of(model)[1:])
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from keras_vit.layers.inputs.rescale import Rescale, plain
 from keras_vit.models import kinds
 from keras_vit.models.backbone import input_shape_of
+from keras_vit.models.clip_preparation import prepared
 from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
+from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.outputs import check_labels, fitting, num_classes
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
@@ -38,14 +40,19 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     The model's first layer applies mean and deviation.
 
+    Of a model of clips, `frames` of the metadata says which frames: `stride`, the step from one to the next in the
+    middle of the clip, or `segments`, one of each of as many equal parts. A clip that is too short repeats its last.
+
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.
         images: Image files, Pillow images, or arrays `(height, width)` or `(height, width, channels)` of pixels in the
             model's range, 0 to 255 unless it states another, in any sizes; or a single one. Files are decoded as in
-            training, upright by their EXIF data. A model of three channels takes gray images too.
+            training, upright by their EXIF data. A model of three channels takes gray images too. For a model of clips,
+            clip files, or arrays `(frames, height, width, channels)`.
 
     Returns:
-        float32 array, `(batch, height, width, channels)`, pixels in that range.
+        float32 array, `(batch, height, width, channels)`, pixels in that range; of clips `(batch, frames, height,
+        width, channels)`.
 
     Raises:
         TypeError: If `model` is not a Keras model, or an image is of another type.
@@ -59,16 +66,18 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     """
     if not isinstance(model, keras.Model):
         raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
-    images = listed(images)
-    if not images:
-        raise ValueError("`images` must contain an image. Received: an empty list")
     shape = input_shape_of(model)
-    if not isinstance(shape, tuple) or len(shape) != 4 or None in shape[1:]:
+    if not isinstance(shape, tuple) or len(shape) not in (IMAGES, CLIPS) or None in shape[1:]:
         raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
-    *size, channels = shape[1:]
+    *size, channels = shape[-3:]
     rule = evaluation_rule(model)
     full, known = rule["full_size"], checks.range_of(model)
     prepare = lambda pixels: np.clip(_prepare(pixels, full, rule)[: size[0], : size[1]], *known)  # noqa: E731
+    if len(shape) == CLIPS:
+        return prepared(model, images, prepare, known)
+    images = listed(images)
+    if not images:
+        raise ValueError("`images` must contain an image. Received: an empty list")
     return np.stack([_open(image, channels, prepare, known) for image in images])
 
 
@@ -82,7 +91,7 @@ def evaluation_rule(model):
     Raises:
         ValueError: For an invalid rule, such as one from a damaged configuration.
     """
-    size = list(input_shape_of(model)[1:3])
+    size = list(input_shape_of(model)[-3:-1])
     rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
     return checked({**rule, "full_size": (_is_own(model) and rule.get("full_size")) or size})
 

@@ -14,8 +14,9 @@ from keras_vit.models.kinds import KINDS
 from keras_vit.runs import tables
 from keras_vit.runs.trained import load_run, reader
 from keras_vit.utils import checks, progress, reading
+from keras_vit.utils.clips import is_clip
 from keras_vit.utils.files import replacing
-from keras_vit.utils.folders import in_folder
+from keras_vit.utils.folders import files_in, in_folder, is_image
 from keras_vit.utils.images import encoded, read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
@@ -237,7 +238,13 @@ def image_files(paths):
     for path in map(pathlib.Path, paths):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
-        files += in_folder(path) if path.is_dir() else [path]
+        files += _inside(path) if path.is_dir() else [path]
     if not files:
         raise ValueError("At least one image file is needed. Received: none")
     return files
+
+
+def _inside(folder):
+    """Returns the images in a folder; where there are none, the clips."""
+    clips = [path for path in files_in(folder) if is_clip(path)]
+    return in_folder(folder) if any(map(is_image, clips)) or not clips else [*map(pathlib.Path, clips)]

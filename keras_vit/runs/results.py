@@ -204,7 +204,7 @@ def _loaded(trained, split):
     from keras_vit.data import sources
 
     task = trained.task
-    source = sources.load(trained.recipe.data, split, task.targets, task.extras, task.columns)
+    source = sources.load(trained.recipe.data, split, task.targets, task.extras, task.columns, task.clips)
     return _met(trained, sources.check_channels(source, task.data_shape(trained.size)))
 
 
@@ -230,7 +230,7 @@ def _check_splits(trained):
     data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
     groups, before = ((each.columns or {}).get("groups") for each in (trained.recipe.data, data))
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
-    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns)
+    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns, task.clips)
     found = found and trained.task.read(found, training=True).fingerprint()
     if found != then or groups != before:
         warn(

@@ -11,7 +11,7 @@ import numpy as np
 from keras_vit import config
 from keras_vit.config import cookbook
 from keras_vit.export.fastest import Fastest
-from keras_vit.models.inputs import IMAGES, image_shape
+from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
@@ -43,6 +43,7 @@ class Trained:
         """
         name = pathlib.Path(self.file).stem
         task = config.Classify(multilabel=name_of(self.model) == "labels")
+        task = config.ClassifyClips.of_clips(self.model) if len(self.size) == CLIPS - 1 else task
         recipe = self.recipe or config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
         return dataclasses.replace(recipe, task=task.of_model(self.model))
@@ -224,6 +225,10 @@ def reader(trained):
     """Returns the function from an image file to its pixels in `read`, which several threads may call."""
     if trained.alone:
         return lambda file: preprocess(trained.model, file)[0]
+    if trained.task.clips is not None:
+        from keras_vit.data.readers import clips
+
+        return clips.reader(trained.size, trained.recipe.data, trained.task.clips)
     need_tensorflow("Reading image files")
     from keras_vit.data.readers import image_files
 
@@ -231,9 +236,9 @@ def reader(trained):
 
 
 def _check_images(model, path):
-    """Raises ValueError unless a model takes images of known size."""
+    """Raises ValueError unless a model takes images, or clips, of known size."""
     given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
-    images = [shape for shape in given if len(shape) == IMAGES]
+    images = [shape for shape in given if len(shape) in (IMAGES, CLIPS)]
     if len(images) != 1 or None in images[0][1:]:
         raise ValueError(
             f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "

@@ -63,6 +63,7 @@ class Task(Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
     draws: ClassVar[bool] = False  # whether `picture` draws the output
+    clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
     columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the others of its batch
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
@@ -170,8 +171,7 @@ class Task(Checked):
         returns. By default nothing changes.
 
         Args:
-            examples: As in `batch`.
-            seed: As in `batch`.
+            examples, seed: As in `batch`.
         """
         return examples
 

@@ -164,7 +164,7 @@ def sources_of(recipe, train=None, validation=None):
     task = recipe.task
     shape = task.data_shape(image_shape(recipe))
     if train is None:
-        found = sources.both(recipe.data, task.targets, task.extras, task.columns)
+        found = sources.both(recipe.data, task.targets, task.extras, task.columns, task.clips)
     else:
         found = sources.given(train, validation, recipe, shape, lambda: task.classes_for(_arguments(recipe)))
     for source in found:

@@ -17,8 +17,10 @@ def of_epoch(recipe, epoch, shape):
     Args:
         recipe: A `keras_vit.config.Recipe`.
         epoch: From 0.
-        shape: `(height, width, channels)` of the model's images.
+        shape: `(height, width, channels)` of the model's images; of its clips, which have one size, frames come first.
     """
+    if not recipe.optim.image_sizes:
+        return recipe, shape
     sides = [(side, side) for side in recipe.optim.image_sizes] + [shape[:2]]
     size = sides[_part(recipe.optim, epoch)]
     padding = round(recipe.augment.crop_padding * size[0] / shape[0])

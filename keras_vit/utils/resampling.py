@@ -146,9 +146,9 @@ def resize_grid(table, source, target, method):
 
     Args:
         table: Array, `(source rows * source columns, width)`, row-major.
-        source: `(rows, columns)` before.
-        target: `(rows, columns)` after.
-        method: As in `resize_matrix`.
+        source: `(rows, columns)` before; of tubelets `(steps, rows, columns)`.
+        target: The same after.
+        method: As in `resize_matrix`, for rows and columns; steps are resampled linearly.
 
     Returns:
         Array of the table's dtype, `(target rows * target columns, width)`; the table itself if the grids are equal.
@@ -156,9 +156,13 @@ def resize_grid(table, source, target, method):
     Raises:
         ValueError: For an unknown method.
     """
-    rows, columns = (resize_matrix(s, t, method) for s, t in zip(source, target))
+    rows, columns = (resize_matrix(s, t, method) for s, t in zip(source[-2:], target[-2:]))
     if tuple(source) == tuple(target):
         return table
+    if len(source) == 3:
+        steps = np.asarray(table, "float64").reshape(source[0], -1)
+        steps = (resize_matrix(source[0], target[0], "bilinear") @ steps).reshape(target[0], -1, table.shape[-1])
+        return np.concatenate([resize_grid(step.astype(table.dtype), source[1:], target[1:], method) for step in steps])
     x = np.asarray(table, "float64").reshape(*source, -1)
     x = np.einsum("tr,rcw->tcw", rows, x)  # (target rows, columns, width)
     x = np.einsum("uc,tcw->tuw", columns, x)  # (target rows, target columns, width)

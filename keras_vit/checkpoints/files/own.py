@@ -1,6 +1,7 @@
 """Keras's own `.keras` files of this package's models: our weight names, with the architecture in the file."""
 
 import contextlib
+import math
 import warnings
 
 import keras
@@ -38,9 +39,9 @@ def open_keras(path):
             "keras.models.load_model.",
             stacklevel=2,
         )
-    rows, columns = arguments["patch_size"]
+    sides = [arguments[name] for name in ("tubelet",) if name in arguments] + [*arguments["patch_size"]]
     values, width = shapes[PROJECTION]
-    shapes[PROJECTION] = (rows, columns, values // (rows * columns), width)
+    shapes[PROJECTION] = (*sides, values // math.prod(sides), width)
 
     def read(name):
         return np.asarray(keras.ops.convert_to_numpy(variables[name]), "float32").reshape(shapes[name])

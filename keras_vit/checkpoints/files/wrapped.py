@@ -10,7 +10,7 @@ PAIR = "vision-encoder-decoder"  # transformers' `model_type` of an image tower 
 CROPS = {"shortest": "center", "squash": "squash"}  # OpenCLIP's names and timm's
 # The weight that shows where a model begins, after the names of models that its format knows.
 FIRST = re.compile(
-    r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|dinov2|dinov2_with_registers|vision_model)\.)?"
+    r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|dinov2|dinov2_with_registers|vision_model|vivit|videomae)\.)?"
     r"(?:(?:patch_embed|preprocessor\.patchifier|embeds)\.proj\.weight|conv_proj\.weight|ln_pre\.weight|"
     r"embeddings\.(?:patch_embeddings?\.(?:projection\.)?|patch_embed\.)weight)"
 )

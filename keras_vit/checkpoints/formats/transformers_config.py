@@ -36,6 +36,8 @@ PUBLISHED = {  # without a file: what the published models' says
     "CLIP": _processor(CLIP, 3, EDGE, 224),
     "SigLIP": _processor(HALF, 3),
     "ViLT": _processor(HALF, 3),
+    "VideoMAE": _processor(IMAGENET, 2, EDGE, 224),
+    "ViViT": _processor(HALF, 2, {"shortest_edge": 256}, 224),
     "BLIP": _processor(CLIP, 3, {"height": 384, "width": 384}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
@@ -51,6 +53,8 @@ CLASSES = {
     "DPT": _processor(HALF, 3, {"height": 384, "width": 384}),
     "Flava": _processor(CLIP, 3, None, 224),
     "Siglip": _processor(HALF, 3) | {"default_to_square": False},
+    "VideoMAE": _processor(IMAGENET, 2, EDGE, {"height": 224, "width": 224}),
+    "Vivit": _processor(HALF, 2, {"shortest_edge": 256}, {"height": 224, "width": 224}),
     "Siglip2": _processor(HALF, 2),
     "Vilt": _processor(HALF, 3, {"shortest_edge": 384}),
     "Yolos": _processor(IMAGENET, 2),
@@ -59,7 +63,7 @@ OF_KIND = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-OF_KIND |= {"BLIP": "Blip"}
+OF_KIND |= {"BLIP": "Blip", "ViViT": "Vivit"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.

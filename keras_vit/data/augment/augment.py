@@ -9,14 +9,14 @@ from keras_vit.data.augment.randaugment import randaugment
 from keras_vit.data.targets import KINDS, moved
 
 
-def augment(examples, settings, draw):
+def augment(examples, settings, draw, channels=None):
     """Augments every example of a batch by its own random numbers.
 
     Args:
         examples: Dictionary of `"images"`, a float32 tensor `(batch, height, width, channels)`, 0..255, and targets of
             `targets.KINDS`, which follow when their image moves.
         settings: A `keras_vit.config.Augment`; MixUp and CutMix are in `mixing`, crops of encoded images in `crops`.
-        draw: Result of `keras_vit.data.draws.draws`.
+        draw, channels: As in `keras_vit.data.augment.color.jitter`.
 
     Returns:
         Dictionary like `examples`.
@@ -33,7 +33,7 @@ def augment(examples, settings, draw):
         examples = moved(examples, "flip", draw("flip", count, 1)[:, 0] < 0.5)
     images = examples["images"]
     if settings.jitter:
-        images = jitter(images, settings.jitter, draw)
+        images = jitter(images, settings.jitter, draw, channels)
     if settings.randaugment:
         placed = [name for name in examples if name != "images" and KINDS[name].warp]
         if placed:

@@ -8,8 +8,19 @@ from keras_vit.data.draws import scaled
 from keras_vit.data.targets import change_some
 
 
-def jitter(images, strength, draw):
-    """Changes brightness, then contrast, then saturation, each by a factor of 1 - strength to 1 + strength."""
+def jitter(images, strength, draw, channels=None):
+    """Changes brightness, then contrast, then saturation, each by a factor of 1 - strength to 1 + strength.
+
+    Args:
+        images: float32 tensor, `(batch, height, width, channels)`, 0..255.
+        strength: From 0 to 1.
+        draw: Result of `keras_vit.data.draws.draws`.
+        channels: Channels of one frame, of clips whose frames are folded into the channels; `None` for images.
+    """
+    if channels not in (None, images.shape[-1]):  # frames side by side: one mean, and one change, for all of them
+        height, width, values = images.shape[1:]
+        wide = tf.reshape(images, (-1, height, width * values // channels, channels))
+        return tf.reshape(jitter(wide, strength, draw), (-1, height, width, values))
     factors = 1 + strength * scaled(draw("jitter", tf.shape(images)[0], 3), -1, 1)
     brightness, contrast, saturation = (factors[:, i, None, None, None] for i in range(3))
     images = tf.clip_by_value(images * brightness, 0, 255)

@@ -6,6 +6,7 @@
 import tensorflow as tf
 
 from keras_vit.data.orientation import box_before, orientations_in_graph, turn, turn_shape
+from keras_vit.data.packing import is_packed, unpacked
 from keras_vit.utils.images import decoded
 
 EXACT = "INTEGER_ACCURATE"  # the cosine transform of Pillow and browsers; TensorFlow's default is a quicker one
@@ -17,8 +18,8 @@ def decode(item, channels, orientation=None):
     Palettes and CMYK become colors. Alpha is dropped. Of 16 bits the upper eight are kept.
 
     Args:
-        item: A scalar string, an encoded image; or pixels, which are returned as they are.
-        channels: 1 (gray) or 3 (color).
+        item: A scalar string, an encoded image; or pixels, which are returned as they are. Of a clip, see `packing`.
+        channels: 1 (gray) or 3 (color); of a clip, those of all its frames.
         orientation: That of the file, from 1 to 8, if it is known; it is found for many files at once in less time.
 
     Returns:
@@ -27,10 +28,15 @@ def decode(item, channels, orientation=None):
     if item.dtype != tf.string:
         return item
 
+    def read(items):
+        return (unpacked if is_packed(items[0]) else decoded)(items[0], channels)
+
     def by_pillow():
-        pixels = tf.numpy_function(lambda items: decoded(items[0], channels), [item[None]], "uint8", stateful=False)
+        pixels = tf.numpy_function(read, [item[None]], "uint8", stateful=False)
         return tf.ensure_shape(pixels, (None, None, channels))
 
+    if channels not in (1, 3):
+        return by_pillow()
     return tf.cond(is_plain(item), lambda: decode_in_graph(item, channels, orientation), by_pillow)
 
 

@@ -38,32 +38,39 @@ def read(path, split, data, targets, extras=()):
     folder = root if base == "all" or by_column else root / base
     if (file := _yolo_of(folder, root, targets)) is not None:
         return _with_yolo(file, split, data, targets)
-    if not root.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
-    folders.check_folder(root)
-    if not folder.is_dir():
-        inside = "class folders" if "labels" in targets else "images"
-        raise ValueError(
-            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
-            "it, use splits of 'all', such as 'all[:80%]'."
-        )
-    if base == "all" and not by_column:
-        _check_no_splits(folder)
+    place_of(root, split, "class folders" if "labels" in targets else "images", by_column)
     if (file := _table_of(folder, root, data.columns or {}, targets)) is not None:
         return _with_table(file, folder, data, targets, base if by_column and base != "all" else None).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
-    if "labels" in targets and (masked or (paired and len(_class_names(folder)) == 2)):
+    if "labels" in targets and (masked or (paired and len(class_folders(folder)) == 2)):
         raise lacks(str(folder), "labels", ["images", "segmentation masks"])
     if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
         whole = _with_boxes(folder, root, data)
     elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
-        whole = _labeled(folder, _class_names(folder), data)
+        whole = _labeled(folder, class_folders(folder), data)
     else:
         whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
     return whole.part(split, base)
+
+
+def place_of(root, split, inside, by_column=False):
+    """Returns the folder of a split, below a root, a path; raises for one that does not exist or contains splits."""
+    base = split.partition("[")[0]
+    folder = root if base == "all" or by_column else root / base
+    if not root.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
+    folders.check_folder(root)
+    if not folder.is_dir():
+        raise ValueError(
+            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
+            "it, use splits of 'all', such as 'all[:80%]'."
+        )
+    if base == "all" and not by_column:
+        _check_no_splits(folder)
+    return folder
 
 
 def _check_no_splits(folder):
@@ -144,7 +151,7 @@ def _labeled(folder, class_names, data):
 def _images_alone(folder, data, with_labels):
     """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
     if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
-        class_names = _class_names(folder)
+        class_names = class_folders(folder)
         _, labels = _image_files(folder, class_names, report=False)
         if len({*labels.tolist()}) == len(class_names) > 1:
             return _labeled(folder, class_names, data)
@@ -222,7 +229,7 @@ def _folders_in(folder):
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _class_names(folder):
+def class_folders(folder):
     """Returns the names of the class folders, sorted."""
     names = _folders_in(folder)
     for name in names:

@@ -41,6 +41,12 @@ def reader(size, data=None):
     """Returns the function from one path to the pixels of `read_files`, which several threads may call."""
     if size[2] not in (1, 3):
         raise ValueError(f"A model of image files must have 1 or 3 channels. Received: a model of {size[2]}")
+    prepare = preparation(size, data)
+    return lambda path: read_pixels(path, size[2], prepare)
+
+
+def preparation(size, data=None):
+    """Returns the function from pixels of any height and width, uint8, to those of `read_files`."""
     rule = Rule(*(getattr(data, name) for name in Rule._fields)) if data else Rule()
 
     def prepare(pixels):
@@ -48,7 +54,7 @@ def reader(size, data=None):
             return pixels.astype("float32")
         return _cut(tuple(size), rule)(tf.constant(pixels)).numpy()
 
-    return lambda path: read_pixels(path, size[2], prepare)
+    return prepare
 
 
 @functools.lru_cache(16)

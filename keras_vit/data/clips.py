@@ -1,0 +1,158 @@
+"""Clips and their targets: sampled frames are folded into the channels of one image, so that all change alike."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vit.data.draws import draws
+from keras_vit.data.inspection import DIGEST, RULES, Checked, Inspected, digest_of
+from keras_vit.data.known_files import KnownFiles
+from keras_vit.data.memory import Source, fits
+from keras_vit.data.packing import folded, packed
+from keras_vit.utils import clips
+from keras_vit.utils.sampling import frame_indices
+
+SCALE = 2**24  # of random numbers as integers, among the keys
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How frames are sampled; see `frame_indices`."""
+
+    frames: int
+    stride: int = 1
+    segments: bool = False
+
+    def indices(self, count, numbers=None):
+        """Returns the indices of the frames of a clip of `count`; `numbers` as in `frame_indices`."""
+        return frame_indices(count, self.frames, self.stride, self.segments, numbers)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clips(Source):
+    """Clips and targets: a `Source` whose examples are images of `frames * channels` channels.
+
+    `images` is an array `(n, frames, height, width, channels)`, or a vector of paths. Of each clip `sampling.frames`
+    are read; in training from a start that is drawn anew in each epoch.
+    """
+
+    sampling: Sampling | None = None
+
+    @property
+    def channels(self):
+        """The numbers of channels of examples that a model may have."""
+        own = (self.images.shape[-1],) if self.images.ndim == 5 else (1, 3)
+        return tuple(self.sampling.frames * each for each in own)
+
+    def sizes(self):
+        """Returns the name and the `(height, width)` of each clip, of files those of the first frame."""
+        if self.images.ndim == 5:
+            return [("clips", self.images.shape[2:4])]
+        return [(str(path), found.size[::-1]) for path, found in zip(self.images, inspect_all(self.images))]
+
+    def inspect(self, paths):
+        """Returns the `Checked` of the source's files."""
+        return inspect_all(paths)
+
+    def shuffled(self, seed, epoch, count):
+        """Returns the keys of one epoch like `Source.shuffled`, each with the random numbers that sample its frames."""
+        numbers = self.sampling.frames if self.sampling.segments else 1
+        keys = super().shuffled(seed, epoch, count)
+
+        def with_numbers(chunk, keys):
+            drawn = draws(seed, epoch, chunk * count)("frames", count, numbers) * SCALE
+            return tf.concat([tf.cast(keys, "int64")[:, None], tf.cast(drawn, "int64")], axis=1)
+
+        return keys.enumerate().map(with_numbers)
+
+    def reader(self):
+        """Returns a function from keys to a dictionary of items: clips as images, and each target."""
+        columns = {name: self._tensor(name, column) for name, column in self.targets.items()}
+
+        def look_up(keys):
+            places = keys if keys.shape.rank == 1 else keys[:, 0]
+            if self.images.ndim == 1:
+                found = tf.ensure_shape(tf.numpy_function(self._of_files, [keys], "string", stateful=False), (None,))
+            else:
+                height, width, channels = self.images.shape[2:]
+                found = tf.numpy_function(self._of_arrays, [keys], self.images.dtype.name, stateful=False)
+                found = tf.ensure_shape(found, (None, height, width, self.sampling.frames * channels))
+            return {"images": found, **{name: tf.gather(column, places) for name, column in columns.items()}}
+
+        return look_up
+
+    def _sampled(self, key, count):
+        key = np.atleast_1d(key)
+        return int(key[0]), self.sampling.indices(count, key[1:] / SCALE if len(key) > 1 else None)
+
+    def _of_arrays(self, keys):
+        """Returns the clips of some keys, `(keys, height, width, frames * channels)`."""
+        chosen = [self._sampled(key, self.images.shape[1]) for key in keys]
+        return np.stack([folded(self.images[place, wanted]) for place, wanted in chosen])
+
+    def _of_files(self, keys):
+        """Returns the clips of some keys as bytes; see `packed`."""
+        return np.array([packed(self._of_file(key)) for key in keys], object)
+
+    def _of_file(self, key):
+        place = int(np.atleast_1d(key)[0])
+        if not self._fits:
+            return clips.read_clip(self.images[place], 3, lambda count: self._sampled(key, count)[1])
+        if place not in self._decoded:
+            self._decoded[place] = clips.read_clip(self.images[place], 3, np.arange)
+        clip = self._decoded[place]
+        return clip[self._sampled(key, len(clip))[1]]
+
+    @functools.cached_property
+    def _fits(self):
+        """Whether all frames of all files fit into memory: each file is then decoded once."""
+        found = inspect_all(self.images).records
+        return fits(3 * int((found["size"].prod(axis=1, dtype="int64") * found["frames"]).sum()))
+
+    @functools.cached_property
+    def _decoded(self):
+        return {}
+
+
+FIELDS = (("digest", "u1", (DIGEST,)), ("size", "u4", (2,)), ("frames", "u4"))
+
+
+def inspect_all(paths):
+    """Reads the first frame of clips, unless that was done before and they are the same; returns their `Checked`."""
+    paths = list(map(str, paths))
+    clips.need(paths)
+    return CheckedClips(*_known().look_up(paths, "checking clips"))
+
+
+class CheckedClips(Checked):
+    """The `Inspected` of each of many clips; their `records` have the fields `FIELDS`."""
+
+    def __getitem__(self, place):
+        if place in self.faults:
+            return Inspected(self.faults[place])
+        digest, size = (self.records[name][place] for name in ("digest", "size"))
+        return Inspected(None, digest.tobytes(), tuple(size.tolist()))
+
+
+@functools.cache
+def _known():
+    return KnownFiles(f"clips {RULES}", FIELDS, lambda paths: [*map(_inspected, paths)])
+
+
+def _inspected(path):
+    """Returns the fields of a clip, or why it cannot be read: its first and its last frame are decoded."""
+    counts = []
+
+    def ends(count):
+        counts.append(count)
+        return [0, count - 1]
+
+    try:
+        first, _ = clips.read_clip(path, 3, ends)
+        with open(path, "rb") as file:
+            digest = digest_of(file.read())
+    except (ValueError, OSError) as error:
+        return str(error).removeprefix(f"{path!r} ").removesuffix(".")
+    return digest, first.shape[1::-1], counts[0]

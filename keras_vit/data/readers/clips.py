@@ -1,0 +1,107 @@
+"""Clips that the caller has: class folders of files, or arrays."""
+
+import itertools
+import pathlib
+
+import numpy as np
+
+from keras_vit.data.clips import Clips, inspect_all
+from keras_vit.data.packing import packed, unfolded, unpacked
+from keras_vit.data.readers import folder as folders_of_images
+from keras_vit.data.readers.arrays import OF_ARRAY
+from keras_vit.data.readers.image_files import preparation
+from keras_vit.utils import clips, folders
+from keras_vit.utils.folders import ending, shown
+from keras_vit.utils.warned import left_out, named
+
+
+def from_arrays(arrays, sampling, shape, class_names=()):
+    """Returns the source of the caller's own arrays.
+
+    Args:
+        arrays: `(clips, labels)`: clips are `(clips, frames, height, width, channels)`, 0..255, of as many frames as
+            they may have; labels as in `arrays.from_arrays`.
+        sampling: A `clips.Sampling`.
+        shape: `(height, width, channels)` of examples, in which the frames that the model takes are folded.
+        class_names: Names of the classes.
+
+    Raises:
+        ValueError: If there are more or fewer arrays, or one has another shape, type or range.
+    """
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
+        kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
+        raise ValueError(f"Arrays must be a pair (clips, labels). Received: {kind}")
+    channels = shape[2] // sampling.frames
+    found = clips.checked(arrays[0], (None, None, None, channels))
+    found = found.astype("uint8", copy=False) if found.dtype.kind in "ui" else found.astype("float32", copy=False)
+    labels = OF_ARRAY["labels"](arrays[1], found, class_names)
+    return Clips(found, {"labels": labels}, tuple(class_names), sampling=sampling)
+
+
+def read_folder(path, split, data, targets, extras, sampling):
+    """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clips.Sampling`."""
+    root = pathlib.Path(path).expanduser()
+    place = folders_of_images.place_of(root, split, "class folders")
+    names = folders_of_images.class_folders(place)
+    every = folders.files_in_each([place / name for name in names])
+    found = [list(filter(clips.is_clip, paths)) for paths in every]
+    others = [path for paths in every for path in paths if not clips.is_clip(path)]
+    if others:
+        endings = sorted({ending(path) for path in others})
+        left_out(f"{len(others)} files that are no clips: {', '.join(map(shown, endings[:10]))}")
+    filled = [name for name, paths in zip(names, found) if paths]
+    if len(filled) < 2 or len(filled) < len(names):
+        raise ValueError(
+            f"{str(place)!r} must contain at least two class folders, each with clips ({', '.join(clips.ENDINGS)}). "
+            f"Received: {len(names)} folders, {len(filled)} with clips"
+        )
+    paths = [*itertools.chain(*found)]
+    labels = np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
+    digests, readable = _readable(paths, data.bad_images)
+    paths, labels = np.array(paths, object)[readable], labels[readable]
+    whole = Clips(paths, {"labels": labels}, tuple(names), files=True, digests=digests, sampling=sampling)
+    return whole.part(split, split.partition("[")[0])
+
+
+def _readable(paths, on_bad):
+    """Reads the ends of every clip once: an error or a warning names what cannot be read. As `folder._readable`."""
+    checked = inspect_all(paths)
+    bad = [f"{shown(paths[i])} ({checked.faults[i]})" for i in sorted(checked.faults)]
+    if bad and (on_bad == "raise" or len(bad) == len(paths)):
+        raise ValueError(
+            f"{len(bad)} of {len(paths)} clips cannot be read. Repair or remove them, or leave them out with "
+            f"data.bad_images=skip:\n  {named(bad)}"
+        )
+    if bad:
+        left_out(f"{len(bad)} of {len(paths)} clips, which cannot be read", bad)
+    readable = np.delete(np.arange(len(paths)), sorted(checked.faults))
+    return checked.records[readable]["digest"], readable
+
+
+def reader(shape, data, sampling):
+    """Returns the function from a clip's path to its pixels as evaluation sees them, `shape`; threads may call it.
+
+    Args:
+        shape: `(frames, height, width, channels)`.
+        data: A `keras_vit.config.Data`, which determines how frames are resized.
+        sampling: A `clips.Sampling`.
+    """
+    frames, height, width, channels = shape
+    prepare = preparation((height, width, frames * channels), data)
+
+    def read(path):
+        clip = clips.read_clip(path, 3, sampling.indices)
+        return unfolded(prepare(unpacked(packed(clip), frames * channels)), frames)
+
+    return read
+
+
+def none(rest, split, data, *others):
+    """Raises ValueError for a kind of data of which no clips are read."""
+    raise ValueError(
+        "Clips are read from class folders, 'folder:PATH', or passed to `fit` as arrays, (clips, labels). "
+        f"Received: data.source={data.source!r}"
+    )
+
+
+READERS = {"digits": none, "folder": read_folder, "tfds": none}

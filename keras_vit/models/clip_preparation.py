@@ -1,0 +1,58 @@
+"""Prepares clips as the evaluation of a model's source did: which frames, and how they are resized."""
+
+import os
+
+import numpy as np
+
+from keras_vit.models.backbone import image_tower
+from keras_vit.utils import clips
+from keras_vit.utils.sampling import frame_indices
+
+RULE = {"stride": 1, "segments": False}  # see `frame_indices`
+
+
+def frames_rule(model):
+    """Returns how the frames of a model's clips are sampled, from the metadata of its first layer.
+
+    Raises:
+        ValueError: For an invalid rule, such as one from a damaged file.
+    """
+    layer = next((each for each in image_tower(model).layers if hasattr(each, "metadata")), None)
+    about = layer.metadata if layer else {}
+    rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
+    if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
+        raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {rule!r}")
+    return {name: rule[name] for name in RULE}
+
+
+def prepared(model, given, prepare, value_range):
+    """Returns clips as `keras_vit.preprocess` returns them.
+
+    Args:
+        model: A model of clips.
+        given: Clip files, or arrays `(frames, height, width, channels)`, in any sizes; or a single one.
+        prepare: Function from the pixels of a frame, `(height, width, channels)`, to those for the model.
+        value_range: The lowest and the highest pixel.
+
+    Returns:
+        float32 array, `(batch, frames, height, width, channels)`.
+    """
+    _, frames, *_, channels = model.input_shape
+    rule = frames_rule(model)
+    single = isinstance(given, (str, os.PathLike)) or getattr(given, "ndim", 5) < 5
+    if isinstance(given, (bytes, dict)) or (not hasattr(given, "__iter__") and not single):
+        raise TypeError(f"Clips must be files or arrays, or a list of them. Received: {type(given).__name__}")
+    given = [given] if single else list(given)
+    if not given:
+        raise ValueError("`images` must contain a clip. Received: an empty list")
+
+    def one(clip):
+        def choose(count):
+            return frame_indices(count, frames, **rule)
+
+        if isinstance(clip, (str, os.PathLike)):
+            return clips.read_clip(clip, channels, choose)
+        clip = clips.checked(np.asarray(clip)[None], (None, None, None, channels), value_range=value_range)[0]
+        return clip[choose(len(clip))]
+
+    return np.stack([np.stack([prepare(frame) for frame in one(clip)]) for clip in given])

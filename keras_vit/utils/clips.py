@@ -1,0 +1,182 @@
+"""Clips: files of several frames, and their pixels."""
+
+import contextlib
+import os
+
+import numpy as np
+
+from keras_vit.utils import checks, extras
+from keras_vit.utils.folders import ending
+from keras_vit.utils.images import MOST_PIXELS, plain_pixels
+from keras_vit.utils.sampling import evenly
+
+BY_PILLOW = (".gif", ".webp", ".png", ".apng")
+BY_AV = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
+ENDINGS = BY_PILLOW + BY_AV
+MOST_FRAMES = 200_000  # of a file: an hour at 50 frames a second
+
+
+class UnreadableError(ValueError):
+    """A file is no clip that can be read."""
+
+
+def is_clip(path):
+    """Returns whether the name of a file, a text, ends like that of a clip."""
+    return ending(path) in ENDINGS
+
+
+def need(paths):
+    """Raises ImportError, with the extra to install, if one of these files needs a package that is not installed."""
+    other = next((path for path in paths if ending(str(path)) in BY_AV), None)
+    if other is not None:
+        extras.need(f"Reading {str(other)!r}", "video", "av")
+
+
+def read_clip(path, channels, choose):
+    """Returns some frames of a clip, uint8 `(frames, height, width, channels)`.
+
+    GIF, WebP and animated PNG are read by Pillow, other files by PyAV, which the extra `video` installs. Frames are
+    upright: the rotation in the files of phones is applied.
+
+    Args:
+        path: The file.
+        channels: 1 (gray) or 3 (red, green and blue).
+        choose: Function from the number of frames, all shown for the same time, to the indices of those wanted, in
+            increasing order; they may repeat.
+
+    Raises:
+        FileNotFoundError: If there is no file.
+        ValueError: For a file that is not a clip, has no frame, or frames of different sizes.
+        ImportError: If PyAV is needed and not installed.
+    """
+    name = os.fsdecode(path)
+    if not os.path.isfile(name):
+        if os.path.exists(name):
+            raise UnreadableError(f"{name!r} is not a regular file.")
+        raise FileNotFoundError(f"There is no file {name!r}.")
+    if ending(name) not in ENDINGS:
+        raise UnreadableError(f"A clip must end in {', '.join(ENDINGS)}. Received: {name!r}")
+    need([name])
+    try:
+        frames = (_by_pillow if ending(name) in BY_PILLOW else _by_av)(name, channels, choose)
+    except UnreadableError as error:
+        raise UnreadableError(f"{name!r} {error}.") from None
+    except Exception as error:  # any error of the decoder is a fault of this file
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UnreadableError(f"{name!r} cannot be read as a clip: {said}.") from None
+    sizes = {frame.shape[:2] for frame in frames}
+    if len(sizes) > 1:
+        (first, second, *_) = sorted(sizes)
+        raise UnreadableError(
+            f"{name!r} must have frames of one size. Received: {first[0]} x {first[1]} and {second[0]} x {second[1]}"
+        )
+    return np.stack(frames)
+
+
+def _by_pillow(name, channels, choose):
+    from PIL import Image
+
+    with Image.open(name, formats=("GIF", "WEBP", "PNG")) as image:
+        _check_size(*image.size)
+        count, times, time = getattr(image, "n_frames", 1), [], 0
+        _check_count(count)
+        wanted = range(count)
+        if count > 1:
+            for place in wanted:
+                image.seek(place)
+                image.load()  # WebP says how long a frame is seen once it is decoded
+                times.append(time)
+                time += max(image.info.get("duration", 0) or 0, 1)  # milliseconds
+            wanted = evenly(times, time)
+        wanted = np.asarray(wanted)[_checked(choose(count), count)]
+        found = {}
+        for place in sorted({*wanted.tolist()}):
+            image.seek(place)
+            found[place] = plain_pixels(image, channels)
+    return [found[place] for place in wanted.tolist()]
+
+
+def _by_av(name, channels, choose):
+    import av
+
+    with contextlib.closing(av.open(name)) as container:
+        if not container.streams.video:
+            raise UnreadableError("has no video in it")
+        stream = container.streams.video[0]
+        stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None]
+    _check_count(len(stamps))
+    times = np.unique(stamps)  # increasing; a file keeps its frames in the order of decoding
+    usual = np.median(np.diff(times)) if len(times) > 1 else 1
+    order = evenly(times, times[-1] - times[0] + usual)
+    wanted = order[_checked(choose(len(times)), len(times))]
+    moments = times[wanted].tolist()
+    found, left = {}, {*moments}
+    with contextlib.closing(av.open(name)) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        _check_size(stream.codec_context.width, stream.codec_context.height)
+        with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
+            container.seek(min(moments), stream=stream)
+        for frame in container.decode(stream):
+            if frame.pts in left:
+                found[frame.pts] = _pixels(frame, channels)
+                left.discard(frame.pts)
+            if not left:
+                break
+    if left and not found:
+        raise UnreadableError("has no frame that can be decoded")
+    if left:
+        raise UnreadableError(f"ends early: {len(left)} of {len({*moments})} frames that are needed cannot be decoded")
+    return [found[moment] for moment in moments]
+
+
+def _pixels(frame, channels):
+    """Returns a frame of PyAV as upright pixels."""
+    pixels = frame.to_ndarray(format="rgb24" if channels == 3 else "gray")
+    pixels = np.rot90(pixels, round(frame.rotation / 90) % 4)  # counterclockwise, as the file says how to show it
+    return np.ascontiguousarray(pixels if channels == 3 else pixels[..., None])
+
+
+def _check_size(width, height):
+    if width * height > MOST_PIXELS:
+        raise UnreadableError(f"is too large: a frame has more than {MOST_PIXELS // 10**6} million pixels")
+
+
+def _check_count(count):
+    if not count:
+        raise UnreadableError("has no frame")
+    if count > MOST_FRAMES:
+        raise UnreadableError(f"is too long: it has more than {MOST_FRAMES:,} frames")
+
+
+def _checked(indices, count):
+    indices = np.asarray(indices)
+    if indices.ndim != 1 or not len(indices) or indices.min() < 0 or indices.max() >= count:
+        raise UnreadableError(f"has frames from 0 to {count - 1}, not {indices.tolist()!s:.60}")
+    return indices
+
+
+def checked(values, shape, name="clips", value_range=checks.BYTES):
+    """Checks a batch of clips as `checks.pixels` does one of images.
+
+    Args:
+        values: Array, `(batch, frames, height, width, channels)`, integers or floats.
+        shape: The `(frames, height, width, channels)` that a model takes; a `None` entry matches any size.
+        name: The argument's name, for error messages.
+        value_range: The lowest and the highest pixel.
+
+    Returns:
+        `values` as a NumPy array.
+
+    Raises:
+        ValueError: For a wrong rank, shape or type, no clip, or values outside the range or scaled to 0..1.
+    """
+    values = np.asarray(values)
+    if values.ndim != 5 or 0 in values.shape or any(w not in (None, got) for w, got in zip(shape, values.shape[1:])):
+        sizes = ", ".join(str(word if side is None else side) for word, side in zip(AXES, shape))
+        raise ValueError(f"`{name}` must have the shape (batch, {sizes}). Received: shape={values.shape}")
+    checks.pixels(values.reshape(-1, *values.shape[2:]), name=name, value_range=value_range)
+    return values
+
+
+AXES = ("frames", "height", "width", "channels")

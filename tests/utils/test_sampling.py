@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from keras_vit.utils.sampling import evenly, frame_indices
+
+
+def listed(*given, **options):
+    return frame_indices(*given, **options).tolist()
+
+
+def test_dense_frames_are_in_the_middle_and_drawn_in_training():
+    assert listed(100, 4, 8) == [37, 45, 53, 61] and listed(4, 4) == [0, 1, 2, 3] and listed(5, 4) == [0, 1, 2, 3]
+    assert listed(9, 4, numbers=[0.0]) == [0, 1, 2, 3] and listed(9, 4, numbers=[0.999]) == [5, 6, 7, 8]
+    starts = {listed(9, 4, numbers=[number])[0] for number in np.linspace(0, 0.999, 50)}
+    assert starts == {0, 1, 2, 3, 4, 5}
+
+
+def test_a_short_clip_repeats_its_last_frame():
+    assert listed(3, 5) == [0, 1, 2, 2, 2] and listed(10, 4, 4) == [0, 4, 8, 9] and listed(1, 3, 2) == [0, 0, 0]
+    assert listed(3, 5, numbers=[0.9]) == [0, 1, 2, 2, 2]
+
+
+def test_segments_give_one_frame_each():
+    assert listed(16, 4, segments=True) == [2, 6, 10, 14]  # as VideoMAE's: int(tick / 2 + tick * i)
+    assert listed(10, 4, segments=True) == [int(10 / 4 / 2 + 10 / 4 * i) for i in range(4)]
+    assert listed(2, 4, segments=True) == [0, 0, 1, 1]
+    drawn = [listed(40, 4, segments=True, numbers=np.random.default_rng(i).random(4)) for i in range(99)]
+    assert {tuple(index // 10 for index in one) for one in drawn} == {(0, 1, 2, 3)} and len({*map(tuple, drawn)}) > 50
+
+
+def test_time_passes_evenly():
+    for times, duration, found in (
+        ([0, 40, 80, 120], 160, [0, 1, 2, 3]),
+        ([7, 47, 87, 127], 160, [0, 1, 2, 3]),
+        ([0, 33, 67, 100], 133, [0, 1, 2, 3]),  # rounded to milliseconds
+        ([0, 10, 20, 30], 100, [0, 1, 2, 3]),  # the last one is shown for long, as in many GIF files
+        ([0, 70, 80, 90], 100, [0, 0, 0, 2]),
+        ([5], 1, [0]),
+    ):
+        assert evenly(np.array(times), duration).tolist() == found, times
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 30])
+def test_all_indices_are_those_of_frames(count):
+    for options in (dict(), dict(stride=3), dict(segments=True)):
+        found = frame_indices(count, 8, **options)
+        assert len(found) == 8 and found.min() >= 0 and found.max() < count and (np.diff(found) >= 0).all()
