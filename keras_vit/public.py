@@ -44,6 +44,7 @@ from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
+from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
 from keras_vit.layers import LayerScale as LayerScale
@@ -56,6 +57,7 @@ from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import PixelHead as PixelHead
 from keras_vit.layers import PointBoxes as PointBoxes
+from keras_vit.layers import PoseHead as PoseHead
 from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import RelativePositions as RelativePositions
@@ -64,6 +66,7 @@ from keras_vit.layers import ResNetStem as ResNetStem
 from keras_vit.layers import RotaryPositions as RotaryPositions
 from keras_vit.layers import SetBoxes as SetBoxes
 from keras_vit.layers import SetHead as SetHead
+from keras_vit.layers import ShiftImage as ShiftImage
 from keras_vit.layers import Similarity as Similarity
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth

@@ -22,10 +22,11 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AddToImage AnomalyDetector Answer Augment Caption Classify Contrast ConvStem CrossAttention DPTHead Data
-    DecoderBlock Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
-    MultiHeadSelfAttention Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes Positions Pretrain
-    QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment SetBoxes SetHead
-    Similarity StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock Unmerge VARIANTS Words
+    DecoderBlock DepthHead Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss
+    MergingBlock MultiHeadSelfAttention Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes
+    PoseHead Positions Pretrain QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions
+    Segment SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock
+    Unmerge VARIANTS Words
     add_lora attention_maps attention_relevance attention_rollout augment calibrate captioner check_data class_names
     compare_layers count_macs cross_validate datasets embed_folder evaluate export_onnx export_openvino
     export_saved_model export_tflite export_writer features fit freeze from_checkpoint from_pretrained from_recipe

@@ -13,7 +13,7 @@ from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.heads import check_head, of_other_heads
+from keras_vit.checkpoints.heads import check_head, encoder_alone, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
 from keras_vit.checkpoints.own_towers import changed, holds, load_towers, own_file, read_towers
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
@@ -180,7 +180,7 @@ def from_checkpoint(
             check_part("both" if checkpoint.writes else "image", text, {}, head=head)
         if part is None and checkpoint.writes:
             return _joined(source, text, given | {"metadata": metadata}, overrides)
-        description = describe(checkpoint, format)
+        description = encoder_alone(describe(checkpoint, format), overrides, head)
         stated = description.arguments
         check_overrides(overrides, stated)
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":

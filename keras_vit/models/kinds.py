@@ -45,6 +45,11 @@ def _vectors(outputs, expected):
     return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
 
 
+def _maps(outputs, expected):
+    """Returns maps as vectors, `(batch, channels, cells)`."""
+    return tuple(np.moveaxis(maps.reshape(len(maps), -1, maps.shape[-1]), 2, 1) for maps in (outputs, expected))
+
+
 def _pairs(task, output, path, answer, source):
     return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
 
@@ -189,6 +194,21 @@ KINDS = {
         aligned=_vectors,
         same=lambda outputs: outputs > 0,
         counted="signs of numbers",
+    ),
+    "depth": Kind(  # a number for each pixel, `(batch, height, width, 1)`
+        names=("depth",),
+        named=_as("depth"),
+        bounded="Depth has no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: outputs > np.median(outputs, axis=-1, keepdims=True),
+        counted="pixels above the median",
+    ),
+    "heatmaps": Kind(  # a map for each keypoint, `(batch, rows, columns, keypoints)`
+        names=("heatmaps",),
+        named=_as("heatmaps"),
+        bounded="Heat maps have no probabilities.",
+        aligned=_maps,
+        counted="highest cell",
     ),
     "image": Kind(
         names=("pixels",),

@@ -37,6 +37,9 @@ PUBLISHED = {  # without a file: what the published models' says
     "SigLIP": _processor(HALF, 3),
     "ViLT": _processor(HALF, 3),
     "BLIP": _processor(CLIP, 3, {"height": 384, "width": 384}),
+    "DPT": _processor(HALF, 3, {"height": 384, "width": 384}),
+    "Depth Anything": _processor(IMAGENET, 3, {"height": 518, "width": 518}),
+    "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
@@ -53,13 +56,14 @@ CLASSES = {
     "Siglip": _processor(HALF, 3) | {"default_to_square": False},
     "Siglip2": _processor(HALF, 2),
     "Vilt": _processor(HALF, 3, {"shortest_edge": 384}),
+    "VitPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
     "Yolos": _processor(IMAGENET, 2),
 }
 OF_KIND = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-OF_KIND |= {"BLIP": "Blip"}
+OF_KIND |= {"BLIP": "Blip", "Depth Anything": "DPT", "ViTPose": "VitPose"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.
