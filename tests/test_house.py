@@ -22,7 +22,7 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AddToImage AnomalyDetector Answer Augment Caption Classify Contrast ConvStem CrossAttention DPTHead Data
-    DecoderBlock DepthHead Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss
+    DecoderBlock Depth DepthHead Detect Distiller EndPool HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss
     MergingBlock MultiHeadSelfAttention Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes
     PoseHead Positions Pretrain QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions
     Segment SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TokenPool TransformerBlock

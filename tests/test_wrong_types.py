@@ -228,7 +228,7 @@ LAYERS = {
         rms_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
-TYPED = "Augment Data Optim Recipe Task Answer Caption Classify Contrast Detect Pretrain Regress Restore Segment"
+TYPED = "Augment Data Optim Recipe Task Answer Caption Classify Contrast Depth Detect Pretrain Regress Restore Segment"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 
