@@ -18,7 +18,7 @@ recipe = Recipe(
                mlp_dim=256),
     data=Data(source="folder:scenes", train="train", validation="validation", test="test", batch_size=64),
     augment=Augment(flip=True, jitter=0.3),
-    optim=Optim(optimizer="muon", epochs=10, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.5,
+    optim=Optim(optimizer="muon", epochs=8, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.5,
                 xla=False),  # faster on a CPU, by the convolutions of the head
 )  # fmt: skip
 
