@@ -31,6 +31,7 @@ from keras_vit.export import export_writer as export_writer
 from keras_vit.export import predictor as predictor
 from keras_vit.frozen import AnomalyDetector as AnomalyDetector
 from keras_vit.frozen import embed_folder as embed_folder
+from keras_vit.frozen import estimate_poses as estimate_poses
 from keras_vit.frozen import generate_text as generate_text
 from keras_vit.frozen import knn as knn
 from keras_vit.frozen import load_index as load_index

@@ -274,7 +274,8 @@ def _metadata(source, checkpoint, description, num_classes, options):
     form, _, _, evaluation, origins = description
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
     if options.head == "require":
-        about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, *OF_HEAD)
+        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
+        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
     return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
 
 

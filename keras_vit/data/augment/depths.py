@@ -66,6 +66,11 @@ def decode(item, shape):
         return tf.where(tf.math.is_nan(item), 0.0, item)
 
 
+def inverse(depth):
+    """Returns inverse depth, 0 in holes."""
+    return tf.math.divide_no_nan(1.0, depth)
+
+
 def _numbers(item, shape, kind):
     """Returns the numbers at the end of a `.npy` file."""
     count = tf.reduce_prod(shape)

@@ -94,12 +94,12 @@ class Depth(Task):
         return {"loss": loss, "weighted_metrics": [RelativeError(inverse=self.largest is None)]}
 
     def batch(self, examples, augment, seed):
-        import tensorflow as tf
+        from keras_vit.data.augment.depths import inverse
 
         depth = examples["depths"]
         if self.largest is not None:
             return examples["images"], depth * self.unit
-        return examples["images"], depth if self.disparity else tf.math.divide_no_nan(1.0, depth)
+        return examples["images"], depth if self.disparity else inverse(depth)
 
     def tally(self, keep=False):
         return DepthTally(self.largest is None, self.unit, self.disparity)
