@@ -19,6 +19,7 @@ from timm_alone import import_timm  # isort: skip
 timm = import_timm()  # before TensorFlow: the other way, their copies of LLVM collide
 
 import coverage  # noqa: E402
+import depth_models  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import safetensors.torch  # noqa: E402
@@ -107,6 +108,7 @@ VILT = {  # the same: a size of pictures
     "ViltForImageAndTextRetrieval": (384, 608),
     "ViltModel": (224, 320),
 }
+DEPTH = {"depth_anything": (518, 686), "dpt": (384, 384), "vitpose": (256, 192)}
 
 
 def randomize(model, seed=0):
@@ -198,6 +200,12 @@ def vilt_case(kind, folder, size):
     return compared(keras_vit.from_checkpoint(folder, image_size=size)({"images": pixels, "texts": ids}), theirs)
 
 
+def depth_case(kind, folder, size):
+    x = np.random.default_rng(0).normal(size=(1, *size, 3)).astype("float32")
+    theirs = depth_models.answers(getattr(depth_models, kind)(folder), x)
+    return compared(ours(folder, size)(x)[..., 0] if theirs.ndim == 3 else ours(folder, size)(x), theirs)
+
+
 def family_case(name):
     """Returns the outcome of `coverage.py` for one of timm's architectures."""
     found = coverage.measured(name)
@@ -251,6 +259,9 @@ def main():
     for kind, size in VILT.items():
         with tempfile.TemporaryDirectory() as folder:
             rows[f"transformers {kind}, {size}, depth 2"] = report(kind, lambda: vilt_case(kind, folder, size))  # noqa: B023
+    for kind, size in DEPTH.items():
+        with tempfile.TemporaryDirectory() as folder:
+            rows[f"transformers {kind}, {size}, depth 2"] = report(kind, lambda: depth_case(kind, folder, size))  # noqa: B023
     packages = ("keras", "torch", "timm", "transformers")
     about = {
         "commit": commit(),

@@ -75,6 +75,31 @@ def vilt(path, inputs):
     return {name: keras.ops.concatenate([each[name] for each in found]) for name in found[0]}
 
 
+def depth(path, inputs):
+    """Returns depth at the images' size, also before the function that ends the head, and the tokens it takes."""
+    images = inputs["images_nhwc"]
+    model = keras_vit.from_checkpoint(path, image_size=images.shape[1:3])
+    head = model.get_layer("head")
+    endless = type(head).from_config({**head.get_config(), "end": None, "name": "endless"})
+    outputs = {"depth": model.output, "before": endless(head.input), "tokens": head.input}
+    endless.set_weights(head.get_weights())
+    found = keras.Model(model.input, outputs)(pixels(model, images), training=False)
+    before = found["before"][..., 0]
+    return {
+        "depth": found["depth"][..., 0],
+        "depth_before_relu": before,
+        "depth_before_activation": before,
+        "feature_maps": keras.ops.stack(found["tokens"]),
+    }
+
+
+def pose(path, inputs):
+    """Returns the heat maps of images that are crops of people."""
+    images = inputs["images_nhwc"]
+    model = keras_vit.from_checkpoint(path, image_size=images.shape[1:3])
+    return {"heatmaps_nhwc": model(pixels(model, images), training=False)}
+
+
 def writer(path, inputs):
     """Answers for a model that writes about images; the searches are as `texts.json` says."""
     model = keras_vit.from_checkpoint(path.parent)
@@ -161,6 +186,10 @@ FAMILIES = {
         ("videos_nthwc",),
         clips,
     ),
+    "depth": Family(
+        lambda config, names: config.get("model_type") in ("depth_anything", "dpt"), ("images_nhwc",), depth
+    ),
+    "vitpose": Family(lambda config, names: config.get("model_type") == "vitpose", ("images_nhwc",), pose),
 }
 
 

@@ -13,7 +13,7 @@ with ending():  # the imports take half a second
     import tyro
 
     from keras_vit import __version__
-    from keras_vit.commands import checkpoints, features, recipes, runs, training, words
+    from keras_vit.commands import checkpoints, features, people, recipes, runs, training, words
     from keras_vit.commands.quiet import quiet
 
 COMMANDS = {
@@ -37,6 +37,7 @@ COMMANDS = {
     "anomaly": features.find_anomalies,
     "zero-shot": words.print_zero_shot,
     "caption": words.print_captions,
+    "poses": people.print_poses,
     "checkpoints": checkpoints.print_checkpoints,
     "convert": checkpoints.convert_checkpoint,
     "tour": training.tour,

@@ -32,6 +32,7 @@ from keras_vit.export import export_writer as export_writer
 from keras_vit.export import predictor as predictor
 from keras_vit.frozen import AnomalyDetector as AnomalyDetector
 from keras_vit.frozen import embed_folder as embed_folder
+from keras_vit.frozen import estimate_poses as estimate_poses
 from keras_vit.frozen import generate_text as generate_text
 from keras_vit.frozen import knn as knn
 from keras_vit.frozen import load_index as load_index
@@ -47,6 +48,7 @@ from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
+from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
 from keras_vit.layers import Frames as Frames
@@ -60,6 +62,7 @@ from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import PixelHead as PixelHead
 from keras_vit.layers import PointBoxes as PointBoxes
+from keras_vit.layers import PoseHead as PoseHead
 from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import RelativePositions as RelativePositions
@@ -68,6 +71,7 @@ from keras_vit.layers import ResNetStem as ResNetStem
 from keras_vit.layers import RotaryPositions as RotaryPositions
 from keras_vit.layers import SetBoxes as SetBoxes
 from keras_vit.layers import SetHead as SetHead
+from keras_vit.layers import ShiftImage as ShiftImage
 from keras_vit.layers import Similarity as Similarity
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
@@ -106,6 +110,7 @@ from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
+from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate
 from keras_vit.tasks import Pretrain as Pretrain

@@ -17,7 +17,7 @@ class Apart(list):
     """Inputs, or their shapes, of a layer that takes each as an argument."""
 
 
-def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None, unknown=None):
+def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None, unknown=None, last=None):
     """Checks config, shapes, saving, precision and training of a layer.
 
     Args:
@@ -28,6 +28,7 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None,
         sublayers: Names of the sub-layers that must exist and follow the policy.
         tmp_path: Where to save.
         unknown: The shape expected for inputs of an unknown batch, if not only its first axis is unknown.
+        last: Name of the sub-layer that is float32 under every policy, and whose output is returned so.
     """
     rng = np.random.default_rng(0)
     x = _each(lambda shape: rng.normal(size=shape).astype("float32"), input_shape)
@@ -37,7 +38,7 @@ def run_layer_test(make, input_shape, output_shape, sublayers=(), tmp_path=None,
     _saving(make("float32"), x, tmp_path)
     for policy in POLICIES:
         layer = make(policy)
-        _precision(layer, x, sublayers, policy)
+        _precision(layer, x, sublayers, policy, last)
         if layer.trainable_variables and (EAGERLY or policy == "float32"):
             _training(make(policy), x, output_shape, policy)
 
@@ -76,12 +77,14 @@ def _saving(layer, x, tmp_path):
     np.testing.assert_array_equal(_numpy(loaded(_plain(x))), _numpy(model(_plain(x))))
 
 
-def _precision(layer, x, sublayers, policy):
+def _precision(layer, x, sublayers, policy, last):
     output = _call(layer, x)
-    assert keras.backend.standardize_dtype(output.dtype) == keras.DTypePolicy(policy).compute_dtype
+    returned = keras.DTypePolicy("float32" if last else policy).compute_dtype
+    assert keras.backend.standardize_dtype(output.dtype) == returned
     assert type(layer).from_config(layer.get_config()).dtype_policy.name == policy
     inner = {sub.name: sub for sub in keras_private.sublayers(layer, include_self=False)}
     assert set(sublayers) <= set(inner)
+    assert last is None or inner.pop(last).dtype_policy.name == "float32"
     assert {sub.dtype_policy.name for sub in inner.values()} <= {policy}
     assert {keras.backend.standardize_dtype(v.dtype) for v in layer.weights} <= {"float32"}
 

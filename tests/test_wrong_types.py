@@ -15,6 +15,7 @@ from keras_vit import vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
 from keras_vit.models.options import OPTIONS, flat, nested
+from tests import poses
 from tests.test_house import PUBLIC
 from tests.towers import WORDS, two_towers
 
@@ -175,6 +176,7 @@ TAKES = {
     ),
     "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),
     "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
+    "estimate_poses": lambda: dict(model=poses.small(), image=PIXELS[0], boxes=[(0, 0, 4, 4)], refine="dark"),
     "generate_text": lambda: dict(
         model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
         temperature=1.0, top_k=3, top_p=0.9, seed=0, bad_images="raise",
@@ -206,6 +208,7 @@ LAYERS = {
     "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_order="post", gelu="relu", epsilon=1e-6, dropout=0.0),
+    "DepthHead": dict(grid=(2, 2), filters=8, size=None, factors=(1,), readout="ignore", hidden=8, end=None, scale=1.0),
     "Distiller": dict(student=None, teacher=None),
     "EndPool": dict(end=None),
     "LayerScale": dict(initial_value=1e-4),
@@ -224,7 +227,7 @@ LAYERS = {
     "Frames": dict(frames=2, apart=False), "Tubelets": dict(frames=4, length=2, fold=False), "TimeSteps": dict(steps=3),
     "PixelHead": dict(channels=3, scale=2, depth=1),
     "PointBoxes": dict(most=5),
-    "Positions": dict(),
+    "PoseHead": dict(grid=(2, 2), keypoints=3, scale=2, filters=8), "ShiftImage": dict(pixels=2), "Positions": dict(),
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
     "SetBoxes": dict(),
     "SetHead": dict(units=2, class_layers=1),
@@ -248,7 +251,7 @@ LAYERS = {
         rms_norm=False, proj_bias=True,
     ),
 }  # fmt: skip
-TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Contrast Detect Generate Pretrain "
+TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Contrast Depth Detect Generate Pretrain "
 TYPED += "Regress Restore Segment"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments

@@ -11,6 +11,7 @@ from keras_vit.layers.blocks.norms import NORM
 from keras_vit.layers.blocks.transformer_block import BLOCK
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import input_shape_of
+from keras_vit.models.map_heads import head_of
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
@@ -20,10 +21,11 @@ def arguments_of(model, words=False):
 
     Args:
         model: A model from `keras_vit.vit`, or one with the same layers under the same names.
-        words: Whether one from `keras_vit.vilt` or `keras_vit.video_vit` is possible: its arguments are there too.
+        words: Whether one from `keras_vit.vilt` or `keras_vit.video_vit` is possible, or one with a head that returns maps:
+            its arguments are there too.
 
     Returns:
-        A dictionary; `stem` is the stem layer itself, or `None`.
+        A dictionary; `stem` is the stem layer itself, or `None`; `maps` is what `models.map_heads.with_head` takes.
 
     Raises:
         ValueError: If the model lacks one of these layers.
@@ -93,6 +95,7 @@ def arguments_of(model, words=False):
         "num_classes": _classes(model, layers.get("head")),
         **(_of_words(layers) if "words" in layers else {}),
         **(_of_clips(layers, block) if "tubelets" in layers else {}),
+        **({"maps": maps} if words and (maps := head_of(model)) else {}),
     }
 
 

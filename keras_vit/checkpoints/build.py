@@ -6,6 +6,7 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
+from keras_vit.models.map_heads import with_head
 from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
 from keras_vit.models.video import ARGUMENTS as OF_CLIPS
@@ -36,6 +37,10 @@ def build(arguments):
         return vilt(None, **{name: arguments[name] for name in ARGUMENTS if name in arguments})
     if "tubelet" in arguments:
         return video_vit(None, **{name: arguments[name] for name in OF_CLIPS if name in arguments})
+    maps = arguments.pop("maps", None)
+    if maps:
+        norm = {"final_norm": "before" if maps["normed"] else None}
+        return with_head(vit(None, **{**arguments, **norm, "pooling": "none", "num_classes": 0}), maps)
     return vit(None, **arguments)
 
 

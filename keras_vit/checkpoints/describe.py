@@ -12,9 +12,11 @@ from keras_vit.checkpoints.formats import (
     huggingface_beit,
     huggingface_blip,
     huggingface_clip,
+    huggingface_depth,
     huggingface_dinov2,
     huggingface_dinov3,
     huggingface_naflex,
+    huggingface_vitpose,
     huggingface_yolos,
     openai,
     timm,
@@ -42,6 +44,9 @@ FORMATS = (
     huggingface_beit.FORMAT,
     huggingface_dinov3.FORMAT,
     huggingface_dinov3.WITH_GATES,
+    huggingface_depth.DEPTH_ANYTHING,
+    huggingface_depth.DPT,
+    huggingface_vitpose.FORMAT,
     huggingface_dinov2.FORMAT,
     huggingface_dinov2.WITH_REGISTERS,
     huggingface_naflex.FORMAT,
@@ -171,4 +176,5 @@ def without_weights(arguments):
     """Returns what a model computes without weights of its own: its fixed positions, and its stem's strides."""
     position, stem = arguments.get("position", "learned"), arguments.get("stem")
     found = {"stem's strides": stem.steps} if isinstance(stem, ConvStem) else {}
+    found |= {"the head's": arguments["maps"]} if arguments.get("maps") else {}
     return found | ({} if position == "learned" else {"position": position})

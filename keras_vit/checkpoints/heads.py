@@ -19,6 +19,15 @@ def check_head(model, checkpoint, description, own, options):
         )
 
 
+def encoder_alone(description, overrides, head):
+    """Returns a description without its head that returns maps, if the caller asks for another head or for none."""
+    if head != "new" and not {"num_classes", "pooling", "representation_size", "final_norm"} & set(overrides):
+        return description
+    arguments = description.arguments | ({"maps": None} if description.arguments.get("maps") else {})
+    origins = {name: why for name, why in description.origins.items() if name != "maps"}
+    return description._replace(arguments=arguments, origins=origins)
+
+
 def of_other_heads(source, description, head, overrides):
     """Returns a sentence in a tuple if a classifier's head is no linear layer, and so not in the model, else `()`.
 
@@ -28,7 +37,8 @@ def of_other_heads(source, description, head, overrides):
     form, names, stated, *_ = description
     others = [name for name in names if re.match(form.head_names, name) and not OF_PRETRAINING.match(name)]
     wanted = head != "new" and overrides.get("num_classes") != 0
-    if not others or not wanted or stated["num_classes"] or stated.get("pooling") == "none":
+    no_classes = stated.get("pooling") == "none" or "maps" in stated
+    if not others or not wanted or stated["num_classes"] or no_classes:
         return ()
     of_words = "vocabulary" in stated
     what = "answers no questions" if of_words else "is not one linear layer"

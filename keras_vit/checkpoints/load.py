@@ -14,7 +14,7 @@ from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.heads import check_head, of_other_heads
+from keras_vit.checkpoints.heads import check_head, encoder_alone, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
 from keras_vit.checkpoints.own_models import changed, holds, load_own, own_file, read_own
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
@@ -184,7 +184,7 @@ def from_checkpoint(
             return read_dit(checkpoint, source, overrides)
         if part is None and checkpoint.writes:
             return _joined(source, text, given | {"metadata": metadata}, overrides)
-        description = describe(checkpoint, format)
+        description = encoder_alone(describe(checkpoint, format), overrides, head)
         stated = description.arguments
         check_overrides(overrides, stated)
         if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
@@ -278,7 +278,8 @@ def _metadata(source, checkpoint, description, num_classes, options):
     form, _, _, evaluation, origins = description
     about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
     if options.head == "require":
-        about |= class_names(checkpoint, num_classes) | own_notes(checkpoint, *OF_HEAD)
+        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
+        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
     return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
 
 

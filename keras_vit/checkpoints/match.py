@@ -113,7 +113,8 @@ def matched(model, arguments, checkpoint, form, names, options):
         if path not in depend_on_input and not path.endswith(DISTANCES) and not IN_BLOCKS.fullmatch(path):
             wrong += _differences(row, checkpoint, names, variables, num_heads)
         steps[path] = Step(row.ours, places, row.form, _reader(row, checkpoint, places, num_heads))
-    optional = form.ignored if arguments["num_classes"] and not new_head else f"{form.ignored}|{form.head_names}"
+    has_head = arguments["num_classes"] or arguments.get("maps")
+    optional = form.ignored if has_head and not new_head else f"{form.ignored}|{form.head_names}"
     if new_head and arguments["pooling"] == "none":
         optional = f"{optional}|{ATTENTION_POOL}"
     surplus = [name for name in names if name not in used and not re.fullmatch(optional, name)]

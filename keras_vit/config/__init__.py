@@ -19,6 +19,7 @@ from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
+from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate
 from keras_vit.tasks import Pretrain as Pretrain

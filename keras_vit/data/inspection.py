@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.readers import decoding
-from keras_vit.utils import images
+from keras_vit.utils import depth_maps, images
 
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 DIGEST = 16
@@ -175,9 +175,12 @@ def named(*sources):
         yield
     except (tf.errors.OpError, FileNotFoundError):
         paths = [path for source in sources for path in getattr(source, "paths", ())]
-        inspected = getattr(sources[0], "inspect", inspect_all)(paths) if paths else ()
-        for path, found in zip(paths, inspected):
-            if found.fault:
-                said = f"{str(path)!r} was readable when it was checked, and now is not: {found.fault}."
+        inspect = getattr(sources[0], "inspect", inspect_all)  # of images, or of clips
+        numbers = [path for path in paths if str(path).endswith(depth_maps.ENDINGS[1])]
+        paths = [path for path in paths if path not in {*numbers}]
+        faults = [*map(depth_maps.fault, numbers), *(found.fault for found in inspect(paths))]
+        for path, fault in zip([*numbers, *paths], faults):
+            if fault:
+                said = f"{str(path)!r} was readable when it was checked, and now is not: {fault}."
                 raise ValueError(said) from None
         raise

@@ -27,6 +27,7 @@ class Source:
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
     `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
+    `"depths"`, float32 (n, height, width, 1) or a vector of files or of paths, see `utils.depth_maps`;
     `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers);
     `"multilabels"`, int8 (n, classes), 1, 0 or -1 for unknown; `"texts"`, a tuple of strings each, which the task's
     `read` turns into ids, int32 (n, length) or (n, texts, length); or nothing.

@@ -1,7 +1,7 @@
 """What each kind of item in an example does when its image is cut, flipped, shifted or warped: one row for each kind.
 
 Changes of color leave targets alone. Masks keep their values: the nearest pixel is taken. Pixels from
-outside the image get `OUTSIDE`.
+outside the image get `OUTSIDE`, and have no depth, 0.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_vit.data.augment import boxes
+from keras_vit.data.augment import boxes, depths
 from keras_vit.data.augment.masks import decode
 
 OUTSIDE = 255
@@ -68,7 +68,16 @@ def cut_mask(item, cut, size):
     mask = decode(item)
     text = "A mask must have the size of its image."
     with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(mask)[:2], cut.shape, text)]):
-        mask = tf.identity(mask)
+        return _nearest(tf.identity(mask), cut, size)
+
+
+def cut_depth(item, cut, size):
+    """Cuts one map of depth like `cut_mask`: float32 `(height, width, 1)`, 0 in holes; see `depths.decode`."""
+    return _nearest(depths.decode(item, cut.shape), cut, size)
+
+
+def _nearest(mask, cut, size):
+    """Returns the pixels of a map that a `Cut` sees."""
     for axis in (0, 1):
         place = tf.range(size[axis]) + (0 if cut.window is None else cut.window[axis])  # in the resized box
         mask = tf.gather(mask, cut.start[axis] + (2 * place + 1) * cut.extent[axis] // (2 * cut.grid[axis]), axis=axis)
@@ -113,5 +122,6 @@ KINDS = {
     "numbers": Kind(),
     "texts": Kind(),
     "bounding_boxes": Kind(boxes.cut, boxes.flip, boxes.shift, boxes.warp),
+    "depths": Kind(cut_depth, _flip, _shift(0), _warp("NEAREST", 0.0)),
     "segmentation_masks": Kind(cut_mask, _flip, _shift(OUTSIDE), _warp("NEAREST", float(OUTSIDE))),
 }

@@ -13,11 +13,13 @@ from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.heads.adaptive_head import AdaptiveHead
 from keras_vit.layers.heads.add_to_image import AddToImage
+from keras_vit.layers.heads.depth_head import DepthHead
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.point_boxes import PointBoxes
+from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
@@ -31,6 +33,7 @@ from keras_vit.layers.inputs.patches import Patches
 from keras_vit.layers.inputs.positions import Positions
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
+from keras_vit.layers.inputs.shift_image import ShiftImage
 from keras_vit.layers.inputs.standardized_conv import StandardizedConv2D
 from keras_vit.layers.inputs.time_embedding import TimeEmbedding
 from keras_vit.layers.inputs.time_steps import TimeSteps
@@ -46,6 +49,7 @@ __all__ = [
     "CrossAttention",
     "DPTHead",
     "DecoderBlock",
+    "DepthHead",
     "EndPool",
     "Frames",
     "LayerScale",
@@ -58,6 +62,7 @@ __all__ = [
     "Patches",
     "PixelHead",
     "PointBoxes",
+    "PoseHead",
     "Positions",
     "QueryDecoder",
     "RelativePositions",
@@ -66,6 +71,7 @@ __all__ = [
     "RotaryPositions",
     "SetBoxes",
     "SetHead",
+    "ShiftImage",
     "Similarity",
     "StandardizedConv2D",
     "StochasticDepth",

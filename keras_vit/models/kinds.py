@@ -9,6 +9,7 @@ import numpy as np
 from keras_vit.models import box_outputs
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import inputs_of
+from keras_vit.utils.depth_maps import colored_map, depth_png
 from keras_vit.utils.images import image_size, opened, save_like
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
@@ -45,6 +46,11 @@ def _vectors(outputs, expected):
     return outputs.reshape(len(outputs), -1), expected.reshape(len(expected), -1)
 
 
+def _maps(outputs, expected):
+    """Returns maps as vectors, `(batch, channels, cells)`."""
+    return tuple(np.moveaxis(maps.reshape(len(maps), -1, maps.shape[-1]), 2, 1) for maps in (outputs, expected))
+
+
 def _pairs(task, output, path, answer, source):
     return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
 
@@ -62,6 +68,27 @@ def _save_mask(task, output, size, path):
     from PIL import Image
 
     Image.fromarray(task.mask(output, size)).save(path, "PNG")
+
+
+def _save_depth(task, output, size, path):
+    """Writes meters as millimeters, beyond 65 m as 256ths; and inverse depth from its smallest to its largest value."""
+    values = task.depth(output, size)
+    if task.largest is not None:
+        steps = 1000 if task.largest <= 65 else 256
+        path.write_bytes(depth_png(values * steps, depth=f"meters = value / {steps}"))
+        return
+    low, high = float(values.min()), float(values.max())
+    scale = (high - low) / 65535 or 1.0
+    text = f"inverse depth of any scale and shift = {low:.9g} + value * {scale:.9g}"
+    path.write_bytes(depth_png((values - low) / scale, depth=text))
+
+
+def _save_colors(task, output, size, path):
+    from PIL import Image
+
+    values = task.depth(output, size)
+    near = values if task.largest is None else 1 / np.maximum(values, 1e-6)
+    Image.fromarray(colored_map(near)).save(path, "PNG")
 
 
 def _save_image(task, output, source, path):
@@ -103,6 +130,7 @@ class Kind:
             `None` if they need none.
         save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
         ending: Ending of the file that `save` writes.
+        beside: Dictionary from the endings of more files to functions like `save`.
         pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
         entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
         columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
@@ -123,6 +151,7 @@ class Kind:
     keeps: Callable | None = None
     save: Callable | None = None
     ending: str = ".png"
+    beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
     pixels: bool = False
     entries: Callable = _pairs
     columns: tuple[str, ...] = ("image_id", "name", "value")
@@ -197,6 +226,24 @@ KINDS = {
         aligned=_vectors,
         same=lambda outputs: np.round(outputs, 2),
         counted="numbers to two decimals",
+    ),
+    "depth": Kind(  # a number for each pixel, `(batch, height, width, 1)`
+        names=("depth",),
+        named=_as("depth"),
+        bounded="Depth has no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: outputs > np.median(outputs, axis=-1, keepdims=True),
+        counted="pixels above the median",
+        keeps=image_size,
+        save=_save_depth,
+        beside={".color.png": _save_colors},
+    ),
+    "heatmaps": Kind(  # a map for each keypoint, `(batch, rows, columns, keypoints)`
+        names=("heatmaps",),
+        named=_as("heatmaps"),
+        bounded="Heat maps have no probabilities.",
+        aligned=_maps,
+        counted="highest cell",
     ),
     "image": Kind(
         names=("pixels",),

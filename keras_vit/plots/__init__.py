@@ -19,6 +19,7 @@ from keras_vit.plots.masks import plot_masks as plot_masks
 from keras_vit.plots.masks import plot_pixels as plot_pixels
 from keras_vit.plots.pca import plot_pca as plot_pca
 from keras_vit.plots.pictures import plot_pictures as plot_pictures
+from keras_vit.plots.poses import draw_poses as draw_poses
 from keras_vit.plots.predictions import plot_calibration as plot_calibration
 from keras_vit.plots.predictions import plot_confusion as plot_confusion
 from keras_vit.plots.predictions import plot_per_class as plot_per_class

@@ -46,7 +46,8 @@ def predict(
         top: How many answers to return for an image, at most; of several labels all that hold are returned.
         to: Folder for files, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
-            the EXIF data of its file; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
+            the EXIF data of its file; of `Depth` 16-bit PNGs, whose text `depth` says what a value means, and in colors
+            `STEM.color.png`; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
             index, its center x, center y, width and height as shares of the upright image, and its score.
         texts: For tasks that take a text with each image, such as `Contrast`: one for all images, or a list.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
@@ -133,8 +134,9 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
                 if not finish:  # which has checked them
                     _finite(outputs[i], path)
                 if place:
-                    with replacing(place(path)) as temporary:
-                        kind.save(task, outputs[i], sources[i], temporary)
+                    for target, save in place(path).items():
+                        with replacing(target) as temporary:
+                            save(task, outputs[i], sources[i], temporary)
                 answer = task.listed(outputs[i], top)
                 if paths:
                     add(kind.entries(task, outputs[i], path, answer, sources[i]))
@@ -189,25 +191,27 @@ def _check_different(names, why):
 
 
 def _place(task, kind, files, folder):
-    """Returns the function from a file to where to write what is made of it, in a folder that is made if necessary.
+    """Returns the function from a file to the paths of what is made of it, each with the function that writes it.
 
-    Arguments are as in `predict`.
+    The folder is made if necessary. Arguments are as in `predict`.
     """
     if kind.save is None:
         name = type(task).__name__
         raise ValueError(
-            "`to` is for tasks that make files, such as Segment, Detect and Restore. "
+            "`to` is for tasks that make files, such as Segment, Detect, Depth and Restore. "
             f"Received: to={str(folder)!r} with {name}"
         )
-    place = lambda path: folder / f"{path.stem}{kind.ending}"  # noqa: E731
-    _check_different([place(path).name for path in files], "for files in one folder")
+    saves = {kind.ending: kind.save, **kind.beside}
+    place = lambda path: {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}  # noqa: E731
+    targets = [target for path in files for target in place(path)]
+    _check_different([target.name for target in targets], "for files in one folder")
     if _taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [place(path) for path in files if _taken("to", place(path))]
+    existing = [target for target in targets if _taken("to", target)]
     if existing:
         raise FileExistsError(
             f"{str(existing[0])!r} exists. Choose another folder, or delete what an interrupted call left. "
-            f"Received: to={str(folder)!r} with files of {len(existing)} of {len(files)} images"
+            f"Received: to={str(folder)!r} with {len(existing)} of {len(targets)} files"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return place

@@ -42,7 +42,8 @@ class Trained:
         Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
         """
         name = pathlib.Path(self.file).stem
-        task = config.Classify(multilabel=name_of(self.model) == "labels")
+        usual = config.Classify(multilabel=name_of(self.model) == "labels")
+        task = config.Depth() if name_of(self.model) == "depth" else usual
         task = config.ClassifyClips.of_clips(self.model) if len(self.size) == CLIPS - 1 else task
         recipe = self.recipe or config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
@@ -195,6 +196,8 @@ def _of_run(folder, file):
 def _alone(path):
     model = rundir.read_model(path)
     _check_images(model, path)
+    if name_of(model) == "depth":
+        return Trained(model, None, (), str(path), path.with_suffix(""))
     classes = _classes(model, path)
     names = stated_labels(model) or labels_beside(path) or ()
     names = names if len(names) == classes else tuple(map(str, range(classes)))

@@ -75,6 +75,20 @@ def finished(encoder, output, arguments, classes, what):
     return model
 
 
+def head_in(weights):
+    """Returns what `models.map_heads.with_head` takes of the head in some weights, or `None` without such a head."""
+    from keras_vit.checkpoints.describe import describe
+    from keras_vit.checkpoints.files.fetch import fetch
+    from keras_vit.checkpoints.files.read import open_checkpoint
+    from keras_vit.checkpoints.pretrained import location
+
+    place = None if weights is None else location(weights)
+    if place is None:
+        return None
+    with open_checkpoint(fetch(place)) as checkpoint:
+        return describe(checkpoint).arguments.get("maps")
+
+
 def _load_head(model, source, classes):
     """Loads the head too if the weights are of such a model with the same one and the same classes, and says so."""
     from keras_vit.checkpoints.arguments import arguments_of
@@ -91,7 +105,8 @@ def _load_head(model, source, classes):
         form, names, encoder, *_ = describe(checkpoint)
         known = names_of(checkpoint, len(classes))
         unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
-        if encoder.get("pooling") != "none" or not (unnamed or known == classes):
+        dense = encoder.get("pooling") == "none" or encoder.get("maps")
+        if not dense or not (unnamed or known == classes):
             return False
         placeholders, found = form.placeholders(arguments_of(model)), {}
         for path in head:
@@ -100,6 +115,7 @@ def _load_head(model, source, classes):
                 return False
             [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
         theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
+        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
         if len(theirs) != len(head) or any(found[path].shape != tuple(head[path].shape) for path in head):
             return False
     for path, array in found.items():

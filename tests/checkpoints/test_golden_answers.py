@@ -13,8 +13,13 @@ from tests.marks import slow
 pytestmark = pytest.mark.backend
 
 golden = benchmark("golden_answers")
-VIDEO = sorted(path.parent for path in (TOWERS.parent / "video").glob("*/io.npz"))
-FOLDERS = [*sorted(path.parent for path in TOWERS.glob("*/io.npz")), VILT, *sorted(GENERATION.iterdir()), *VIDEO]
+OTHERS = [path.parent for kind in ("depth", "video") for path in (TOWERS.parent / kind).glob("*/io.npz")]
+FOLDERS = [
+    *sorted(path.parent for path in TOWERS.glob("*/io.npz")),
+    VILT,
+    *sorted(GENERATION.iterdir()),
+    *sorted(OTHERS),
+]
 FOLDERS += [pytest.param(FOLDER / case, marks=slow) for case in CASES]  # `test_captions` reads them too
 INPUTS = {name for family in golden.FAMILIES.values() for name in family.inputs} | {"pixel_mask"}
 
@@ -27,7 +32,7 @@ def test_answers_are_the_original_s(folder, tmp_path):
         shutil.copy(file, tmp_path)
     np.savez(tmp_path / "io.npz", **{name: io[name] for name in INPUTS & set(io)})
     found, wanted = golden.answers(tmp_path), set(io) - INPUTS
-    assert wanted <= set(found) and wanted
+    assert wanted and wanted <= set(found)
     for name in sorted(wanted):
         tolerance = 1e-3 if folder.parent == GENERATION else 1e-4  # angles of up to 999, in float32
         np.testing.assert_allclose(found[name], io[name], atol=tolerance, err_msg=name)

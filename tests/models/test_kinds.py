@@ -31,13 +31,13 @@ def test_a_model_s_last_layer_says_what_it_returns():
 
 def test_an_unknown_kind_is_named(monkeypatch):
     model = vit("mu/4", image_size=8, num_classes=2)
-    kinds.note(model, "depth")
-    with pytest.raises(ValueError, match="must be one of 'classes', 'numbers', .*Received: 'depth'"):
+    kinds.note(model, "sounds")
+    with pytest.raises(ValueError, match="must be one of 'classes', 'numbers', .*Received: 'sounds'"):
         kind_of(model)
-    with pytest.raises(ValueError, match="`gives` must be one of .*Received: gives='depth'"):
-        type("Depth", (Task,), {"gives": "depth"})
-    monkeypatch.setitem(KINDS, "depth", Kind(names=("depth",)))
-    assert kind_of(keras.models.clone_model(model)) is KINDS["depth"]
+    with pytest.raises(ValueError, match="`gives` must be one of .*Received: gives='sounds'"):
+        type("Sounds", (Task,), {"gives": "sounds"})
+    monkeypatch.setitem(KINDS, "sounds", Kind(names=("sounds",)))
+    assert kind_of(keras.models.clone_model(model)) is KINDS["sounds"]
 
 
 def test_what_is_packed_is_what_was_named():

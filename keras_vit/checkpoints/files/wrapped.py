@@ -40,6 +40,8 @@ WRITTEN = re.compile(
     r"decoder\.transformer\.wte\.weight|decoder\.model\.decoder\.embed_tokens\.weight"
     r"|text_decoder\.bert\.embeddings\.word_embeddings\.weight"
 )
+# The neck of models of depth: DPT's, Depth Anything's.
+NECK = re.compile(r"neck\.(reassemble_stage|convs|fusion_stage)\..*")
 ADAPTER = re.compile(r"(.*\.)?(lora_\w+|base_layer|modules_to_save|ia3_\w+)\..*")
 
 
@@ -95,7 +97,8 @@ def unwrap(names):
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     outside = {_short(name, prefix): name for name in names if not name.startswith(prefix)}
-    heads = {short: name for short, name in outside.items() if short.startswith("head.") and short not in inside}
+    kept = (short for short in outside if short.startswith("head.") or NECK.fullmatch(short))
+    heads = {short: outside[short] for short in kept if short not in inside}
     others = [name for short, name in outside.items() if short not in heads and not PASSED_OVER.fullmatch(short)]
     remarks = [choice(prefixes, prefix)] if len(prefixes) > 1 else []
     if others and not remarks:

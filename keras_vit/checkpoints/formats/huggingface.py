@@ -87,14 +87,14 @@ def canonical(shapes):
     return renamed(shapes, ALIASES)
 
 
-def architecture(shapes, checkpoint):
+def architecture(shapes, checkpoint, kind=None):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embeddings.projection.weight", 4)
     block = BLOCK.format(i=0)
     stated, origins = transformers_config.read_model(checkpoint.config, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
     of_mae = any(name.startswith("decoder.") for name in shapes)
     of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
-    kind = "DeiT" if distillation else "MAE" if of_imagenet else "ViT"
+    kind = kind or ("DeiT" if distillation else "MAE" if of_imagenet else "ViT")
     if getattr(checkpoint, "writes", False) and not checkpoint.processor:
         kind = "ViT"  # TrOCR's DeiT takes whole lines of text, squashed, with ViT's mean
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)

@@ -68,13 +68,13 @@ def canonical(shapes):
     return renamed(shapes, ALIASES)
 
 
-def architecture(shapes, checkpoint):
+def architecture(shapes, checkpoint, kind="DINOv2"):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embeddings.projection.weight", 4)
     block = BLOCK.format(i=0)
     config = checkpoint.config
     config = config.get("backbone_config", config) if config.get("model_type") == "depth_anything" else config
     stated, origins = transformers_config.read_model(config, width, DEFAULTS)
-    statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv2")
+    statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     gated = f"{block}.mlp.fc1.weight" not in shapes
     hidden = f"{block}.mlp.weights_out.weight" if gated else f"{block}.mlp.fc2.weight"
     registers = need(shapes, "embeddings.register_tokens", 3)[1] if "embeddings.register_tokens" in shapes else 0

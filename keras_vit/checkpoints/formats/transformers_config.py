@@ -39,6 +39,9 @@ PUBLISHED = {  # without a file: what the published models' says
     "VideoMAE": _processor(IMAGENET, 2, EDGE, 224),
     "ViViT": _processor(HALF, 2, {"shortest_edge": 256}, 224),
     "BLIP": _processor(CLIP, 3, {"height": 384, "width": 384}),
+    "DPT": _processor(HALF, 3, {"height": 384, "width": 384}),
+    "Depth Anything": _processor(IMAGENET, 3, {"height": 518, "width": 518}),
+    "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
@@ -57,13 +60,14 @@ CLASSES = {
     "Vivit": _processor(HALF, 2, {"shortest_edge": 256}, {"height": 224, "width": 224}),
     "Siglip2": _processor(HALF, 2),
     "Vilt": _processor(HALF, 3, {"shortest_edge": 384}),
+    "VitPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
     "Yolos": _processor(IMAGENET, 2),
 }
 OF_KIND = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-OF_KIND |= {"BLIP": "Blip", "ViViT": "Vivit"}
+OF_KIND |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.

@@ -11,7 +11,7 @@ from keras_vit.data.draws import draws
 from keras_vit.data.targets import KINDS
 
 PLACES = 2**20  # numbers are drawn by position: batches are smaller than this
-PLACED = ("segmentation_masks", "bounding_boxes")  # targets that have a place in the image
+PLACED = ("segmentation_masks", "bounding_boxes", "depths")  # targets that have a place in the image
 
 
 def augmented(dataset, settings, data, num_classes, seed):
@@ -81,7 +81,7 @@ def checked(dataset, settings, num_classes):
     for name in [name for name in PLACED if name in targets]:
         _check_form(name, targets[name], spec[0].shape[1:3])
         if mixing:
-            raise ValueError(f"MixUp and CutMix blend neither masks nor boxes. Received: {name}")
+            raise ValueError(f"MixUp and CutMix blend neither masks nor boxes nor depth. Received: {name}")
     if num_classes is not None:
         _check_labels(targets.get("labels"), num_classes)
     return spec
@@ -101,7 +101,8 @@ def _check_images(images, settings):
 
 
 def _check_form(name, target, size):
-    dtype, form = ("uint8", (*size, 1)) if name == "segmentation_masks" else ("float32", (None, 5))
+    forms = {"segmentation_masks": ("uint8", (*size, 1)), "depths": ("float32", (*size, 1))}
+    dtype, form = forms.get(name, ("float32", (None, 5)))
     fits = target.shape.rank == 1 + len(form) and target.shape[1:].is_compatible_with(form)
     if target.dtype != dtype or not fits:
         wanted = ", ".join("most" if side is None else str(side) for side in form)

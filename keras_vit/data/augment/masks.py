@@ -30,6 +30,7 @@ class Mask(NamedTuple):
     size: tuple[int, int] = (0, 0)  # width, height
     counts: np.ndarray | None = None  # pixels of each value, (256,)
     rewritten: bytes | None = None  # a gray PNG of its indices, unless the file is one
+    what = "its mask"
 
 
 def decode(item):

@@ -8,6 +8,7 @@ from keras_vit.data.readers import box_arrays, texts
 from keras_vit.data.readers.table import group_of
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
+from keras_vit.utils.depth_maps import depth_pixels
 
 
 def from_arrays(arrays, targets, shape, class_names=()):
@@ -16,7 +17,8 @@ def from_arrays(arrays, targets, shape, class_names=()):
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers, or one-hot vectors; segmentation masks `(images, height,
-            width)`, with or without a last axis of 1, integers from 0 to 255; boxes `(images, most, 5)`, as in `boxes`,
+            width)`, with or without a last axis of 1, integers from 0 to 255; depth of the same shapes, at least 0, and
+            0 or NaN in holes; boxes `(images, most, 5)`, as in `boxes`,
             or a dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
             classes)`, 0 or 1, NaN or -1 where unknown; texts a list of strings, or of several strings for each image.
         targets: Their names, of `targets.KINDS`.
@@ -65,6 +67,17 @@ def _masks(values, images, _):
             f"Segmentation masks must be class indices from 0 to 255. Received: {values.min()} to {values.max()}"
         )
     return values.astype("uint8")
+
+
+def _depths(values, images, _):
+    values = np.asarray(values)
+    values = values[..., None] if values.ndim == 3 else values
+    if values.shape != (*images.shape[:3], 1):
+        raise ValueError(
+            f"Maps of depth must be numbers of the shape {images.shape[:3]}, as the images. "
+            f"Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    return np.stack([depth_pixels(value) for value in values])[..., None]
 
 
 def _boxes(values, images, class_names):
@@ -128,6 +141,7 @@ OF_ARRAY = {
     "multilabels": _multilabels,
     "numbers": _numbers,
     "segmentation_masks": _masks,
+    "depths": _depths,
     "bounding_boxes": _boxes,
     "texts": texts.of_array,
 }

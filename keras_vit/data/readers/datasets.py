@@ -9,10 +9,12 @@ import sys
 import numpy as np
 
 from keras_vit.data import memory
+from keras_vit.data.augment.masks import gray_png
 from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table, texts
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.box_arrays import Rows
+from keras_vit.utils.depth_maps import npy_bytes
 from keras_vit.utils.images import image_size
 from keras_vit.utils.progress import passing
 
@@ -21,6 +23,7 @@ USUAL = {  # names of columns where `Data.columns` does not say which it is; the
     "images": ("image", "images", "img"),
     "numbers": ("numbers", "number"),
     "segmentation_masks": ("segmentation_mask", "segmentation_masks", "mask", "masks", "annotation"),
+    "depths": ("depth", "depths", "depth_map"),
     "bounding_boxes": ("bounding_boxes", "boxes", "objects"),
 }
 
@@ -150,6 +153,8 @@ def _value(name, value, makers):
     """Returns the value of a target as an array, or as a number or text of Python; `makers` read several."""
     if name == "segmentation_masks":
         return pictures.mask(value)
+    if name == "depths":
+        return pictures.depth(value)
     first = value[0] if isinstance(value, list) and value else value
     if name == "bounding_boxes" and isinstance(first, dict):
         return box_arrays.of_example(value)
@@ -209,7 +214,11 @@ def _labels(_, values, images, names):
 
 
 def _masks(_, values, images, __):
-    return pictures.masks_together(values, images)
+    return pictures.maps_together(values, images, "A mask", gray_png)
+
+
+def _depths(_, values, images, __):
+    return pictures.maps_together(values, images, "A depth map", npy_bytes)
 
 
 def _texts(_, values, images, __):
@@ -221,5 +230,6 @@ MADE = {  # of targets whose values are more than the rows of an array
     "labels": _labels,
     "bounding_boxes": _boxes,
     "segmentation_masks": _masks,
+    "depths": _depths,
     "texts": _texts,
 }

@@ -1,4 +1,4 @@
-"""Folders of images: with a folder for each class, with masks or boxes, or images alone."""
+"""Folders of images: with a folder for each class, with masks, depth or boxes, or images alone."""
 
 import itertools
 import os
@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import box_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
+from keras_vit.data.readers import box_folder, depth_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
 from keras_vit.data.readers.box_arrays import padded
 from keras_vit.utils import folders
 from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_image, shown
@@ -47,6 +47,8 @@ def read(path, split, data, targets, extras=()):
         raise lacks(str(folder), "labels", ["images", "segmentation masks"])
     if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
         whole = _with_boxes(folder, root, data)
+    elif "depths" in targets:
+        whole = _with_depth(folder, data)
     elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
@@ -185,6 +187,14 @@ def _masked(pairs, checked, data, class_names=()):
     return Source(images, masks, class_names, files=True, digests=digests)
 
 
+def _with_depth(folder, data):
+    depth_folder.check(folder)
+    pairs, checked = depth_folder.inspected(_image_files(folder / "images", ["."])[0], folder)
+    digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
+    pairs = depth_folder.fitting([pairs[i] for i in readable], [checked[i] for i in readable])
+    return Source(pairs[0], {"depths": pairs[1]}, files=True, digests=digests)
+
+
 def _with_boxes(folder, root, data):
     if not box_folder.has_boxes(folder):
         found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
@@ -265,7 +275,7 @@ def _readable(paths, on_bad, targets=None):
     checked = inspection.inspect_all(paths)
     faults = checked.faults
     if targets is not None:
-        kind = "its mask" if hasattr(targets[0], "counts") else "its boxes"
+        kind = getattr(targets[0], "what", "its boxes")
         faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault} | faults
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
     if bad:

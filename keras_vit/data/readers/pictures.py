@@ -6,10 +6,10 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data.augment import masks
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.utils import checks, images
+from keras_vit.utils.depth_maps import depth_file, depth_pixels
 from keras_vit.utils.warned import left_out, named
 
 AT_ONCE = 256  # files that are handed to tf.data
@@ -55,6 +55,14 @@ def mask(value):
             f"shape={values.shape}, dtype={values.dtype}"
         )
     return values.astype("uint8")
+
+
+def depth(value):
+    """Returns the depth of each pixel, float32 `(height, width)`, 0 in holes."""
+    if isinstance(value, (str, os.PathLike)):
+        return depth_pixels(depth_file(value))
+    value = _file(value)
+    return depth_pixels(np.asarray(value) if hasattr(value, "getbands") else value)
 
 
 def _file(value):
@@ -140,14 +148,21 @@ def _fault(data):
     return fault
 
 
-def masks_together(values, pixels):
-    """Returns masks as one array, uint8 `(images, height, width, 1)`, or as PNG files where the images are files."""
+def maps_together(values, pixels, what, encode):
+    """Returns masks or depth as one array, `(images, height, width, 1)`, or as files where the images are files.
+
+    Args:
+        values: A map of each image, `(height, width)`.
+        pixels: The images.
+        what: What one is, such as `"A mask"`.
+        encode: Function from a map to the bytes of a file.
+    """
     sizes = [image.shape[:2] if pixels.ndim == 4 else images.image_size(image) for image in pixels]
     wrong = next((i for i, (values_of, size) in enumerate(zip(values, sizes)) if values_of.shape != size), None)
     if wrong is not None:
         raise ValueError(
-            f"A mask must have the size of its image, {sizes[wrong]}. Received: {values[wrong].shape} of image {wrong}"
+            f"{what} must have the size of its image, {sizes[wrong]}. Received: {values[wrong].shape} of image {wrong}"
         )
     if pixels.ndim == 4:
         return np.stack(values)[..., None]
-    return np.array(each(masks.gray_png, values, "encoding masks"), object)
+    return np.array(each(encode, values, "encoding targets"), object)

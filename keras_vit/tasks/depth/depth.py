@@ -1,0 +1,146 @@
+"""Depth: how far each pixel is."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_vit.models.map_heads import head_of, with_head
+from keras_vit.tasks import dense
+from keras_vit.tasks.base import Task
+from keras_vit.tasks.depth.depth_loss import DepthLoss, MetersLoss, RelativeError
+from keras_vit.tasks.depth.depth_tally import DepthTally
+from keras_vit.utils.checked import number
+from keras_vit.utils.depth_maps import colored_map, depth_pixels, resized_map
+
+START = 1.0  # of each pixel's inverse depth: a ReLU that is 0 everywhere would learn nothing
+
+
+@dataclass(frozen=True, repr=False)
+class Depth(Task):
+    """How far each pixel is: relative inverse depth, or meters. See `DepthHead` for the head.
+
+    Relative inverse depth is large where a pixel is near, and of any scale and shift, as in MiDaS (Ranftl et al. 2019,
+    arXiv:1907.01341) and Depth Anything. It is fitted to the true one in each image before it is scored.
+
+    Args:
+        classes: None.
+        largest: Largest depth in meters, of a model that estimates meters: a sigmoid times this. `None` for relative
+            inverse depth.
+        unit: Meters of a depth of 1 in the data, such as 0.001 for millimeters; of a model that estimates meters.
+        disparity: Whether the data are inverse depth, of any scale, such as a stereo camera's disparity.
+        width: Channels of the head; `None` for half of the encoder's, at most 256. Of `weights` with such a head, that
+            one's.
+        gradients: Factor on the gradients in the loss of relative depth; see `DepthLoss`.
+    """
+
+    targets = ("depths",)
+    best = ("val_abs_rel", "min")
+    gives = "depth"
+    draws = True
+
+    largest: float | None = number(None, low=1e-3)
+    unit: float = number(1.0, low=1e-6)
+    disparity: bool = False
+    width: int | None = number(None, low=1)
+    gradients: float = number(0.5)
+
+    def check(self, recipe=None):
+        if self.classes:
+            raise ValueError(f"Depth has no classes. Received: classes={self.classes!r}")
+        if self.largest is not None and self.disparity:
+            raise ValueError("Depth.largest is of data in meters, and Depth.disparity of inverse depth. Received: both")
+        if recipe is not None:
+            dense.check_recipe(recipe, "maps of depth")
+
+    def of_model(self, model):
+        stated = head_of(model) or {}
+        metric = stated.get("kind") == "depth" and stated["end"] == "sigmoid"
+        return dataclasses.replace(self, classes=(), largest=stated["scale"]) if metric else self
+
+    def fits(self, model):
+        return True
+
+    def model(self, **arguments):
+        self.check()
+        encoder = dense.encoder(arguments, 0, "model of depth")
+        stated = dense.head_in(arguments.get("weights")) or {}
+        own = stated if stated.get("kind") == "depth" and self.width is None else self._head(encoder)
+        end = {"end": "relu", "scale": 1.0} if self.largest is None else {"end": "sigmoid", "scale": self.largest}
+        kept = stated and self.largest is None and stated.get("end") == "relu"
+        model = with_head(encoder, own | ({} if kept else end))
+        if not stated and self.largest is None:
+            model.get_layer("head").depth.bias.assign([START])
+        return dense.finished(encoder, model.output, arguments, self.classes, "model of depth")
+
+    def _head(self, encoder):
+        """Returns what a head on four blocks takes; see `models.map_heads.with_head`."""
+        from keras_vit.models import anatomy
+
+        count, (rows, _) = len(anatomy.blocks(encoder)), anatomy.grid(encoder)
+        stride, normed = encoder.input_shape[1] // rows, any(layer.name == "norm" for layer in encoder.layers)
+        return {
+            "kind": "depth",
+            "blocks": (*(math.ceil(i * count / 4) - 1 for i in (1, 2, 3)), count - 1),
+            "normed": normed,
+            "whole": True,
+            "filters": self.width or min(256, max(encoder.output.shape[-1] // 2, 1)),
+            "factors": tuple(2.0 ** round(math.log2(stride / scale)) for scale in dense.SCALES),
+        }
+
+    def compiled(self, source):
+        loss = DepthLoss(self.gradients) if self.largest is None else MetersLoss()
+        return {"loss": loss, "weighted_metrics": [RelativeError(inverse=self.largest is None)]}
+
+    def batch(self, examples, augment, seed):
+        from keras_vit.data.augment.depths import inverse
+
+        depth = examples["depths"]
+        if self.largest is not None:
+            return examples["images"], depth * self.unit
+        return examples["images"], depth if self.disparity else inverse(depth)
+
+    def tally(self, keep=False):
+        return DepthTally(self.largest is None, self.unit, self.disparity)
+
+    def answer(self, output):
+        """Returns the size of the map, and its smallest and largest value."""
+        values = np.asarray(output)[..., 0]
+        height, width = values.shape
+        what = "inverse depth" if self.largest is None else "depth in meters"
+        ends = {f"smallest {what}": values.min(), f"largest {what}": values.max()}
+        return {"width": width, "height": height, **{name: float(value) for name, value in ends.items()}}
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()]
+
+    def depth(self, output, size):
+        """Returns the output for one image at another size, `(rows, columns)`: float32, at least 0."""
+        return np.maximum(resized_map(np.asarray(output, "float32")[..., 0], size), 0)
+
+    def caption(self, output, example):
+        tally = self.tally()
+        tally.add({"depths": [example["depths"]]}, [output])
+        found = tally.result()
+        return f"relative error {found['abs_rel']:.3f}, {found['delta1']:.1%} of the pixels right up to a quarter"
+
+    def picture(self, image, output, example=None):
+        from keras_vit.plots.canvas import side_by_side
+
+        found = np.asarray(output)[..., 0]
+        drawn = [super().picture(image, output), self._colors(found, self.largest is None)]
+        if example is not None and "depths" in example:
+            truth = depth_pixels(example["depths"])
+            truth = truth[tuple(np.ix_(*(np.arange(n) * m // n for n, m in zip(found.shape, truth.shape))))]
+            colors = self._colors(np.where(truth > 0, truth, np.nan), self.disparity)
+            drawn.append(colors)
+        return side_by_side(drawn)  # the image, the prediction, then the truth
+
+    def _colors(self, values, inverse):
+        """Returns a map in colors, near pixels bright, and holes black."""
+        known = ~np.isnan(values)
+        near = values if inverse else 1 / np.maximum(values, 1e-6)
+        least = float(np.min(near, where=known, initial=np.inf))
+        colors = colored_map(np.where(known, near, least))
+        return np.where(known[..., None], colors, 0).astype("uint8")

@@ -1,0 +1,124 @@
+"""Losses and the score of depth. Pixels of depth 0 are holes: they count nowhere."""
+
+import keras
+from keras import ops
+
+SCALES = 4  # of the gradients: 1, 1/2, 1/4, 1/8 of the size
+TINY = 1e-4
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class DepthLoss(keras.losses.Loss):
+    """Scale- and shift-invariant loss of inverse depth, with the gradients of its error at four scales.
+
+    Ranftl et al. 2019 (arXiv:1907.01341), section 5: both maps are shifted by their medians and divided by their mean
+    absolute deviations from these (equations 5 and 6). The loss is half the mean absolute error (equation 7, without
+    trimming) and, times `gradients`, the mean absolute differences of the error between neighbors (equation 11).
+
+    Args:
+        gradients: Factor on the gradients; 0.5 in the paper.
+
+    Call arguments:
+        y_true: Inverse depth, `(batch, height, width, 1)`, 0 in holes.
+        y_pred: The same of the model, of any scale and shift.
+    """
+
+    def __init__(self, gradients=0.5, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.gradients = gradients
+
+    def call(self, y_true, y_pred):
+        known = ops.cast(y_true > 0, y_pred.dtype)
+        error = (_aligned(y_pred, known) - _aligned(ops.cast(y_true, y_pred.dtype), known)) * known
+        axes = (1, 2, 3)
+        loss = ops.sum(ops.abs(error), axes) / ops.maximum(2 * ops.sum(known, axes), 1)  # (batch,)
+        for i in range(SCALES if self.gradients else 0):
+            some, there = error[:, :: 2**i, :: 2**i], known[:, :: 2**i, :: 2**i]
+            down = ops.abs(some[:, 1:] - some[:, :-1]) * there[:, 1:] * there[:, :-1]
+            across = ops.abs(some[:, :, 1:] - some[:, :, :-1]) * there[:, :, 1:] * there[:, :, :-1]
+            steps = ops.sum(down, axes) + ops.sum(across, axes)
+            loss = loss + self.gradients * steps / ops.maximum(ops.sum(there, axes), 1)
+        return loss  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "gradients": self.gradients}
+
+
+def _aligned(maps, known):
+    """Returns maps less their medians, over their mean absolute deviations; of known pixels."""
+    count = ops.sum(known, (1, 2, 3), keepdims=True)  # (batch, 1, 1, 1)
+    flat = ops.reshape(ops.where(known > 0, maps, 1e9), (ops.shape(maps)[0], -1))  # unknown ones are sorted last
+    middle = ops.cast(ops.maximum((count[:, 0, 0] - 1) // 2, 0), "int32")  # (batch, 1)
+    median = ops.take_along_axis(ops.sort(flat, axis=1), middle, axis=1)[:, :, None, None]
+    median = ops.where(count > 0, median, 0.0)
+    moved = (maps - median) * known
+    return moved / (ops.sum(ops.abs(moved), (1, 2, 3), keepdims=True) / ops.maximum(count, 1) + TINY)
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class MetersLoss(keras.losses.Loss):
+    """Scale-invariant logarithmic error of depth: the root of the mean square of `log(d / d*)`, less most of its mean.
+
+    Eigen et al. 2014 (arXiv:1406.2283), equation 4, with the factor 0.85 of Lee et al. 2019 (arXiv:1907.10326).
+
+    Args:
+        share: How much of the squared mean is subtracted.
+
+    Call arguments:
+        y_true: Depth, `(batch, height, width, 1)`, 0 in holes.
+        y_pred: The same of the model.
+    """
+
+    def __init__(self, share=0.85, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.share = share
+
+    def call(self, y_true, y_pred):
+        known = ops.cast(y_true > 0, y_pred.dtype)
+        ratio = ops.log(ops.maximum(y_pred, TINY)) - ops.log(ops.where(known > 0, y_true, 1.0))
+        count = ops.maximum(ops.sum(known, (1, 2, 3)), 1)
+        mean = ops.sum(ratio * known, (1, 2, 3)) / count
+        square = ops.sum(ratio**2 * known, (1, 2, 3)) / count
+        return ops.sqrt(ops.maximum(square - self.share * mean**2, 0) + 1e-6)  # (batch,)
+
+    def get_config(self):
+        return {**super().get_config(), "share": self.share}
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class RelativeError(keras.metrics.Mean):
+    """Absolute error of depth over the true depth, the mean over an image's known pixels, with one weight an image.
+
+    Args:
+        inverse: Whether both maps are inverse depth, the model's of any scale and shift: it is fitted to the true one
+            by least squares first, and clipped at the smallest true one, the farthest pixel.
+    """
+
+    def __init__(self, inverse=False, name="abs_rel", dtype=None):
+        super().__init__(name, dtype)
+        self.inverse = inverse
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        known = ops.cast(y_true > 0, self.dtype)
+        truth = ops.where(known > 0, ops.cast(y_true, self.dtype), 1.0)
+        found = ops.cast(y_pred, self.dtype)
+        if self.inverse:
+            least = ops.min(ops.where(known > 0, truth, 1e9), (1, 2, 3), keepdims=True)
+            truth, found = 1 / truth, 1 / ops.maximum(_fitted(found, truth, known), least)
+        errors = ops.abs(found - truth) / truth * known
+        count = ops.sum(known, (1, 2, 3))
+        weight = 1.0 if sample_weight is None else ops.reshape(ops.cast(sample_weight, self.dtype), (-1,))
+        weight = weight * ops.cast(count > 0, self.dtype)
+        return super().update_state(ops.sum(errors, (1, 2, 3)) / ops.maximum(count, 1), weight)
+
+    def get_config(self):
+        return {"inverse": self.inverse, "name": self.name, "dtype": self.dtype}
+
+
+def _fitted(found, truth, known):
+    """Returns maps of the scale and shift that fit true ones best, by least squares over known pixels."""
+    axes, count = (1, 2, 3), ops.maximum(ops.sum(known, (1, 2, 3), keepdims=True), 1)
+    mean, wanted = (ops.sum(x * known, axes, keepdims=True) / count for x in (found, truth))
+    moved = (found - mean) * known
+    slope = ops.sum(moved * (truth - wanted), axes, keepdims=True)
+    return wanted + slope / ops.maximum(ops.sum(moved**2, axes, keepdims=True), 1e-12) * (found - mean)

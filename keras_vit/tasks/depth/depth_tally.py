@@ -1,0 +1,54 @@
+"""How far estimated depth is from measured depth, at each map's own size."""
+
+import numpy as np
+
+from keras_vit.utils.depth_maps import depth_pixels, resized_map
+
+NEAR = 1.25  # the ratio up to which a pixel counts as right: Eigen et al. 2014 (arXiv:1406.2283), section 4.1
+
+
+class DepthTally:
+    """Mean absolute relative error, and the share of pixels whose depth is right up to a factor of 1.25.
+
+    Both are averaged over an image's known pixels, then over images.
+
+    Args:
+        inverse: Whether outputs are inverse depth of any scale and shift: they are fitted to the true one first, by
+            least squares over an image's known pixels.
+        unit: Meters of a depth of 1 in the data, of a model that estimates meters.
+        disparity: Whether the data are inverse depth.
+    """
+
+    def __init__(self, inverse=True, unit=1.0, disparity=False):
+        self.inverse = inverse
+        self.unit = unit
+        self.disparity = disparity
+        self.errors = []
+        self.near = []
+
+    def add(self, examples, outputs):
+        for depth, output in zip(examples["depths"], outputs):
+            values = depth_pixels(depth).astype("float64")
+            known = values > 0
+            found = resized_map(np.asarray(output, "float32")[..., 0], values.shape)[known].astype("float64")
+            truth = values[known] * (1 if self.disparity else self.unit)
+            inverse = truth if self.disparity else 1 / truth
+            if self.inverse:
+                found = 1 / np.maximum(fitted(found, inverse), inverse.min())
+            truth, found = 1 / inverse, np.maximum(found, 1e-6)
+            self.errors.append(float(np.mean(np.abs(found - truth) / truth)))
+            self.near.append(float(np.mean(np.maximum(found / truth, truth / found) < NEAR)))
+        return -np.asarray(self.errors[-len(outputs) :])
+
+    def result(self):
+        return {"abs_rel": float(np.mean(self.errors)), "delta1": float(np.mean(self.near))}
+
+    def figures(self):
+        return {}
+
+
+def fitted(found, truth):
+    """Returns numbers of the scale and shift that fit others best, by least squares."""
+    moved = found - found.mean()
+    slope = (moved * (truth - truth.mean())).sum() / max((moved**2).sum(), 1e-12)
+    return truth.mean() + slope * moved

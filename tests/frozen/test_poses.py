@@ -1,0 +1,110 @@
+import functools
+import importlib.util
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+import keras_vit
+from keras_vit import estimate_poses
+from keras_vit.frozen import poses
+from tests.checkpoints.helpers import benchmark
+from tests.poses import small
+
+RNG = np.random.default_rng(0)
+
+
+@functools.cache
+def looking_for_red():
+    """Returns a model whose one heat map is how red each pixel of its crop is."""
+    images = keras.Input((64, 48, 3), name="images")
+    scaled = keras.layers.Rescaling(1 / 255, name="rescale")(images)
+    head = keras.layers.Conv2D(1, 1, use_bias=False, name="head")
+    model = keras.Model(images, head(scaled))
+    head.kernel.assign(np.array([1.0, -0.5, -0.5]).reshape(1, 1, 3, 1))
+    head.gives = "heatmaps"
+    return model
+
+
+def spot(x, y, size=(120, 160)):
+    """Returns an image with a red spot at a place."""
+    rows, columns = np.mgrid[: size[0], : size[1]]
+    light = np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * 4.0**2))
+    return np.stack([255 * light, 0 * light, 0 * light], -1).astype("uint8")
+
+
+@pytest.mark.parametrize("refine, close", [("dark", 0.5), ("quarter", 1.2), (None, 2.0)])
+def test_a_spot_is_found_where_it_is(refine, close):
+    """Through crops of several places, shapes and sizes, and beyond the image's edge."""
+    for x, y, box in ((70, 50, (40, 20, 60, 60)), (12, 100, (-20, 60, 50, 80)), (150, 30, (120, 0, 39, 100))):
+        (found,) = estimate_poses(looking_for_red(), spot(x, y), [box], refine=refine)
+        assert np.hypot(found["keypoints"][0] - x, found["keypoints"][1] - y) < close, box
+        assert found["keypoints"][2] == found["score"] > 0.5 and found["bbox"] == [float(side) for side in box]
+
+
+def test_what_is_nowhere_has_no_place():
+    (found,) = estimate_poses(looking_for_red(), np.zeros((50, 40, 3), "uint8"), [(5, 5, 20, 30)])
+    assert found["keypoints"] == [0.0, 0.0, 0.0]
+
+
+def test_images_of_any_kind_and_entries_of_a_detector(tmp_path):
+    image = RNG.integers(0, 256, (40, 50, 3), "uint8")
+    Image.fromarray(image).save(tmp_path / "a.png")
+    boxes = [(5, 5, 20, 30), (0, 0, 50, 40), (30, 10, 40, 20)]
+    wanted = estimate_poses(small(), image, boxes)
+    assert [len(pose["keypoints"]) for pose in wanted] == [51] * 3
+    entries = [{"bbox": list(box), "category": "person", "score": 0.9} for box in boxes]
+    for given in (tmp_path / "a.png", Image.fromarray(image), image.astype("float32")):
+        assert estimate_poses(small(), given, entries) == wanted
+    assert estimate_poses(small(), image, []) == []
+    many = estimate_poses(small(), image, boxes * 15)  # in batches
+    np.testing.assert_allclose(many[44]["keypoints"], wanted[2]["keypoints"], atol=1e-3)
+
+
+def test_refused():
+    image = np.zeros((40, 50, 3), "uint8")
+    for box in ((60, 0, 5, 5), (0, 45, 5, 5), (-9, 3, 9, 5), (3, 3, 0, 5), (3, 3, 5, -1)):
+        with pytest.raises(ValueError, match="an area inside the image of 50 x 40 pixels. Received: "):
+            estimate_poses(small(), image, [(1, 1, 5, 5), box])
+    for boxes in ([(1, 2, 3)], [(1, 2, 3, np.nan)], [{"score": 1}], ["box"]):
+        with pytest.raises(ValueError, match="must be 4 finite numbers each"):
+            estimate_poses(small(), image, boxes)
+    with pytest.raises(ValueError, match="must return heat maps of keypoints"):
+        estimate_poses(keras_vit.vit("mu/4", image_size=8, num_classes=3), image, [(1, 1, 5, 5)])
+    with pytest.raises(ValueError, match="one image, .height, width, channels."):
+        estimate_poses(small(), image[None], [(1, 1, 5, 5)])
+
+
+def test_names_are_those_of_the_file():
+    model = small(keypoints=3)
+    assert poses.keypoint_names(model) == ("0", "1", "2")
+    keras_vit.class_names(model, ["nose", "left eye", "right eye"])
+    assert poses.keypoint_names(model) == ("nose", "left eye", "right eye")
+
+
+def test_equals_transformers():
+    """Crops within a rounding of bytes, keypoints of the same heat maps exactly."""
+    torch = pytest.importorskip("torch")
+    if importlib.util.find_spec("transformers") is None:
+        pytest.skip("transformers is not installed")
+    benchmark("timm_alone").import_timm()
+    from transformers.models.vitpose.image_processing_pil_vitpose import VitPoseImageProcessorPil
+
+    theirs = VitPoseImageProcessorPil(do_normalize=False, do_rescale=False)
+    image = RNG.integers(0, 256, (90, 120, 3), "uint8")
+    boxes = [[10.0, 5.0, 40.0, 60.0], [-10.0, 40.0, 90.0, 30.0], [60.5, 20.25, 33.3, 80.0]]
+    wanted = np.asarray(theirs(Image.fromarray(image), boxes=[boxes], return_tensors="np")["pixel_values"])
+    areas = [poses._area(box, 192 / 256) for box in boxes]
+    for area, crop in zip(areas, wanted):
+        found = poses._crop(image, area, (256, 192))
+        assert np.abs(found - crop.transpose(1, 2, 0)).max() <= 1
+        assert np.abs(found - crop.transpose(1, 2, 0)).mean() < 0.01
+    maps = RNG.uniform(0, 0.2, (3, 64, 48, 17)).astype("float32")
+    for i, (row, column) in enumerate(RNG.integers(4, 40, (17, 2))):
+        maps[:, row : row + 3, column : column + 3, i] += np.array([[0.2, 0.5, 0.3], [0.4, 1, 0.7], [0.1, 0.3, 0.2]])
+    out = type("Out", (), {"heatmaps": torch.tensor(maps.transpose(0, 3, 1, 2).copy())})
+    for box, area, each, one in zip(boxes, areas, maps, theirs.post_process_pose_estimation(out, [boxes])[0]):
+        found = np.reshape(poses._entry(np.array(box), area, each, "dark")["keypoints"], (17, 3))
+        np.testing.assert_allclose(found[:, :2], one["keypoints"].numpy(), atol=0.01)
+        np.testing.assert_allclose(found[:, 2], one["scores"].numpy(), atol=1e-6)
