@@ -21,8 +21,8 @@ def arguments_of(model, words=False):
 
     Args:
         model: A model from `keras_vit.vit`, or one with the same layers under the same names.
-        words: Whether one from `keras_vit.vilt` or `keras_vit.video_vit` is possible, or one with a head that returns maps:
-            its arguments are there too.
+        words: Whether one from `keras_vit.vilt` or `keras_vit.video_vit` is possible, or one with a head that returns
+            maps: its arguments are there too.
 
     Returns:
         A dictionary; `stem` is the stem layer itself, or `None`; `maps` is what `models.map_heads.with_head` takes.
