@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.data.clips import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import folder as folders_of_images
+from keras_vit.data.readers import split_folders
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.image_files import preparation
 from keras_vit.utils import clips, folders
@@ -41,8 +41,8 @@ def from_arrays(arrays, sampling, shape, class_names=()):
 def read_folder(path, split, data, targets, extras, sampling):
     """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clips.Sampling`."""
     root = pathlib.Path(path).expanduser()
-    place = folders_of_images.place_of(root, split, "class folders")
-    names = folders_of_images.class_folders(place)
+    place = split_folders.place_of(root, split, "class folders")
+    names = split_folders.class_folders(place)
     every = folders.files_in_each([place / name for name in names])
     found = [list(filter(clips.is_clip, paths)) for paths in every]
     others = [path for paths in every for path in paths if not clips.is_clip(path)]

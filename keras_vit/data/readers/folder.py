@@ -8,10 +8,19 @@ import numpy as np
 
 from keras_vit.data import frames, inspection
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import box_folder, depth_folder, mask_folder, table, table_file, yolo_dataset, yolo_labels
+from keras_vit.data.readers import (
+    box_folder,
+    depth_folder,
+    mask_folder,
+    split_folders,
+    table,
+    table_file,
+    yolo_dataset,
+    yolo_labels,
+)
 from keras_vit.data.readers.box_arrays import padded
 from keras_vit.utils import folders
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_image, shown
+from keras_vit.utils.folders import IMAGE_ENDINGS, ending, files_in, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
 
@@ -38,12 +47,12 @@ def read(path, split, data, targets, extras=()):
     folder = root if base == "all" or by_column else root / base
     if (file := _yolo_of(folder, root, targets)) is not None:
         return _with_yolo(file, split, data, targets)
-    place_of(root, split, "class folders" if "labels" in targets else "images", by_column)
+    split_folders.place_of(root, split, "class folders" if "labels" in targets else "images", by_column)
     if (file := _table_of(folder, root, data.columns or {}, targets)) is not None:
         return _with_table(file, folder, data, targets, base if by_column and base != "all" else None).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
-    if "labels" in targets and (masked or (paired and len(class_folders(folder)) == 2)):
+    if "labels" in targets and (masked or (paired and len(split_folders.class_folders(folder)) == 2)):
         raise lacks(str(folder), "labels", ["images", "segmentation masks"])
     if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
         whole = _with_boxes(folder, root, data)
@@ -52,39 +61,10 @@ def read(path, split, data, targets, extras=()):
     elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
-        whole = _labeled(folder, class_folders(folder), data)
+        whole = _labeled(folder, split_folders.class_folders(folder), data)
     else:
         whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
     return whole.part(split, base)
-
-
-def place_of(root, split, inside, by_column=False):
-    """Returns the folder of a split, below a root, a path; raises for one that does not exist or contains splits."""
-    base = split.partition("[")[0]
-    folder = root if base == "all" or by_column else root / base
-    if not root.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
-    folders.check_folder(root)
-    if not folder.is_dir():
-        raise ValueError(
-            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {inside} are directly inside "
-            "it, use splits of 'all', such as 'all[:80%]'."
-        )
-    if base == "all" and not by_column:
-        _check_no_splits(folder)
-    return folder
-
-
-def _check_no_splits(folder):
-    """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
-    names = _folders_in(folder)
-    if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
-        known = {split[:2]: split for split in ("train", "validation", "test")}
-        given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
-        raise ValueError(
-            f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
-            f"such as {given}"
-        )
 
 
 def _yolo_of(folder, root, targets):
@@ -121,7 +101,7 @@ def _table_of(folder, root, columns, targets):
             f"`data.columns` is for labels or numbers that {file.name} has. Received: {columns!r}, and its columns "
             f"{', '.join(map(repr, header[: table_file.SHOWN]))}"
         )
-    if asked and len(_folders_in(folder)) < 2:
+    if asked and len(split_folders.inside(folder)) < 2:
         raise ValueError(
             f"{str(file)!r} must begin with the names of its columns, among them 'file_name' and 'label', or "
             f"data.columns={{'images': 'COLUMN', 'labels': 'COLUMN'}} must name them. Received: "
@@ -153,7 +133,7 @@ def _labeled(folder, class_names, data):
 def _images_alone(folder, data, with_labels):
     """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
     if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
-        class_names = class_folders(folder)
+        class_names = split_folders.class_folders(folder)
         _, labels = _image_files(folder, class_names, report=False)
         if len({*labels.tolist()}) == len(class_names) > 1:
             return _labeled(folder, class_names, data)
@@ -232,22 +212,6 @@ def _with_yolo(file, split, data, targets):
         digests, readable = _readable(paths, data.bad_images)
         whole = Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
     return whole.part(split, base)
-
-
-def _folders_in(folder):
-    """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-
-
-def class_folders(folder):
-    """Returns the names of the class folders, sorted."""
-    names = _folders_in(folder)
-    for name in names:
-        if shown(name).splitlines() != [name]:  # they are written to a file, one a line
-            raise ValueError(
-                f"The name of a class folder must be one line of UTF-8. Received: {name!r} in {str(folder)!r}"
-            )
-    return names
 
 
 def _image_files(folder, class_names, report=True):

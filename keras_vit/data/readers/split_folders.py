@@ -1,0 +1,49 @@
+"""The folder of a split, and the class folders in it."""
+
+from keras_vit.utils import folders
+from keras_vit.utils.folders import SPLITS, shown
+
+
+def place_of(root, split, what, by_column=False):
+    """Returns the folder of a split, below a root, a path; raises for one that does not exist or contains splits."""
+    base = split.partition("[")[0]
+    folder = root if base == "all" or by_column else root / base
+    if not root.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
+    folders.check_folder(root)
+    if not folder.is_dir():
+        raise ValueError(
+            f"{str(root)!r} has no folder {base!r} for the split {split!r}. If the {what} are directly inside "
+            "it, use splits of 'all', such as 'all[:80%]'."
+        )
+    if base == "all" and not by_column:
+        _check_no_splits(folder)
+    return folder
+
+
+def _check_no_splits(folder):
+    """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
+    names = inside(folder)
+    if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
+        known = {split[:2]: split for split in ("train", "validation", "test")}
+        given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
+        raise ValueError(
+            f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
+            f"such as {given}"
+        )
+
+
+def class_folders(folder):
+    """Returns the names of the class folders, sorted."""
+    names = inside(folder)
+    for name in names:
+        if shown(name).splitlines() != [name]:  # they are written to a file, one a line
+            raise ValueError(
+                f"The name of a class folder must be one line of UTF-8. Received: {name!r} in {str(folder)!r}"
+            )
+    return names
+
+
+def inside(folder):
+    """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
