@@ -70,6 +70,6 @@ def test_the_size_that_keeps_the_aspect():
     keeping = keeping_aspect
     assert keeping((480, 640), (518, 518), 14) == (518, 686)  # by 518 / 480, not by 518 / 640
     assert keeping((3000, 4000), (518, 518), 14) == (518, 686)
-    assert keeping((100, 200), (518, 518), 14) == (266, 518)  # enlarged by the smaller factor
+    assert keeping((100, 200), (518, 518), 14) == (252, 518)  # by the smaller factor; 18.5 patches become 18
     assert keeping((384, 384), (384, 384)) == (384, 384)
     assert keeping((10, 1000), (28, 28), 14) == (28, 2800)

@@ -42,6 +42,15 @@ def test_scale_and_shift_do_not_count():
     assert (number(loss, TRUE, -FOUND) > 2 * number(loss, TRUE, FOUND)).all()  # far is not near
 
 
+def test_the_median_is_of_known_pixels():
+    """Where two of five pixels are known, as in sparse data, the others change neither scale nor shift."""
+    sparse = np.where(RNG.uniform(size=TRUE.shape) < 0.4, TRUE, 0).astype("float32")
+    known = sparse[0] > 0
+    alone = [x[0][known].reshape(1, 1, -1, 1) for x in (TRUE, FOUND)]
+    found = number(DepthLoss(gradients=0), sparse[:1], FOUND[:1])
+    np.testing.assert_allclose(found, number(DepthLoss(gradients=0), *alone), rtol=1e-3)
+
+
 @pytest.mark.parametrize("loss", [DepthLoss(), MetersLoss()])
 def test_holes_count_nowhere(loss):
     holes = TRUE.copy()

@@ -11,6 +11,7 @@ DEPTH = RNG.uniform(1, 5, (3, 12, 10)).astype("float32")
 
 def test_fitting_is_least_squares():
     x, y = RNG.normal(size=(2, 50))
+    y = y + x
     slope, shift = np.polyfit(x, y, 1)
     np.testing.assert_allclose(fitted(x, y), slope * x + shift)
     np.testing.assert_allclose(fitted(np.ones(4), np.array([1.0, 2, 3, 6])), 3)
@@ -20,6 +21,17 @@ def test_what_is_right_up_to_scale_and_shift_is_right():
     tally = DepthTally()
     scores = tally.add({"depths": [npy_bytes(one) for one in DEPTH]}, 3 / DEPTH[..., None] - 0.1)
     assert tally.result()["delta1"] == 1 and tally.result()["abs_rel"] < 1e-5 and scores.shape == (3,)
+
+
+def test_near_is_not_far():
+    """A map that is turned round is no better than one that says nothing: its scale is not negative."""
+    turned, flat = DepthTally(), DepthTally()
+    turned.add({"depths": DEPTH}, -1 / DEPTH[..., None])
+    flat.add({"depths": DEPTH}, np.ones((3, 12, 10, 1)))
+    assert turned.result() == pytest.approx(flat.result())
+    metric, inverse = RelativeError(inverse=True), (1 / DEPTH)[..., None]
+    metric.update_state(inverse, -inverse)
+    assert float(metric.result()) == pytest.approx(flat.result()["abs_rel"], rel=1e-4)
 
 
 def test_the_mean_alone_by_hand():
