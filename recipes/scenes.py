@@ -6,10 +6,11 @@ python -m keras_vit predict scenes picture.png --to depth
 
 The first command draws 6,000 pictures of 64 x 64 pixels, and their depth in millimeters as PNG files of 16 bits; the
 sky is a hole. The model learns relative inverse depth. After the scale and shift of each picture are fitted, its
-absolute relative error on the test pictures is REACHED; that of the mean of all training maps is MEAN.
+absolute relative error on the test pictures is 0.155; that of the mean of all training maps is 0.199. It took 11
+minutes on two CPU cores that also did other work.
 """
 
-from keras_vit.config import Augment, Data, Depth, Optim, Recipe
+from keras_vit.config import Augment, Data, Depth, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="scenes",
@@ -20,6 +21,10 @@ recipe = Recipe(
     augment=Augment(flip=True, jitter=0.3),
     optim=Optim(optimizer="muon", epochs=8, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.5,
                 xla=False),  # faster on a CPU, by the convolutions of the head
+    weights=Weights(file="scenes.keras", sha256="d19c76d79b8da3fa7b8036e9d6984d827b1d61a706df6cb7dd85c0106bb37ebf"),
+    reached=Reached(scores=(("absolute relative error", 0.1545), ("that of the mean map", 0.1990), ("delta1", 0.7805)),
+                    minutes=11.0, device="2 CPU cores, x86-64", commit="30917211",
+                    note="the cores were shared with other work"),
 )  # fmt: skip
 
 SIDE, FOCAL = 64, 60.0  # pixels of a side, and from the eye to the picture

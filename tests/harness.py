@@ -81,6 +81,7 @@ def _precision(layer, x, sublayers, policy, last):
     output = _call(layer, x)
     returned = keras.DTypePolicy("float32" if last else policy).compute_dtype
     assert keras.backend.standardize_dtype(output.dtype) == returned
+    assert last is None or layer(_each(lambda x: keras.KerasTensor(x.shape), x)).dtype == returned
     assert type(layer).from_config(layer.get_config()).dtype_policy.name == policy
     inner = {sub.name: sub for sub in keras_private.sublayers(layer, include_self=False)}
     assert set(sublayers) <= set(inner)

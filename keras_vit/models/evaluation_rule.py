@@ -43,6 +43,23 @@ def crop_start(shape, size, rule):
     return [halved((have - want) / 2) for have, want in zip(shape, size)]
 
 
+def keeping_aspect(shape, size, multiple=1):
+    """Returns the size to which transformers' `DPTImageProcessor` with `keep_aspect_ratio` brings an image.
+
+    Both sides are scaled by that factor, of those that reach one side of `size`, which is nearer to 1.
+
+    Args:
+        shape: `(height, width)` of the image.
+        size: `(height, width)` in the processor's configuration.
+        multiple: `ensure_multiple_of` there: both sides are rounded to it.
+
+    Returns:
+        `(height, width)`.
+    """
+    scale = min((want / have for have, want in zip(shape, size)), key=lambda each: abs(1 - each))
+    return tuple(max(round(side * scale / multiple) * multiple, multiple) for side in shape)
+
+
 def difference(ours, theirs, size):
     """Returns the entries of a rule by which it prepares other images of `size` than another rule; `{}` if none."""
     mine, other = (_effective(rule, size) for rule in (ours, theirs))

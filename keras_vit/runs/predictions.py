@@ -208,10 +208,11 @@ def _place(task, kind, files, folder):
     if _taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
     existing = [target for target in targets if _taken("to", target)]
+    held = [path for path in files if not {*place(path)}.isdisjoint(existing)]
     if existing:
         raise FileExistsError(
             f"{str(existing[0])!r} exists. Choose another folder, or delete what an interrupted call left. "
-            f"Received: to={str(folder)!r} with {len(existing)} of {len(targets)} files"
+            f"Received: to={str(folder)!r} with files of {len(held)} of {len(files)} images"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return place

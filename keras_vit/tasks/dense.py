@@ -108,15 +108,16 @@ def _load_head(model, source, classes):
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
         if not dense or not (unnamed or known == classes):
             return False
-        placeholders, found = form.placeholders(arguments_of(model)), {}
+        placeholders, found, used = form.placeholders(arguments_of(model)), {}, set()
         for path in head:
             row = next(matching(form, path, placeholders), None)
             if row is None or not set(row.theirs) <= set(names):
                 return False
             [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+            used |= set(row.theirs)
         theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
-        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
-        if len(theirs) != len(head) or any(found[path].shape != tuple(head[path].shape) for path in head):
+        surplus = [name for name in theirs - used if not re.fullmatch(form.ignored, name)]
+        if surplus or any(found[path].shape != tuple(head[path].shape) for path in head):
             return False
     for path, array in found.items():
         head[path].assign(array)

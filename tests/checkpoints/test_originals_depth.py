@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, load_weights
+from keras_vit.models.evaluation_rule import keeping_aspect
 from tests.checkpoints.helpers import benchmark
 from tests.marks import few
 
@@ -96,6 +97,17 @@ def test_a_model_takes_only_the_weights_of_its_head(tmp_path):
     model = load_weights(from_checkpoint(tmp_path / "metric", image_size=(42, 70)), tmp_path / "metric")
     found, wanted, close = both(theirs, model, (42, 70))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=close)
+
+
+def test_sizes_that_keep_the_aspect_are_the_processor_s():
+    models()
+    from transformers.models.dpt.image_processing_pil_dpt import get_resize_output_image_size
+
+    rng = np.random.default_rng(0)
+    for shape in rng.integers(20, 900, (40, 2)).tolist():
+        for size, multiple in (((518, 518), 14), ((384, 512), 32)):
+            theirs = get_resize_output_image_size(np.zeros((3, *shape)), size, True, multiple)
+            assert keeping_aspect(shape, size, multiple) == (theirs.height, theirs.width), shape
 
 
 def test_experts_are_refused(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start, difference
+from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start, difference, keeping_aspect
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend
@@ -63,3 +63,13 @@ def test_invalid_rules_are_named():
             ({"full_size": "384"}, "full_size='384'"),
         ]
     )
+
+
+def test_the_size_that_keeps_the_aspect():
+    """Worked out by hand from transformers' rule: the scale nearer to 1, then multiples."""
+    keeping = keeping_aspect
+    assert keeping((480, 640), (518, 518), 14) == (518, 686)  # by 518 / 480, not by 518 / 640
+    assert keeping((3000, 4000), (518, 518), 14) == (518, 686)
+    assert keeping((100, 200), (518, 518), 14) == (252, 518)  # by the smaller factor; 18.5 patches become 18
+    assert keeping((384, 384), (384, 384)) == (384, 384)
+    assert keeping((10, 1000), (28, 28), 14) == (28, 2800)

@@ -86,9 +86,7 @@ def test_an_image_that_cannot_be_read_ends_nothing(run, pictures):
 
 
 def test_images_need_a_task_that_makes_them(run, pictures, tmp_path):
-    said = (
-        "`to` is for tasks that make files, such as Segment, Detect and Restore. Received: to='.*masks' with Classify"
-    )
+    said = "tasks that make files, such as Segment, Detect, Depth and Restore. Received: to='.*masks' with Classify"
     with pytest.raises(ValueError, match=said):
         predictions.predict(run, pictures, to=tmp_path / "masks")
     assert not (tmp_path / "masks").exists()

@@ -151,6 +151,10 @@ class DepthHead(Fusion):
             )
         return shapes
 
+    def compute_output_spec(self, tokens, training=None):
+        shape = keras.tree.map_structure(lambda x: x.shape, tokens)
+        return keras.KerasTensor(self.compute_output_shape(shape), "float32")  # under any policy
+
     def compute_output_shape(self, input_shape):
         shapes = self._shapes(input_shape)
         if self.size is not None:

@@ -94,6 +94,9 @@ class PoseHead(Layer):
             x = ops.relu(normalize(deconv(x), training=training))
         return self.conv(x)  # (batch, scale * rows, scale * columns, keypoints)
 
+    def compute_output_spec(self, tokens, training=None):
+        return keras.KerasTensor(self.compute_output_shape(tokens.shape), "float32")  # under any policy
+
     def compute_output_shape(self, input_shape):
         rows, columns = self.grid
         if len(input_shape) != 3 or None in input_shape[1:] or input_shape[1] < rows * columns:

@@ -116,9 +116,9 @@ class RelativeError(keras.metrics.Mean):
 
 
 def _fitted(found, truth, known):
-    """Returns maps of the scale and shift that fit true ones best, by least squares over known pixels."""
+    """Returns maps of the scale, at least 0, and shift that fit true ones best, by least squares over known pixels."""
     axes, count = (1, 2, 3), ops.maximum(ops.sum(known, (1, 2, 3), keepdims=True), 1)
     mean, wanted = (ops.sum(x * known, axes, keepdims=True) / count for x in (found, truth))
     moved = (found - mean) * known
-    slope = ops.sum(moved * (truth - wanted), axes, keepdims=True)
+    slope = ops.maximum(ops.sum(moved * (truth - wanted), axes, keepdims=True), 0)
     return wanted + slope / ops.maximum(ops.sum(moved**2, axes, keepdims=True), 1e-12) * (found - mean)

@@ -48,7 +48,10 @@ class DepthTally:
 
 
 def fitted(found, truth):
-    """Returns numbers of the scale and shift that fit others best, by least squares."""
+    """Returns numbers of the scale and shift that fit others best, by least squares.
+
+    A scale is at least 0: what says that near is far is not right after it was turned round.
+    """
     moved = found - found.mean()
     slope = (moved * (truth - truth.mean())).sum() / max((moved**2).sum(), 1e-12)
-    return truth.mean() + slope * moved
+    return truth.mean() + max(slope, 0.0) * moved

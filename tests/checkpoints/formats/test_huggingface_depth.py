@@ -104,6 +104,23 @@ def test_images_are_prepared_as_published(tmp_path):
         from_checkpoint(tmp_path)
 
 
+def test_sizes_between_patches_are_refused():
+    with pytest.raises(ValueError, match="must divide the image size. Received: an image of 720 x 1280 and patches"):
+        from_checkpoint(DEPTH / "depth_anything" / "checkpoint.safetensors", image_size=(720, 1280))
+
+
+def test_half_precision_ends_in_float32():
+    """Meters in float16 would be steps of 3 cm at 50 m, and in bfloat16 of 25 cm."""
+    path, size = DEPTH / "depth_anything" / "checkpoint.safetensors", (28, 42)
+    images = np.random.default_rng(0).uniform(0, 255, (1, *size, 3)).astype("float32")
+    whole = np.asarray(from_checkpoint(path, image_size=size)(images))
+    half = from_checkpoint(path, image_size=size, dtype="mixed_bfloat16")
+    found = half(images)
+    assert half.output.dtype == "float32" and found.dtype == "float32"
+    assert np.abs(np.asarray(found) - whole).max() < 0.05 * np.ptp(whole)
+    assert len(np.unique(np.asarray(found))) > 0.9 * len(np.unique(whole))
+
+
 def test_a_classifier_does_not_take_the_head(tmp_path):
     path = DEPTH / "depth_anything" / "checkpoint.safetensors"
     sizes = dict(width=24, depth=4, num_heads=3, mlp_dim=48, patch_size=14, image_size=56, mean=0.4)
