@@ -91,6 +91,14 @@ def test_bad_files_are_named_in_one_sentence(tmp_path):
             read_clip(tmp_path / "a.mp4", 3, choose)
 
 
+def test_large_clips_are_refused_before_their_frames_are_decoded(tmp_path):
+    pytest.importorskip("av")
+    for path in (video(tmp_path / "a.mp4", CLIP), animated(tmp_path / "a.gif", CLIP)):
+        assert len(read_clip(path, 3, lambda count: [1, 2, 2], most_pixels=2 * 32 * 48)) == 3
+        with pytest.raises(UnreadableError, match="is too large: 3 frames of 48 x 32 have more than 0 million"):
+            read_clip(path, 3, lambda count: [1, 2, 3], most_pixels=2 * 32 * 48)
+
+
 def test_sound_alone_is_no_clip(tmp_path):
     av = pytest.importorskip("av")
     with av.open(str(tmp_path / "a.mp4"), "w") as container:
