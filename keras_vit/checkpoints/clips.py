@@ -138,7 +138,7 @@ def started(weights, frames, metadata, arguments):
     """
     from keras_vit.checkpoints.pretrained import from_pretrained
 
-    given = {name: value for name, value in arguments.items() if name != "variant"}
+    given = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
     own = {name: given.pop(name) for name in ("tubelet", "time_depth") if name in given}
     model = from_pretrained(weights, metadata=metadata, **given)
     if len(model.input_shape) == 4:

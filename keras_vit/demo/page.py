@@ -20,7 +20,7 @@ from keras_vit.runs.looking import support_of
 from keras_vit.runs.sampled import draws_images
 from keras_vit.tasks.base import are_shares, words
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import extras, images
+from keras_vit.utils import clips, extras, images
 from keras_vit.utils.metrics import written
 
 MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB
@@ -45,8 +45,8 @@ def page(target):
     methods = {name: (look, METHODS[name][1]) for name, look in looks.items()}
     run = found.viewer()
     size, source = found.size, recipe.data.source
-    if size[2] not in (1, 3):
-        raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[2]}")
+    if size[-1] not in (1, 3):
+        raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[-1]}")
 
     def predict(pixels, method, text=None):
         if pixels is None or (asks and not (text or "").strip()):
@@ -71,6 +71,7 @@ def page(target):
 
     def from_file(file, *shown):
         read = lambda path: read_image(path, size, recipe.data, model if found.alone else None)  # noqa: E731
+        read = read if task.clips is None else lambda path: read_clip(path, size, recipe.data, task.clips)
         return None, *shown_or_refused(read, file["path"], *shown)
 
     def from_pad(drawing, *shown):
@@ -82,12 +83,15 @@ def page(target):
     def clear():
         return EMPTY, None, gr.update(visible=False), *predict(None, None)
 
-    gray, reached = size[2] == 1, recipe.reached if found.shipped else None  # unknown for a run
-    facts = f"{size[0]} x {size[1]} pixels, {'gray' if gray else 'color'}"
+    gray, reached = size[-1] == 1, recipe.reached if found.shipped else None  # unknown for a run
+    facts = "" if task.clips is None else f"{size[0]} frames of "
+    facts += f"{size[-3]} x {size[-2]} pixels, {'gray' if gray else 'color'}"
     facts += f", {len(class_names)} classes" if class_names else ""
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     facts += ", in brackets: labels that reach their threshold" if task.gives == "labels" else ""
-    drawn = gray and max(size) <= SKETCHED
+    drawn = gray and max(size) <= SKETCHED and task.clips is None
+    taken = {"label": "Image file", "file_types": ["image"]}
+    taken = taken if task.clips is None else {"label": "Clip", "file_types": [*clips.ENDINGS]}
     plain = {"format": "png", "buttons": [], "interactive": False, "show_label": False}
     with gr.Blocks(title=f"keras_vit: {recipe.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
         gr.Markdown(f"# {recipe.name}\n{facts}")
@@ -108,7 +112,7 @@ def page(target):
                         brush=gr.Brush(default_size=BRUSH, colors=["#FFFFFF"], color_mode="fixed"),
                     )
                     gr.Markdown(about_pad(size, source))
-                file = gr.File(label="Image file", file_types=["image"], height=160)
+                file = gr.File(**taken, height=160)
                 asked = [gr.Textbox(label="Text")] if asks else []
                 refusal = gr.HTML(visible=False, padding=False)
             with gr.Column():
@@ -160,6 +164,21 @@ def read_image(path, size, data, model=None):
     with _named(path, repr(pathlib.Path(path).name)):
         images.encoded(path, MOST_PIXELS)
         return pipeline.read_files([path], size, data)[0] if model is None else preprocess(model, path)[0]
+
+
+def read_clip(path, size, data, sampling):
+    """Reads a clip as `read_image` does an image.
+
+    Args:
+        path: The file.
+        size: `(frames, height, width, channels)`.
+        data: A `keras_vit.config.Data`.
+        sampling: A `keras_vit.data.clips.Sampling`.
+    """
+    from keras_vit.data.readers import clips as readers
+
+    with _named(path, repr(pathlib.Path(path).name)):
+        return readers.reader(size, data, sampling, most_pixels=MOST_PIXELS)(path)
 
 
 def read_drawing(path):

@@ -42,7 +42,8 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
         discard: Share of each block's fused scores, the smallest, that is set to zero; from 0 to below 1.
 
     Returns:
-        float32 array, `(batch, rows, columns)`, 0 to 1, without the prefix tokens.
+        float32 array, `(batch, rows, columns)`, 0 to 1, without the prefix tokens; of clips `(batch, steps, rows,
+        columns)`.
 
     Raises:
         ValueError: As `attention_maps`, and for an unknown `fusion` or a `discard` outside [0, 1).
@@ -74,28 +75,32 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
     Args:
         model: As in `attention_maps`.
         images: As in `attention_maps`.
-        patch: `(row, column)` of the patch, from 0. `None` for the token or tokens that the model pools, as in
-            `attention_rollout`: the class token, or the mean of the patches.
+        patch: `(row, column)` of the patch, from 0; of clips `(step, row, column)`. `None` for the token or tokens that
+            the model pools, as in `attention_rollout`: the class token, or the mean of the patches.
 
     Returns:
         float32 array, `(layers, batch, heads, rows, columns)`, without the prefix tokens: a map sums to at most one.
+        Of clips the steps come before the rows.
 
     Raises:
         ValueError: As `attention_maps`, and for a patch outside the grid.
     """
     anatomy.blocks(model)
-    prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
-    if patch is not None and patch not in np.ndindex(rows, columns):
-        raise ValueError(f"`patch` must be (row, column) on a grid of {rows} x {columns}, from 0. Received: {patch!r}")
+    prefix, grid = anatomy.num_prefix(model), anatomy.grid(model)
+    if patch is not None and patch not in np.ndindex(*grid):
+        kind = "(row, column)" if len(grid) == 2 else "(step, row, column)"
+        raise ValueError(
+            f"`patch` must be {kind} on a grid of {' x '.join(map(str, grid))}, from 0. Received: {patch!r}"
+        )
 
     def attended(model, images):
         maps = inside.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
         if patch is not None:
-            return maps[:, :, :, prefix + patch[0] * columns + patch[1]]
+            return maps[:, :, :, prefix + np.ravel_multi_index(patch, grid)]
         return np.einsum("lbhts,bt->lbhs", maps, inside.reading(model, images))
 
     maps = inside.in_parts(attended, model, images, axis=1)
-    return maps.reshape(*maps.shape[:3], rows, columns)
+    return maps.reshape(*maps.shape[:3], *grid)
 
 
 def attention_distance(model: keras.Model, images) -> np.ndarray:
@@ -117,6 +122,8 @@ def attention_distance(model: keras.Model, images) -> np.ndarray:
     """
     anatomy.blocks(model)
     prefix, size = anatomy.num_prefix(model), anatomy.grid(model)
+    if len(size) > 2:
+        raise ValueError(f"Distances are in pixels of images. Received: {model.name!r}, which takes clips")
     stride = [pixels / patches for pixels, patches in zip(anatomy.seen(model).shape[1:3], size)]
     places = np.stack(np.mgrid[: size[0], : size[1]], axis=-1).reshape(-1, 2) * stride  # (patches, 2)
     apart = np.linalg.norm(places[:, None] - places, axis=-1)  # (patches, patches)

@@ -51,7 +51,9 @@ def features(
     last = vit.get_layer("norm") if norm and any(layer.name == "norm" for layer in vit.layers) else None
     if norm and (last is None or len(last.output.shape) != 3):
         raise ValueError(f"{model.name!r} must have a norm before the pooling. Received: norm=True")
-    prefix, (rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
+    prefix, (*steps, rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
+    if steps and reshape:
+        raise ValueError(f"Maps are of images: pass reshape=False. Received: {model.name!r}, which takes clips")
     outputs = {}
     for block in (blocks[i] for i in indices):
         x = inside.after(block) if last is None else last(inside.after(block))

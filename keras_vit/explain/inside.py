@@ -5,9 +5,9 @@ import numpy as np
 from keras import ops
 
 from keras_vit.layers import TokenPool, Unmerge
-from keras_vit.models.anatomy import blocks, num_prefix, seen
+from keras_vit.models.anatomy import blocks, num_prefix, seen, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
-from keras_vit.utils import checks
+from keras_vit.utils import checks, clips
 from keras_vit.utils.keras_private import call_of, place_of, takes_training
 
 SCORES = 2**26  # held at a time: 256 MB
@@ -46,7 +46,9 @@ def checked(model, images):
 
     Pixel values are checked only if the ViT receives the images unchanged: the layers before a nested ViT may take any.
     """
-    steps = entrances(model)
+    steps, of_clips = entrances(model), tubelets(model) is not None
+    if not steps and of_clips:
+        return clips.checked(images, seen(model).shape[1:], value_range=checks.range_of(model))
     if not steps:
         return checks.pixels(images, seen(model).shape[1:], value_range=checks.range_of(model))
     return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])

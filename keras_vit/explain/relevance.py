@@ -28,7 +28,8 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
         classes: Class index of each image, `(batch,)`, or one for all images; the predicted classes if `None`.
 
     Returns:
-        float32 array, `(batch, rows, columns)`, at least 0, without an upper bound.
+        float32 array, `(batch, rows, columns)`, at least 0, without an upper bound; of clips `(batch, steps, rows,
+        columns)`.
 
     Raises:
         ValueError: As `attention_maps`, and for a class that the model does not have.

@@ -1,5 +1,7 @@
 """What the patch projection and the position embeddings have learned."""
 
+import math
+
 import keras
 import numpy as np
 from keras import ops
@@ -61,6 +63,6 @@ def position_similarity(model: keras.Model) -> np.ndarray:
     encoder, grid = anatomy.only(model, PatchEncoder), anatomy.grid(model)
     if encoder.position is None:
         raise ValueError(f"The model must have position embeddings. Received: {model.name!r}, with position=None")
-    table = ops.convert_to_numpy(encoder.position_embedding).astype("float32")[0, -grid[0] * grid[1] :]
+    table = ops.convert_to_numpy(encoder.position_embedding).astype("float32")[0, -math.prod(grid) :]
     table = table / np.maximum(np.linalg.norm(table, axis=-1, keepdims=True), 1e-12)
     return (table @ table.T).reshape(*grid, *grid)

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.layers import PatchEncoder, Patches, TransformerBlock
+from keras_vit.layers import PatchEncoder, Patches, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils.keras_private import calls_of, sublayers
 
@@ -34,9 +34,26 @@ def only(model, kind):
 
 
 def grid(model):
-    """Returns the grid of the patches, `(rows, columns)`."""
+    """Returns the grid of the patches, `(rows, columns)`; of a model of clips that of tubelets, with `steps` first."""
     patches = only(model, Patches)
-    return patches.grid(patches.input.shape)
+    rows, columns = patches.grid(patches.input.shape)
+    found = tubelets(model)
+    return (rows, columns) if found is None else (found.steps, rows // found.frames, columns)
+
+
+def tubelets(model):
+    """Returns the layer `Tubelets` of a model of clips, `None` of one of images.
+
+    Raises:
+        ValueError: For a factorised encoder: no block sees all of space and time.
+    """
+    found = next((layer for layer in sublayers(model) if isinstance(layer, Tubelets)), None)
+    if found is not None and found.fold:
+        raise ValueError(
+            "The model must attend to all of space and time at once. "
+            f"Received: {model.name!r}, with a spatial and a temporal encoder"
+        )
+    return found
 
 
 def num_prefix(model):

@@ -12,6 +12,7 @@ from keras_vit.utils import checks
 # Okabe and Ito's palette, which color-blind people can tell apart, without its black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
+FRAMES = 4  # of a clip in a picture, at most
 LETTERS = 24  # of a class's name in a figure of many, at most
 
 
@@ -81,13 +82,34 @@ def painted(image, heat=None, side=224):
     """Returns what `show` draws as an array of pixels.
 
     Args:
-        image: Array, `(height, width, channels)`, 0..255.
-        heat: A heat map, `(rows, columns)`, or `None`.
-        side: Pixels of the longer side.
+        image: Array, `(height, width, channels)`, 0..255; of a clip `(frames, height, width, channels)`, of which four
+            frames at most are drawn side by side.
+        heat: A heat map, `(rows, columns)`, or `None`; of a clip `(steps, rows, columns)`.
+        side: Pixels of the longer side; of a clip that of two frames.
 
     Returns:
         uint8 array, `(rows, columns, 3)`.
     """
+    if np.ndim(image) == 4:
+        shown = np.linspace(0, len(image) - 1, min(len(image), FRAMES)).round().astype(int)
+        return side_by_side([framed(image, heat, i, side // 2) for i in shown])
+    heat = None if heat is None else _of_one(np.asarray(heat, "float32"))
+    return _laid(image, heat, side)
+
+
+def framed(clip, heat, place, side):
+    """Returns one frame of a clip as `painted` draws images, with the colors of the whole clip's heat map."""
+    if heat is None:
+        return _laid(clip[place], None, side)
+    return _laid(clip[place], _of_one(np.asarray(heat, "float32"))[place * len(heat) // len(clip)], side)
+
+
+def _of_one(heat):
+    return (heat - heat.min()) / max(np.ptp(heat), 1e-12)
+
+
+def _laid(image, heat, side):
+    """Returns an image of `side` pixels under a heat map from 0 to 1, if there is one."""
     from matplotlib import colormaps
     from PIL import Image
 
@@ -99,8 +121,6 @@ def painted(image, heat=None, side=224):
     pixels = Image.fromarray(np.uint8(255 * pixels)).resize(size, enlarge)
     if heat is None:
         return np.asarray(pixels)
-    heat = np.asarray(heat, "float32")
-    heat = (heat - heat.min()) / max(np.ptp(heat), 1e-12)
     heat = np.asarray(Image.fromarray(heat).resize(size, Image.Resampling.BILINEAR)).clip(0, 1)
     return np.uint8(255 * 0.65 * colormaps["inferno"](heat)[..., :3] + 0.35 * np.asarray(pixels))
 

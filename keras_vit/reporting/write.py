@@ -93,7 +93,7 @@ def render(facts):
 def _figures(facts):
     """Returns the page's own figures as SVG, by name."""
     figures = {}
-    if facts.seen:
+    if facts.seen and facts.shown.ndim == 4:  # pixels of images
         figures["distance"] = plots.plot_distance(explain.attention_distance(facts.seen, facts.shown))
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)

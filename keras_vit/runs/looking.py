@@ -6,6 +6,7 @@ import pathlib
 import keras
 import numpy as np
 
+from keras_vit.explain.attention import attention_rollout
 from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_words, reads_both
 from keras_vit.models.backbone import image_tower
@@ -20,7 +21,8 @@ from keras_vit.training import rundir
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 
-WRITTEN = 8  # images whose words are drawn, at most
+WRITTEN = 8  # images whose words are drawn, and clips that are animated, at most
+ANIMATED = "attention.gif"  # of clips
 
 
 def explain(target, files=(), folder=None, *, texts=None):
@@ -64,6 +66,10 @@ def explain(target, files=(), folder=None, *, texts=None):
     for name, figure in figures.items():
         with replacing(folder / name) as temporary:
             figure.savefig(temporary, format="png")
+    if task.clips is not None and attended:
+        with replacing(folder / ANIMATED) as temporary:
+            plots.write_animation(temporary, images[:WRITTEN], _heats(trained.model, images[:WRITTEN]))
+        return [folder / name for name in (*figures, ANIMATED)]
     return [folder / name for name in figures]
 
 
@@ -100,9 +106,17 @@ def _attention(trained, examples, outputs, titles):
         words = [named([[id] for id in row]) for row in whole]
         return plots.plot_words(shown, attention_of_words(model, images, ids), words, titles)
     support = support_of(model)
+    if task.clips is not None:
+        return plots.plot_clips(shown, _heats(model, images), titles)
     if reads_both(model):
         return plots.plot_maps(shown, support(examples), titles) if support else None
     return plots.plot_attention(image_tower(model), images, titles, "relevance" if support else "rollout")
+
+
+def _heats(model, clips):
+    """Returns the heat maps of clips, `(batch, steps, rows, columns)`: their relevance, or the rollout."""
+    support = support_of(model)
+    return support({"images": clips}) if support else attention_rollout(model, clips)
 
 
 def _title(answer):

@@ -13,6 +13,7 @@ from keras_vit.utils.sampling import evenly
 BY_PILLOW = (".gif", ".webp", ".png", ".apng")
 BY_AV = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 ENDINGS = BY_PILLOW + BY_AV
+MOST_OF_CLIP = 4 * MOST_PIXELS
 MOST_FRAMES = 200_000  # of a file: an hour at 50 frames a second
 
 
@@ -32,7 +33,7 @@ def need(paths):
         extras.need(f"Reading {str(other)!r}", "video", "av")
 
 
-def read_clip(path, channels, choose):
+def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
     """Returns some frames of a clip, uint8 `(frames, height, width, channels)`.
 
     GIF, WebP and animated PNG are read by Pillow, other files by PyAV, which the extra `video` installs. Frames are
@@ -43,10 +44,11 @@ def read_clip(path, channels, choose):
         channels: 1 (gray) or 3 (red, green and blue).
         choose: Function from the number of frames, all shown for the same time, to the indices of those wanted, in
             increasing order; they may repeat.
+        most_pixels: Of all these frames together; a larger clip is refused.
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: For a file that is not a clip, has no frame, or frames of different sizes.
+        ValueError: For a file that is not a clip, has no frame, frames of different sizes, or too large ones.
         ImportError: If PyAV is needed and not installed.
     """
     name = os.fsdecode(path)
@@ -58,7 +60,7 @@ def read_clip(path, channels, choose):
         raise UnreadableError(f"A clip must end in {', '.join(ENDINGS)}. Received: {name!r}")
     need([name])
     try:
-        frames = (_by_pillow if ending(name) in BY_PILLOW else _by_av)(name, channels, choose)
+        frames = (_by_pillow if ending(name) in BY_PILLOW else _by_av)(name, channels, choose, most_pixels)
     except UnreadableError as error:
         raise UnreadableError(f"{name!r} {error}.") from None
     except Exception as error:  # any error of the decoder is a fault of this file
@@ -73,11 +75,11 @@ def read_clip(path, channels, choose):
     return np.stack(frames)
 
 
-def _by_pillow(name, channels, choose):
+def _by_pillow(name, channels, choose, most_pixels):
     from PIL import Image
 
     with Image.open(name, formats=("GIF", "WEBP", "PNG")) as image:
-        _check_size(*image.size)
+        _check_size(1, *image.size, most_pixels)
         count, times, time = getattr(image, "n_frames", 1), [], 0
         _check_count(count)
         wanted = range(count)
@@ -89,6 +91,7 @@ def _by_pillow(name, channels, choose):
                 time += max(image.info.get("duration", 0) or 0, 1)  # milliseconds
             wanted = evenly(times, time)
         wanted = np.asarray(wanted)[_checked(choose(count), count)]
+        _check_size(len({*wanted.tolist()}), *image.size, most_pixels)
         found = {}
         for place in sorted({*wanted.tolist()}):
             image.seek(place)
@@ -96,38 +99,64 @@ def _by_pillow(name, channels, choose):
     return [found[place] for place in wanted.tolist()]
 
 
-def _by_av(name, channels, choose):
+def _by_av(name, channels, choose, most_pixels):
     import av
 
     with contextlib.closing(av.open(name)) as container:
         if not container.streams.video:
             raise UnreadableError("has no video in it")
         stream = container.streams.video[0]
-        stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None]
-    _check_count(len(stamps))
-    times = np.unique(stamps)  # increasing; a file keeps its frames in the order of decoding
+        stamps = [packet.pts for packet in container.demux(stream) if packet.size]
+        stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
+    # Increasing: a file keeps its frames in the order of decoding.
+    times = np.unique(stamps) if stated else np.arange(sum(1 for _ in _frames(name)))
+    _check_count(len(times))
     usual = np.median(np.diff(times)) if len(times) > 1 else 1
     order = evenly(times, times[-1] - times[0] + usual)
-    wanted = order[_checked(choose(len(times)), len(times))]
-    moments = times[wanted].tolist()
-    found, left = {}, {*moments}
+    places = order[_checked(choose(len(times)), len(times))]
+    with contextlib.closing(av.open(name)) as container:
+        size = container.streams.video[0].codec_context
+        _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
+    found = _at_times(name, {*times[places].tolist()}, channels) if stated else {}
+    if stated and len(found) == len({*places.tolist()}):
+        return [found[time] for time in times[places].tolist()]
+    found = _at_places(name, {*places.tolist()}, channels)
+    return [found[place] for place in places.tolist()]
+
+
+def _frames(name, first=None):
+    """Yields the frames of a video as they are seen one after the other, from a key frame before a time or all."""
+    import av
+
     with contextlib.closing(av.open(name)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
-        _check_size(stream.codec_context.width, stream.codec_context.height)
-        with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
-            container.seek(min(moments), stream=stream)
-        for frame in container.decode(stream):
-            if frame.pts in left:
-                found[frame.pts] = _pixels(frame, channels)
-                left.discard(frame.pts)
-            if not left:
-                break
-    if left and not found:
-        raise UnreadableError("has no frame that can be decoded")
-    if left:
-        raise UnreadableError(f"ends early: {len(left)} of {len({*moments})} frames that are needed cannot be decoded")
-    return [found[moment] for moment in moments]
+        if first is not None:
+            with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
+                container.seek(first, stream=stream)
+        yield from container.decode(stream)
+
+
+def _at_times(name, times, channels):
+    """Returns the pixels of frames by their times, those that a decoder that begins in the file finds."""
+    found = {}
+    for frame in _frames(name, min(times)):
+        if frame.pts in times:
+            found[frame.pts] = _pixels(frame, channels)
+        if len(found) == len(times) or (frame.pts is not None and frame.pts > max(times)):
+            break
+    return found
+
+
+def _at_places(name, places, channels):
+    """Returns the pixels of frames by their places, counted from the first: right in every file, and slower."""
+    found = {}
+    for place, frame in enumerate(_frames(name)):
+        if place in places:
+            found[place] = _pixels(frame, channels)
+        if len(found) == len(places):
+            return found
+    raise UnreadableError(f"ends early: {len(places) - len(found)} of {len(places)} frames cannot be decoded")
 
 
 def _pixels(frame, channels):
@@ -137,9 +166,11 @@ def _pixels(frame, channels):
     return np.ascontiguousarray(pixels if channels == 3 else pixels[..., None])
 
 
-def _check_size(width, height):
-    if width * height > MOST_PIXELS:
-        raise UnreadableError(f"is too large: a frame has more than {MOST_PIXELS // 10**6} million pixels")
+def _check_size(frames, width, height, most_pixels):
+    if frames * width * height > most_pixels:
+        raise UnreadableError(
+            f"is too large: {frames} frames of {width} x {height} have more than {most_pixels // 10**6} million pixels"
+        )
 
 
 def _check_count(count):

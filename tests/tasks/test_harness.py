@@ -11,10 +11,11 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.config import Augment, Classify, Data, Detect, Optim, Recipe, Regress, Restore, Segment
+from keras_vit.config import Augment, Classify, ClassifyClips, Data, Detect, Optim, Recipe, Regress, Restore, Segment
 from keras_vit.export import runtimes
 from keras_vit.runs import predictions
 from keras_vit.training import history
+from tests.clipfiles import animated, moving
 from tests.marks import QUICKLY
 from tests.tasks.harness import run_task_test
 
@@ -59,6 +60,31 @@ def test_classify(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     run_task_test(recipe, tmp_path, monkeypatch, sorted((shapes / "images").iterdir())[:2], whole=True)
+
+
+def test_clips(tmp_path, monkeypatch):
+    for i in range(12):
+        (tmp_path / "clips" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+        animated(tmp_path / "clips" / "ab"[i % 2] / f"{i}.gif", moving(3 + i % 5, 12 + i % 3, 16, seed=i))
+    recipe = Recipe(
+        name="clips",
+        task=ClassifyClips(frames=4, stride=2, metrics=("accuracy", "f1")),
+        model=dict(variant="mu/4", image_size=8, num_classes=2, depth=1, dropout=0.1),
+        data=Data(source=f"folder:{tmp_path / 'clips'}", train="all[:67%]", validation="all", test="all", batch_size=4),
+        augment=Augment(crop="inception", flip=True, rotation=10.0, jitter=0.2, mixup=0.2),
+        optim=Optim(ema=0.9),
+    )
+    files = sorted((tmp_path / "clips").rglob("*.gif"))
+    run = run_task_test(recipe, tmp_path, monkeypatch, files[:2])
+    alone = shutil.copy(run.run / "best.keras", tmp_path / "alone.keras")  # it knows how its frames are sampled
+    assert keras_vit.load_run(alone).task.clips == run.task.clips
+    both = [predictions.predict(one, files[:2]) for one in (run, alone)]
+    assert [[name for name, _ in each] for each in both[0]] == [[name for name, _ in each] for each in both[1]]
+    with Image.open(keras_vit.runs.looking.explain(run, files[:2], tmp_path / "seen")[-1]) as animation:
+        assert 1 < animation.n_frames <= 4 and animation.format == "GIF"  # Pillow joins frames that are the same
+    (tmp_path / "bad.gif").write_bytes(b"x")
+    with pytest.raises(ValueError, match="bad.gif' cannot be read as a clip"):
+        predictions.predict(run, [tmp_path / "bad.gif"])
 
 
 def test_several_labels(tmp_path, monkeypatch, shapes):

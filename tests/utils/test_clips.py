@@ -38,6 +38,30 @@ def test_videos(tmp_path, name, codec):
     assert gray.shape == (8, 32, 48, 1) and np.abs(gray[..., 0].astype(int) - CLIP.mean(-1)).max() < 12
 
 
+@pytest.mark.parametrize("name, frames", [("a.avi", 2), ("a.mp4", 2), ("a.mkv", 2), ("a.mp4", 0)])
+def test_frames_that_depend_on_later_ones(tmp_path, name, frames):
+    """Files keep them in the order of decoding; AVI does not say when they are seen."""
+    av = pytest.importorskip("av")
+    long = np.repeat(CLIP, 5, axis=0)
+    for i, frame in enumerate(long):
+        frame[:16] = 6 * i
+    with av.open(str(tmp_path / name), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 48, 32, "yuv420p", 4_000_000
+        stream.codec_context.max_b_frames = frames
+        for i, frame in enumerate(long):
+            picture = av.VideoFrame.from_ndarray(frame, format="rgb24")
+            picture.pts = i
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    counts = []
+    whole = read_clip(tmp_path / name, 3, lambda count: counts.append(count) or np.arange(count))
+    assert counts == [40] and np.abs(whole[:, 8].astype(int) - long[:, 8]).max() < 8
+    for start in range(0, 37, 4):
+        some = read_clip(tmp_path / name, 3, lambda count: start + np.arange(3))  # noqa: B023
+        np.testing.assert_array_equal(some, whole[start : start + 3])
+
+
 def test_frames_are_shown_for_their_time(tmp_path):
     pytest.importorskip("av")
     slow = [0, 1, 2, 3, 4, 5, 20, 21]
@@ -89,6 +113,14 @@ def test_bad_files_are_named_in_one_sentence(tmp_path):
     for choose in (lambda count: [count], lambda count: [-1], lambda count: []):
         with pytest.raises(UnreadableError, match="has frames from 0 to 7, not"):
             read_clip(tmp_path / "a.mp4", 3, choose)
+
+
+def test_large_clips_are_refused_before_their_frames_are_decoded(tmp_path):
+    pytest.importorskip("av")
+    for path in (video(tmp_path / "a.mp4", CLIP), animated(tmp_path / "a.gif", CLIP)):
+        assert len(read_clip(path, 3, lambda count: [1, 2, 2], most_pixels=2 * 32 * 48)) == 3
+        with pytest.raises(UnreadableError, match="is too large: 3 frames of 48 x 32 have more than 0 million"):
+            read_clip(path, 3, lambda count: [1, 2, 3], most_pixels=2 * 32 * 48)
 
 
 def test_sound_alone_is_no_clip(tmp_path):

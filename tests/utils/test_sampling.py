@@ -15,6 +15,12 @@ def test_dense_frames_are_in_the_middle_and_drawn_in_training():
     assert starts == {0, 1, 2, 3, 4, 5}
 
 
+def test_frames_are_as_far_apart_as_the_stride_says():
+    """Not 15 steps spread over 16: 4, 4, 4, 5, 4 ..."""
+    for numbers in (None, [0.3], [0.9]):
+        assert set(np.diff(frame_indices(300, 16, 4, numbers=numbers))) == {4}
+
+
 def test_a_short_clip_repeats_its_last_frame():
     assert listed(3, 5) == [0, 1, 2, 2, 2] and listed(10, 4, 4) == [0, 4, 8, 9] and listed(1, 3, 2) == [0, 0, 0]
     assert listed(3, 5, numbers=[0.9]) == [0, 1, 2, 2, 2]

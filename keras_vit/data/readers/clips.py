@@ -78,19 +78,20 @@ def _readable(paths, on_bad):
     return checked.records[readable]["digest"], readable
 
 
-def reader(shape, data, sampling):
+def reader(shape, data, sampling, **limits):
     """Returns the function from a clip's path to its pixels as evaluation sees them, `shape`; threads may call it.
 
     Args:
         shape: `(frames, height, width, channels)`.
         data: A `keras_vit.config.Data`, which determines how frames are resized.
         sampling: A `clips.Sampling`.
+        **limits: `most_pixels` of `read_clip`.
     """
     frames, height, width, channels = shape
     prepare = preparation((height, width, frames * channels), data)
 
     def read(path):
-        clip = clips.read_clip(path, 3, sampling.indices)
+        clip = clips.read_clip(path, 3, sampling.indices, **limits)
         return unfolded(prepare(unpacked(packed(clip), frames * channels)), frames)
 
     return read

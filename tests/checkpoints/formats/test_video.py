@@ -61,6 +61,14 @@ def test_logits_are_the_original_s(case, tmp_path):
     assert read(case, num_classes=3).output_shape == (None, 3)
 
 
+def test_a_model_without_head_keeps_the_last_norm():
+    """VideoMAE's `fc_norm` comes after the mean and before the classifier: an embedding has it."""
+    arrays = safetensors.numpy.load_file(FOLDER / "videomae" / "checkpoint.safetensors")
+    found = logits(read("videomae", num_classes=0), "videomae") @ arrays["classifier.weight"].T
+    expected = np.load(FOLDER / "videomae" / "io.npz")["logits"]
+    np.testing.assert_allclose(found + arrays["classifier.bias"], expected, atol=1e-5)
+
+
 def test_what_the_metadata_say():
     """ViViT: x / 127.5 - 1 and no deviation, every second frame; VideoMAE: ImageNet's, every fourth."""
     vivit, mae = read("vivit"), read("videomae")

@@ -1,0 +1,60 @@
+"""Clips with what a model attends to: frames side by side, and as an animation."""
+
+import numpy as np
+
+from keras_vit.plots import canvas
+from keras_vit.plots.pictures import plot_pictures
+
+SIDE = 160  # pixels of a frame in an animation
+DURATION = 200  # milliseconds of a frame
+
+
+def plot_clips(clips, maps, titles=None):
+    """Draws frames of each clip above the same frames under its heat map.
+
+    Args:
+        clips: Array, `(batch, frames, height, width, channels)`, 0..255.
+        maps: Array, `(batch, steps, rows, columns)`, such as `keras_vit.attention_rollout` returns of clips.
+        titles: A text for each clip, or `None`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If the numbers of clips, maps and titles differ.
+    """
+    _check(clips, maps)
+    pictures = [np.concatenate([canvas.painted(clip), canvas.painted(clip, heat)]) for clip, heat in zip(clips, maps)]
+    return plot_pictures(pictures, titles, across=2)
+
+
+def write_animation(path, clips, maps):
+    """Writes clips as an animated GIF, one below the other: each next to itself under its heat map.
+
+    Args:
+        path: The file.
+        clips: As in `plot_clips`.
+        maps: As in `plot_clips`.
+
+    Raises:
+        ValueError: If the numbers of clips and maps differ.
+    """
+    from PIL import Image
+
+    _check(clips, maps)
+    frames = []
+    for i in range(len(clips[0])):
+        rows = [
+            canvas.side_by_side([canvas.framed(clip, None, i, SIDE), canvas.framed(clip, heat, i, SIDE)])
+            for clip, heat in zip(clips, maps)
+        ]
+        frames.append(Image.fromarray(np.concatenate(rows)))
+    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=DURATION, loop=0)
+
+
+def _check(clips, maps):
+    if np.ndim(clips) != 5 or np.ndim(maps) != 4 or len(clips) != len(maps) or not len(clips):
+        raise ValueError(
+            "There must be a map (steps, rows, columns) for each clip (frames, height, width, channels). "
+            f"Received: clips of shape {np.shape(clips)}, maps of shape {np.shape(maps)}"
+        )
