@@ -54,7 +54,8 @@ def print_poses(
             with replacing(place) as temporary:
                 Image.fromarray(draw_poses(pixels, poses)).save(temporary, "PNG")
         scores = ", ".join(f"{pose['score']:.2f}" for pose in poses)
-        print(f"{shown(file)}: {len(poses)} people{f', scores {scores}' if poses else ''}", flush=True)
+        people = "1 person" if len(poses) == 1 else f"{len(poses)} people"
+        print(f"{shown(file)}: {people}{f', scores {scores}' if poses else ''}", flush=True)
     if json is not None:
         write(json, found)
     end(fine)

@@ -79,7 +79,7 @@ def _pixels(image):
 
 def _checked(boxes, shape):
     """Returns boxes as an array `(boxes, 4)`."""
-    boxes = checks.sequence("boxes", boxes)
+    boxes = checks.sequence("boxes", boxes.tolist() if isinstance(boxes, np.ndarray) else boxes)
     rows = [box.get("bbox", ()) if isinstance(box, dict) else box for box in boxes]
     if not rows:
         return np.zeros((0, 4))

@@ -8,6 +8,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment, Data  # noqa: E402
 from keras_vit.data import targets  # noqa: E402
 from keras_vit.data.augment import crops  # noqa: E402
+from keras_vit.utils.depth_maps import npy_bytes  # noqa: E402
 from tests.data.augment.test_masks import png  # noqa: E402
 from tests.marks import few  # noqa: E402
 
@@ -85,12 +86,14 @@ def test_whole_pixels_move_exactly_and_255_is_outside(change):
         "warp": [tf.constant([[1, 0, x, 0, 1, y, 0, 0] for y, x in far], "float32")],
     }[change]
     examples = {"images": tf.constant(BATCH, "float32"), "segmentation_masks": tf.constant(BATCH), "labels": far}
+    examples["depths"] = examples["images"] + 1.5
     moved = targets.moved(examples, change, *arguments)
     ones = targets.moved({"images": tf.ones_like(examples["images"])}, change, *arguments)["images"]
     masks = moved["segmentation_masks"].numpy()
     assert moved["labels"] is far and masks.dtype == np.uint8
     np.testing.assert_array_equal(masks == targets.OUTSIDE, ones == 0)
     np.testing.assert_array_equal(np.where(masks == targets.OUTSIDE, 0, masks), moved["images"])
+    np.testing.assert_array_equal(moved["depths"], np.where(ones == 0, 0, moved["images"] + 1.5))
     assert (masks != BATCH).any() and ((masks == targets.OUTSIDE).any() != (change == "flip"))
 
 
@@ -105,3 +108,16 @@ def test_a_mask_of_another_size_is_refused():
     items = {"images": tf.constant(IMAGE), "segmentation_masks": tf.constant(MASK[1:])}
     with pytest.raises(tf.errors.InvalidArgumentError, match="A mask must have the size of its image"):
         crops.evaluation_example(items, (8, 8, 3), Data())
+
+
+def test_depth_is_cut_where_its_image_is():
+    depth = 1 + IMAGE[..., :1].astype("float32")
+    depth[:30, :20] = np.nan  # holes stay holes
+    items = {"images": tf.constant(IMAGE), "depths": tf.constant(depth), "segmentation_masks": tf.constant(MASK)}
+    files = items | {"depths": tf.constant(npy_bytes(depth[..., 0]))}
+    for numbers in RNG.random((6, 4)):
+        settings = Augment(crop="inception", flip=True)
+        found = [crops.training_example(each, (32, 40, 3), Data(), settings, numbers) for each in (items, files)]
+        np.testing.assert_array_equal(found[0]["depths"], found[1]["depths"])
+        known = found[0]["depths"].numpy() > 0
+        np.testing.assert_array_equal(found[0]["depths"][known] > 1, found[0]["segmentation_masks"][known] == 1)

@@ -96,6 +96,12 @@ def test_images_are_prepared_as_published(tmp_path):
         np.testing.assert_allclose(rescale.mean, mean)
         rule = rescale.metadata["evaluation"]
         assert (rule["resize"], rule["interpolation"], rule["antialias"]) == ("direct", "bicubic", True)
+    copied("dpt_depth", tmp_path)
+    stated = {"feature_extractor_type": "DPTFeatureExtractor", "size": 384, "resample": 2, "image_mean": [0.5] * 3}
+    stated |= {"image_std": [0.5] * 3, "ensure_multiple_of": 1, "keep_aspect_ratio": False}  # as of Intel/dpt-large
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(stated))
+    rule = from_checkpoint(tmp_path).get_layer("rescale").metadata["evaluation"]
+    assert (rule["resize"], rule["interpolation"]) == ("direct", "bilinear")
     copied("depth_anything", tmp_path)
     processor = {"image_processor_type": "DPTImageProcessor", "keep_aspect_ratio": True, "ensure_multiple_of": 14}
     processor |= {"size": {"height": 518, "width": 518}, "resample": 3, "do_pad": False, "size_divisor": None}

@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 
 import keras_vit
 from keras_vit import config
-from keras_vit.config import Classify, Contrast, Data, Detect, Regress, Segment
+from keras_vit.config import Classify, Contrast, Data, Depth, Detect, Regress, Segment
 from keras_vit.data import memory, sources
 from keras_vit.data.readers.arrays import from_arrays
 from tests.small import small
@@ -182,6 +182,13 @@ def test_other_targets():
         read(rows(image=PIXELS, age=LABELS * np.nan), Regress(names=("age",)))
     masks = read(rows(image=PIXELS, mask=PIXELS % 2), Segment(classes=("a", "b"))).targets["segmentation_masks"]
     assert masks.shape == (20, *SHAPE) and masks.max() == 1
+    depth = PIXELS[..., 0] + 0.5
+    for column in (depth, depth[..., None]):
+        np.testing.assert_array_equal(
+            np.sort(read(rows(image=PIXELS, depth=column), Depth()).targets["depths"].ravel()), np.sort(depth.ravel())
+        )
+    with pytest.raises(ValueError, match="Example 0: Depth must be finite and at least 0"):
+        read(rows(image=PIXELS, depth=-depth), Depth())
     boxes = [{"image": PIXELS[i], "boxes": [[0, 0, 0.5, 0.5, 1]] * i} for i in range(3)]
     found = read(boxes, Detect(classes=("a", "b"))).targets["bounding_boxes"]
     assert found.shape == (3, 2, 5) and sorted((found[..., 4] >= 0).sum(1)) == [0, 1, 2]

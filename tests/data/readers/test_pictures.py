@@ -7,7 +7,9 @@ pytest.importorskip("tensorflow")
 
 from PIL import Image
 
+from keras_vit.data.augment.masks import gray_png
 from keras_vit.data.readers import pictures
+from keras_vit.utils.depth_maps import npy_bytes
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype("uint8")
 
@@ -66,9 +68,26 @@ def test_masks():
     for wrong in (PIXELS, values / 2, values.astype(int) - 1, png(PIXELS), Image.fromarray(PIXELS)):
         with pytest.raises(ValueError, match="A mask must be"):
             pictures.mask(wrong)
-    assert pictures.masks_together([values] * 2, np.stack([PIXELS] * 2)).shape == (2, 5, 7, 1)
+    given = ("A mask", gray_png)
+    assert pictures.maps_together([values] * 2, np.stack([PIXELS] * 2), *given).shape == (2, 5, 7, 1)
     files = np.array([png(PIXELS), png(PIXELS[:3])], object)
-    made = pictures.masks_together([values, values[:3]], files)
+    made = pictures.maps_together([values, values[:3]], files, *given)
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(made[1]))), values[:3])
     with pytest.raises(ValueError, match=r"the size of its image, \(3, 7\). Received: \(5, 7\) of image 1"):
-        pictures.masks_together([values] * 2, files)
+        pictures.maps_together([values] * 2, files, *given)
+
+
+def test_depth(tmp_path):
+    values = PIXELS[..., 0] + 0.5
+    np.save(tmp_path / "a.npy", values)
+    sixteen = Image.fromarray((100 * values).astype("uint16"))
+    sixteen.save(tmp_path / "a.png")
+    for depth in (values, values[..., None], npy_bytes(values), tmp_path / "a.npy", str(tmp_path / "a.npy")):
+        np.testing.assert_array_equal(pictures.depth(depth), values.astype("float32"))
+    for depth in (sixteen, tmp_path / "a.png", (tmp_path / "a.png").read_bytes()):
+        np.testing.assert_array_equal(pictures.depth(depth), np.floor(100 * values).astype("float32"))
+    files = np.array([png(PIXELS), png(PIXELS)], object)
+    made = pictures.maps_together([values] * 2, files, "A depth map", npy_bytes)
+    np.testing.assert_array_equal(pictures.depth(made[1]), values.astype("float32"))
+    with pytest.raises(ValueError, match="A depth map must have the size of its image"):
+        pictures.maps_together([values[:2]] * 2, files, "A depth map", npy_bytes)
