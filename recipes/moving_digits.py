@@ -8,17 +8,25 @@ The first command writes 55,000 clips to train on, 2,000 to validate and 5,000 t
 40 x 40 pixels in a folder for each class, such as `3 down left`. A digit starts anywhere, moves 1 to 3 pixels a frame,
 and comes back in at the other side of the frame. So each single frame is equally likely in all directions: who sees
 one frame names the right direction one time in eight, whatever the model. Flips are off: they change the direction.
+
+Of the 5,000 test clips, 98.26 % get the right class: the digit is right in 98.26 %, and the direction in all. Where
+the first frame is repeated eight times, the digit is right in 94.4 % and the direction in 12.7 %. Two epochs took 25
+minutes on two CPU cores shared with other work: the run had about half a core's time.
 """
 
-from keras_vit.config import ClassifyClips, Data, Optim, Recipe
+from keras_vit.config import ClassifyClips, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="moving_digits",
     task=ClassifyClips(frames=8),
     model=dict(variant=None, image_size=40, channels=1, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, tubelet=2,
-               width=96, depth=2, num_heads=4, mlp_dim=192, pooling="gap"),
+               width=96, depth=2, num_heads=4, mlp_dim=192, pooling="gap", num_classes=80),
     data=Data(source="folder:moving_digits", train="train", validation="validation", test="test", batch_size=64),
     optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
+    weights=Weights(file="moving_digits.keras",
+                    sha256="50832cd18fe26aea6c9d0df46dc5a8882ff78efaac20459d54a3f4240074cf85"),
+    reached=Reached(test_accuracy=0.9826, scores=(("digit", 0.9826), ("direction", 1.0)), minutes=25.0,
+                    device="2 CPU cores, x86-64", commit="0c4b5c81", note="the cores were shared with other work"),
 )  # fmt: skip
 
 SPLITS = {"train": 55_000, "validation": 2_000, "test": 5_000}

@@ -186,7 +186,6 @@ ROWS_OF_AUTHORS = (
     PROJECTION._replace(theirs=PATCHES[1]),
     Row("encoder/projection/bias", "patch_embed.proj.bias", SAME),
     *(row for row in timm.ROWS if str(row.ours).startswith("block_")),
-    Row("block_{i}/attention/qv_bias", tuple(f"{timm.BLOCK}.attn.{part}_bias" for part in "qv"), joined(SAME, 2)),
     *torch_norm("norm", "{last}"),
     *torch_dense("head", "head"),
 )

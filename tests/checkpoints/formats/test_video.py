@@ -147,7 +147,7 @@ def test_what_is_not_in_the_tensors_is_refused_or_read(tmp_path):
             (lambda: read("vivit", vocabulary=3), "no argument 'vocabulary'"),
             (
                 lambda: load_weights(video_vit("Ti/8", image_size=32), FOLDER / "vivit" / "checkpoint.safetensors"),
-                "heads",
+                "does not match the model",
             ),
         ]
     )
