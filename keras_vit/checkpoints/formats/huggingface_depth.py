@@ -13,11 +13,13 @@ HEADS = {  # the three convolutions of the head, in Depth Anything and in DPT
 }  # fmt: skip
 
 
-def _conv(ours, theirs):
+def conv(ours, theirs):
+    """Two rows: a PyTorch convolution, transposed or not."""
     return Row(f"{ours}/kernel", f"{theirs}.weight", CONV), Row(f"{ours}/bias", f"{theirs}.bias", SAME)
 
 
-def _norm(ours, theirs):
+def batch_norm(ours, theirs):
+    """Four rows: a PyTorch batch normalization."""
     statistics = {"moving_mean": "running_mean", "moving_variance": "running_var"}
     rows = (Row(f"{ours}/{name}", f"{theirs}.{their}", SAME) for name, their in statistics.items())
     return (*torch_norm(ours, theirs), *rows)
@@ -25,19 +27,19 @@ def _norm(ours, theirs):
 
 HEAD = (
     *torch_dense("head/readout{i}", f"{STAGE}.readout_projects.{{i}}.0"),
-    *_conv("head/reassemble{i}/proj", f"{STAGE}.layers.{{i}}.projection"),
-    *_conv("head/reassemble{i}/resize", f"{STAGE}.layers.{{i}}.resize"),
+    *conv("head/reassemble{i}/proj", f"{STAGE}.layers.{{i}}.projection"),
+    *conv("head/reassemble{i}/resize", f"{STAGE}.layers.{{i}}.resize"),
     Row("head/conv{i}/kernel", "neck.convs.{i}.weight", CONV),
     *(
         row
         for ours, theirs in (("skip{i}", "{i}.residual_layer1"), ("fusion{i}", "{i}.residual_layer2"))
         for row in (
-            *_conv(f"head/{ours}/conv{{j}}", f"neck.fusion.{theirs}.convolution{{j1}}"),
-            *_norm(f"head/{ours}/norm{{j}}", f"neck.fusion.{theirs}.batch_norm{{j1}}"),
+            *conv(f"head/{ours}/conv{{j}}", f"neck.fusion.{theirs}.convolution{{j1}}"),
+            *batch_norm(f"head/{ours}/norm{{j}}", f"neck.fusion.{theirs}.batch_norm{{j1}}"),
         )
     ),
-    *_conv("head/proj{i}", "neck.fusion.{i}.projection"),
-    *(row for name in ("first", "second", "depth") for row in _conv(f"head/{name}", f"head.{name}")),
+    *conv("head/proj{i}", "neck.fusion.{i}.projection"),
+    *(row for name in ("first", "second", "depth") for row in conv(f"head/{name}", f"head.{name}")),
 )
 # In the files and perhaps unused: the coarsest map is added to nothing; DPT takes its blocks' tokens as they are.
 UNUSED = (

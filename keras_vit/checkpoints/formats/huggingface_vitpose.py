@@ -1,7 +1,7 @@
 """Names in Hugging Face transformers' files of ViTPose: a ViT whose patches are shifted, and heat maps."""
 
 from keras_vit.checkpoints.formats import huggingface
-from keras_vit.checkpoints.formats.huggingface_depth import _conv, _norm
+from keras_vit.checkpoints.formats.huggingface_depth import batch_norm, conv
 from keras_vit.checkpoints.tables import CONV, Form, Format, Missing, Row, need, renamed
 from keras_vit.layers import ShiftImage
 
@@ -13,13 +13,13 @@ ADDED = Form(lambda arrays, _: [arrays[0][:, 1:] + arrays[0][:, :1]], None)
 ROWS = (
     *(row for row in huggingface.ROWS if row.ours != POSITION and not str(row.ours).startswith(("head", "('head"))),
     Row(POSITION, "embeddings.position_embeddings", ADDED),
-    *_conv("head/conv", "head.conv"),
+    *conv("head/conv", "head.conv"),
     *(
         row
         for i in (0, 1)
         for row in (
             Row(f"head/deconv{i}/kernel", f"head.deconv{i + 1}.weight", CONV),
-            *_norm(f"head/norm{i}", f"head.batchnorm{i + 1}"),
+            *batch_norm(f"head/norm{i}", f"head.batchnorm{i + 1}"),
         )
     ),
 )
