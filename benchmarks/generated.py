@@ -41,7 +41,10 @@ def scored(images, labels, judge, reference):
     features, logits = judge(images)
     moments = Moments()
     moments.add(features)
-    flat, rows = reference["images"].reshape(len(reference["images"]), -1), images[:NEAREST].reshape(NEAREST, -1)
+    flat, rows = (
+        reference["images"].reshape(len(reference["images"]), -1),
+        images[:NEAREST].reshape(len(images[:NEAREST]), -1),
+    )
     squares = (rows**2).sum(1)[:, None] + (flat**2).sum(1) - 2 * rows @ flat.T
     return {
         "accuracy": round(float((logits.argmax(-1) == labels).mean()), 4),
@@ -85,7 +88,9 @@ def draw(trained, folder, steps):
     labels = np.repeat(np.arange(len(names)), SEEDS)
     images = keras_vit.sample(trained.model, labels, guidance=trained.task.guidance, steps=steps)
     plot_pictures(images, across=SEEDS).savefig(folder / "drawn.png")
-    path = keras_vit.sample(trained.model, np.arange(4), guidance=trained.task.guidance, steps=steps, path=True)
+    path = keras_vit.sample(
+        trained.model, np.arange(min(len(names), 4)), guidance=trained.task.guidance, steps=steps, path=True
+    )
     chosen = np.linspace(0, steps, SEEDS).round().astype(int)
     plot_pictures(path[:, chosen].reshape(-1, *path.shape[2:]), across=SEEDS).savefig(folder / "from_noise.png")
 

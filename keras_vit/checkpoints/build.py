@@ -6,6 +6,7 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
+from keras_vit.models.dit import ARGUMENTS as OF_DIT
 from keras_vit.models.map_heads import with_head
 from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
@@ -23,7 +24,7 @@ OF_VIT, OF_VILT, OF_VIDEO = (
 
 def check_overrides(overrides, stated=None):
     """Raises ValueError for what is no argument of a model: of the stated one, or before that is known, of any."""
-    known = OF_VIT + OF_VILT + OF_VIDEO
+    known = [*OF_VIT, *OF_VILT, *OF_VIDEO, *OF_DIT]
     if stated is not None:
         known = OF_VILT if "vocabulary" in stated else OF_VIDEO if "tubelet" in stated else OF_VIT
     check_names(overrides, known)

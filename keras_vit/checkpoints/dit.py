@@ -9,6 +9,7 @@ from keras_vit.checkpoints.formats.dit import COPIES, FORMATS, IN_DIFFUSERS
 from keras_vit.checkpoints.match import Options, fill, matched
 from keras_vit.checkpoints.tables import Missing
 from keras_vit.models.dit import ARGUMENTS, dit
+from keras_vit.models.kinds import name_of, note
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.resampling import sincos_2d
@@ -21,7 +22,7 @@ def is_dit_file(checkpoint):
     return any(form.detect(checkpoint.shapes) for form in FORMATS)
 
 
-def read_dit(checkpoint, source, overrides):
+def read_dit(checkpoint, source, given, overrides, metadata=None):
     """Returns the model that an open checkpoint of a DiT describes, with its weights.
 
     Its times are steps from 0 to 999. The published ones were trained on latents of an autoencoder, which is not in
@@ -30,13 +31,18 @@ def read_dit(checkpoint, source, overrides):
     Args:
         checkpoint: An open `Checkpoint`.
         source: What the caller named.
+        given: What the caller asks for besides. It must be empty.
         overrides: Arguments of `dit` that the caller passed, other than sizes.
+        metadata: Dictionary to add to the model's metadata.
 
     Raises:
         ValueError: If the file is not of a DiT or does not match, for overrides of sizes, or if the number of heads is
             neither in the file nor published for its width.
     """
-    overrides = {name: value for name, value in checks.plain(overrides).items() if name != "metadata"}
+    overrides = checks.plain(overrides)
+    if given:
+        said = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise ValueError(f"A DiT is loaded whole, as it was saved. Received: {said} for {str(source)!r}")
     checks.options("overrides", overrides, ARGUMENTS)
     if fixed := [f"{name}={overrides[name]!r}" for name in SIZES if name in overrides]:
         raise ValueError(f"A DiT is loaded at its own size. Received: {', '.join(fixed)}")
@@ -47,7 +53,7 @@ def read_dit(checkpoint, source, overrides):
     if missing:
         raise ValueError(f"{missing[0]} Received: {str(checkpoint.path)!r}")
     arguments = {"variant": None, **stated, **overrides}
-    arguments["metadata"] = {"source": str(source), "format": form.name, "from": origins}
+    arguments["metadata"] = {"source": str(source), "format": form.name, "from": origins, **(metadata or {})}
     if form is IN_DIFFUSERS:
         arguments["own_conditions"] = _differ(checkpoint)
         checkpoint, names = _with_positions(checkpoint, names, arguments)
@@ -61,6 +67,8 @@ def read_dit(checkpoint, source, overrides):
     steps = shapes_only(lambda: match(dit(**arguments)))  # a file that does not match costs no memory
     model = dit(**arguments)
     fill(model, checkpoint, steps)
+    if name_of(model) not in ("velocity", "prediction"):
+        note(model, "prediction")
     return model
 
 

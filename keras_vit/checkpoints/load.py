@@ -181,7 +181,8 @@ def from_checkpoint(
         if part is None:
             check_part("both" if checkpoint.writes else "image", text, {}, head=head)
         if is_dit_file(checkpoint):
-            return read_dit(checkpoint, source, overrides)
+            given = changed(options, Options(patches="resize")) | ({} if part is None else {"part": part})
+            return read_dit(checkpoint, source, given, overrides, metadata)
         if part is None and checkpoint.writes:
             return _joined(source, text, given | {"metadata": metadata}, overrides)
         description = encoder_alone(describe(checkpoint, format), overrides, head)

@@ -60,8 +60,8 @@ def read_own(path, part, overrides, sha256=None):
     """
     if said := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
         raise ValueError(
-            "Models of several inputs are as they were saved; only an image tower can be adapted, with part='image'. "
-            f"Received: part={part!r}, {said}"
+            "Models of several inputs are as they were saved; of images and texts, part='image', the image tower, can "
+            f"be adapted. Received: part={part!r}, {said}"
         )
     model = _opened(path, sha256)
     if is_dit(model) and part is None:

@@ -104,8 +104,7 @@ def _draw_images(model, to, drawing, others):
         raise ValueError(f"{type(model.task).__name__} draws images from noise. Received: {', '.join(others)}")
     if to is None:
         raise ValueError("--to must be a folder for the images that are drawn. Received: none")
-    count = {"classes": (), "count": 1}
-    for path in sampled.draw(model, folder=to, **(count | drawing)):
+    for path in sampled.draw(model, folder=to, **drawing):
         print(path, flush=True)
 
 

@@ -3,7 +3,6 @@
 import json
 
 from keras_vit.models.options import check_names
-from keras_vit.models.video import ARGUMENTS
 from keras_vit.utils import checks
 
 
@@ -12,8 +11,7 @@ def check_recipe(recipe):
     from keras_vit.checkpoints.pretrained import DEFAULTS
 
     loading = {"head"} if recipe.model.get("weights") else set()  # arguments of `from_checkpoint`
-    of_clips = () if recipe.task.clips is None else ARGUMENTS
-    check_names(recipe.model, [*DEFAULTS, *of_clips, *loading])
+    check_names(recipe.model, [*DEFAULTS, *recipe.task.arguments, *loading])
     try:
         json.dumps(recipe.model)
     except TypeError:

@@ -19,7 +19,7 @@ def drawing_page(found):
 
     def draw(name, guidance, steps, seed):
         label = None if name == NONE else names.index(name)
-        settings = {"guidance": float(guidance), "steps": int(steps), "seed": int(seed)}
+        settings = {"guidance": float(guidance), "steps": int(steps), "seed": int(seed or 0)}
         images = sample(found.model, [label] * PICTURES, **settings, batch_size=PICTURES)
         return [canvas.painted(image.astype("float32"), side=SIDE) for image in images]
 
@@ -32,8 +32,8 @@ def drawing_page(found):
         gr.Markdown(f"# {found.bound.name}\n{facts}")
         with gr.Row():
             with gr.Column():
-                name = gr.Dropdown([*names, NONE], value=names[0], label="Class")
-                guidance = gr.Slider(0, GUIDANCE, value=task.guidance, step=0.25, label="Guidance")
+                name = gr.Dropdown([*names, NONE], value=[*names, NONE][0], label="Class")
+                guidance = gr.Slider(0, GUIDANCE, value=min(task.guidance, GUIDANCE), step=0.25, label="Guidance")
                 steps = gr.Slider(1, STEPS, value=min(task.steps, STEPS), step=1, label="Steps")
                 seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
                 button = gr.Button("Draw")

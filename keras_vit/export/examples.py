@@ -24,7 +24,7 @@ def sample(model, images):
     checked = {name: CHECKED[name](model, given[name], shape) for name, shape in shapes.items()}
     counts = {name: len(values) for name, values in checked.items()}
     if len({*counts.values()}) > 1:
-        raise ValueError(f"Each image must have one text. Received: {counts}")
+        raise ValueError(f"Inputs must have as many examples each. Received: {counts}")
     return fed(checked, shapes)
 
 
@@ -35,11 +35,22 @@ def drawn(model, count=8):
 
 
 def _pixels(model, images, shape):
+    if "times" in inputs_of(model):  # on their way from noise: of any size
+        return _noisy(images, shape)
     return checks.pixels(images, shape, value_range=checks.range_of(model)).astype("float32")
 
 
 def _clips(model, values, shape):
     return clips.checked(values, shape, value_range=checks.range_of(model)).astype("float32")
+
+
+def _noisy(images, shape):
+    images = np.asarray(images)
+    if images.dtype.kind not in "iuf" or images.shape[1:] != shape or not len(images) or not np.isfinite(images).all():
+        raise ValueError(
+            f"Noisy images must be finite numbers (batch, {', '.join(map(str, shape))}). Received: shape={images.shape}"
+        )
+    return images.astype("float32")
 
 
 def _ids(model, ids, shape):

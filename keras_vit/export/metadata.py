@@ -80,9 +80,10 @@ def _encoded(facts, inputs, outputs, labels):
     words = {
         "clips": "Frames of a clip, pixels from 0 to 255.",
         "texts": "Ids of words.",
-        "times": "0 (noise) to 1 (image).",
+        "times": "Time of each image between noise and itself.",
         "labels": "Class of each image.",
     }
+    words |= {"images": "Noisy images."} if "times" in inputs else {}
     given = [table({0: text(name), **({1: text(words[name])} if name in words else of_pixels())}) for name in inputs]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
     made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]

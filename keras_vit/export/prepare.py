@@ -8,7 +8,9 @@ import pathlib
 
 import keras
 
+from keras_vit.layers import TimeEmbedding
 from keras_vit.models.backbone import TOWERS, check_plain, has_towers, image_tower
+from keras_vit.models.dit import classes_of
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import num_classes, returns_probabilities
@@ -22,6 +24,7 @@ CONVERTERS = {  # of formats: the extra, and the modules to import
     "openvino int8": ("openvino", ["openvino", "nncf"]),
 }
 BESIDE = {".xml": (".bin",)}  # of a format of several files: the endings of the others
+FREQUENT = 1000.0  # of a time embedding: the scaled time at its end
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
@@ -108,7 +111,7 @@ def facts(model, labels):
         **(_of_images(image_tower(model), shapes["images"]) if "images" in shapes else {}),
         **(_of_images(model, shapes["clips"]) if "clips" in shapes else {}),
         **({"texts": _of_texts(model, shapes["texts"])} if "texts" in shapes else {}),
-        **({"sampling": {"times": [0, 1], "no_class": table_of(model)[1] - 1}} if "times" in shapes else {}),
+        **(_of_noise(model) if "times" in shapes else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if thresholds is None else {"thresholds": thresholds}),
     }
@@ -121,6 +124,12 @@ def _of_images(model, shape):
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
     return {"input": taken, "preprocessing": evaluation_rule(model)}
+
+
+def _of_noise(model):
+    """Returns what noisy images are: nothing to be resized; their times, and the label of no class."""
+    longest = FREQUENT / next(layer for layer in model.layers if isinstance(layer, TimeEmbedding)).scale
+    return {"preprocessing": None, "sampling": {"times": [0, longest], "no_class": classes_of(model)}}
 
 
 def _of_texts(model, shape):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.layers import PatchEncoder, Patches, TransformerBlock, Tubelets
+from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils.keras_private import calls_of, sublayers
 
@@ -16,7 +16,8 @@ def blocks(model):
     every = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
     for block in every:
         node, *others = calls_of(block)
-        if others or any(name != "training" for name in node.arguments.kwargs):
+        alone = not isinstance(block, AdaptiveBlock) and not set(node.arguments.kwargs) - {"training"}
+        if others or not alone:
             raise ValueError(f"Each block must be called once, with tokens alone. Received: {block.name!r}")
     return every
 

@@ -65,7 +65,8 @@ def dit(
         depth: As in `vit`. Defaults to `None`.
         num_heads: As in `vit`. Defaults to `None`.
         mlp_dim: As in `vit`. Defaults to `None`.
-        norm: As in `vit`; the normalizations have no weights but those by the root mean square. Defaults to `None`.
+        norm: As in `vit`; the normalizations have no weights but those by the root mean square, and the head's is by
+            mean and variance. Defaults to `None`.
         mlp_epsilon: Epsilon of the normalizations before the MLPs, if it is another. Defaults to `None`.
         block: As in `vit`; see `AdaptiveBlock`. Defaults to `None`.
         rotary: As in `vit`. Defaults to `None`.

@@ -7,10 +7,10 @@ import keras
 import numpy as np
 
 from keras_vit.models import box_outputs
+from keras_vit.models import written_outputs as written
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import inputs_of
-from keras_vit.utils.depth_maps import colored_map, depth_png
-from keras_vit.utils.images import image_size, opened, save_like
+from keras_vit.utils.images import image_size
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
 
@@ -49,64 +49,6 @@ def _vectors(outputs, expected):
 def _maps(outputs, expected):
     """Returns maps as vectors, `(batch, channels, cells)`."""
     return tuple(np.moveaxis(maps.reshape(len(maps), -1, maps.shape[-1]), 2, 1) for maps in (outputs, expected))
-
-
-def _pairs(task, output, path, answer, source):
-    return [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
-
-
-def _labels(task, output, path, answer, source):
-    least = task.thresholds_by_name()
-    return [{**row, "threshold": least[row["name"]]} for row in _pairs(task, output, path, answer, source)]
-
-
-def _objects(task, output, path, answer, size):
-    return [{"image_id": path.name, **entry} for entry in task.objects(output, size)]
-
-
-def _save_mask(task, output, size, path):
-    from PIL import Image
-
-    Image.fromarray(task.mask(output, size)).save(path, "PNG")
-
-
-def _save_depth(task, output, size, path):
-    """Writes meters as millimeters, beyond 65 m as 256ths; and inverse depth from its smallest to its largest value."""
-    values = task.depth(output, size)
-    if task.largest is not None:
-        steps = 1000 if task.largest <= 65 else 256
-        path.write_bytes(depth_png(values * steps, depth=f"meters = value / {steps}"))
-        return
-    low, high = float(values.min()), float(values.max())
-    scale = (high - low) / 65535 or 1.0
-    text = f"inverse depth of any scale and shift = {low:.9g} + value * {scale:.9g}"
-    path.write_bytes(depth_png((values - low) / scale, depth=text))
-
-
-def _save_colors(task, output, size, path):
-    from PIL import Image
-
-    values = task.depth(output, size)
-    near = values if task.largest is None else 1 / np.maximum(values, 1e-6)
-    Image.fromarray(colored_map(near)).save(path, "PNG")
-
-
-def _save_image(task, output, source, path):
-    with opened(source) as original:
-        save_like(original, output if task.whole else task.image(output), path)
-
-
-def _save_boxes(task, output, size, path):
-    """Writes a row for each box, as YOLO's labels: class, center x, center y, width, height, and its score."""
-    height, width = size
-    rows = []
-    for entry in task.objects(output, size):
-        x, y, wide, high = entry["bbox"]
-        (left, right), (top, bottom) = np.clip([x, x + wide], 0, width), np.clip([y, y + high], 0, height)
-        box = ((left + right) / 2 / width, (top + bottom) / 2 / height, (right - left) / width, (bottom - top) / height)
-        numbers = " ".join(f"{number:.6f}" for number in (*box, entry["score"]))
-        rows.append(f"{task.classes.index(entry['category'])} {numbers}\n")
-    path.write_text("".join(rows))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,13 +95,25 @@ class Kind:
     ending: str = ".png"
     beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
     pixels: bool = False
-    entries: Callable = _pairs
+    entries: Callable = written.pairs
     columns: tuple[str, ...] = ("image_id", "name", "value")
     by_name: bool = False
 
     def agreement(self, outputs, expected):
         """Returns the share of aligned outputs that are the same."""
         return float((self.same(outputs) == self.same(expected)).mean())
+
+
+def _of_noise(name):
+    """Returns the kind of what a model says of noisy images, `(batch, height, width, channels)`."""
+    return Kind(
+        names=(name,),
+        named=_as(name),
+        bounded=f"A {name} has no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: np.round(outputs, 2),
+        counted="numbers to two decimals",
+    )
 
 
 KINDS = {
@@ -176,10 +130,10 @@ KINDS = {
         same=_signs,
         counted="labels",
         probabilities=keras.ops.sigmoid,
-        entries=_labels,
+        entries=written.labels,
         columns=("image_id", "name", "value", "threshold"),
     ),
-    "masks": Kind(labeled=("logits", "probabilities"), keeps=image_size, save=_save_mask),
+    "masks": Kind(labeled=("logits", "probabilities"), keeps=image_size, save=written.mask_file),
     "boxes": Kind(
         names=("boxes", "scores"),
         labeled=("scores",),
@@ -190,9 +144,9 @@ KINDS = {
         aligned=box_outputs.aligned,
         largest=box_outputs.largest,
         keeps=image_size,
-        save=_save_boxes,
+        save=written.boxes_file,
         ending=".txt",
-        entries=_objects,
+        entries=written.objects,
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,
     ),
@@ -219,14 +173,8 @@ KINDS = {
         same=lambda outputs: outputs > 0,
         counted="signs of numbers",
     ),
-    "velocity": Kind(  # of a noisy image, `(batch, height, width, channels)`
-        names=("velocity",),
-        named=_as("velocity"),
-        bounded="A velocity has no probabilities.",
-        aligned=_vectors,
-        same=lambda outputs: np.round(outputs, 2),
-        counted="numbers to two decimals",
-    ),
+    "velocity": _of_noise("velocity"),
+    "prediction": _of_noise("prediction"),  # of a published model: noise, or a velocity; no file says which
     "depth": Kind(  # a number for each pixel, `(batch, height, width, 1)`
         names=("depth",),
         named=_as("depth"),
@@ -235,8 +183,8 @@ KINDS = {
         same=lambda outputs: outputs > np.median(outputs, axis=-1, keepdims=True),
         counted="pixels above the median",
         keeps=image_size,
-        save=_save_depth,
-        beside={".color.png": _save_colors},
+        save=written.depth_file,
+        beside={".color.png": written.colors_file},
     ),
     "heatmaps": Kind(  # a map for each keypoint, `(batch, rows, columns, keypoints)`
         names=("heatmaps",),
@@ -253,7 +201,7 @@ KINDS = {
         same=np.rint,
         counted="pixel values",
         keeps=bytes,
-        save=_save_image,
+        save=written.image_file,
         pixels=True,
     ),
 }

@@ -8,6 +8,7 @@ import re
 import keras
 import numpy as np
 
+from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import files
 from keras_vit.utils.warned import warn
@@ -41,8 +42,8 @@ def read_labels(path):
 
 
 def num_classes(model):
-    """Returns the number of classes for which a model has outputs: all but the edges of a detector's boxes."""
-    return model.output_shape[-1] - kind_of(model).edges
+    """Returns the number of a model's classes: of its outputs, but for the edges of boxes; those that a DiT draws."""
+    return classes_of(model) if is_dit(model) else model.output_shape[-1] - kind_of(model).edges
 
 
 def ignored(classes):

@@ -29,7 +29,7 @@ class Sampler(keras.Model):
     """
 
     def __init__(self, model, steps, guided, method="euler", path=False):
-        super().__init__(name="sampler")
+        super().__init__(name="sampler", dtype="float32")  # whatever the model's policy, or the global one
         self.model = model
         self.steps = steps
         self.guided = guided
@@ -42,13 +42,18 @@ class Sampler(keras.Model):
         velocity = functools.partial(velocity_of, self.network, labels, none, guidance)
         step = functools.partial(moved, velocity, 1 / self.steps)
         corrected = self.method == "heun"
-        if self.whole:
-            states = [x]
-            for i in range(self.steps):
-                states.append(step(i, states[-1], corrected and i < self.steps - 1))
-            return ops.stack(states, axis=1)
-        x = ops.fori_loop(0, self.steps - 1, functools.partial(step, corrected=corrected), x)
-        return step(self.steps - 1, x, False)
+        if not self.whole:
+            x = ops.fori_loop(0, self.steps - 1, functools.partial(step, corrected=corrected), x)
+            return step(self.steps - 1, x)
+
+        def kept(i, state):
+            x = step(i, state[0], corrected=corrected)
+            return x, ops.slice_update(state[1], (i + 1, 0, 0, 0, 0), x[None])
+
+        states = ops.pad(x[None], ((0, self.steps), *((0, 0),) * 4))  # (steps + 1, count, height, width, channels)
+        x, states = ops.fori_loop(0, self.steps - 1, kept, (x, states))
+        states = ops.slice_update(states, (self.steps, 0, 0, 0, 0), step(self.steps - 1, x)[None])
+        return ops.transpose(states, (1, 0, 2, 3, 4))
 
     def network(self, inputs):
         return self.model(inputs, training=False)
@@ -72,8 +77,12 @@ def velocity_of(network, labels, none, guidance, x, time):
     both = (ops.concatenate([each, each]) for each in (x, times))
     labels = ops.concatenate([ops.cast(labels, "int32"), ops.full((count,), none, "int32")])
     v = ops.cast(network(dict(zip(INPUTS, (*both, labels)))), "float32")[..., :channels]
-    of_class, of_none = v[:count], v[count:]
-    return of_none + ops.reshape(guidance, (-1, 1, 1, 1)) * (of_class - of_none)
+    return guided(v[:count], v[count:], ops.reshape(guidance, (-1, 1, 1, 1)))
+
+
+def guided(of_class, of_none, guidance):
+    """Returns the velocity that leads `guidance` times as far from that without a class as that of the class."""
+    return of_none + guidance * (of_class - of_none)
 
 
 def moved(velocity, size, i, x, corrected=False):
@@ -86,11 +95,21 @@ def moved(velocity, size, i, x, corrected=False):
     return x + size / 2 * (first + second)
 
 
-@functools.lru_cache(maxsize=4)
-def compiled(model, count, steps, guided, method="euler", path=False):
-    """Returns the same compiled `Sampler` for the same arguments; `count` images are drawn at once."""
+@functools.lru_cache(maxsize=2)
+def compiled(model, state, count, steps, guided, method="euler", path=False):
+    """Returns the same compiled `Sampler` for the same arguments; `count` images are drawn at once.
+
+    Args:
+        model: As in `Sampler`.
+        state: What identifies the model's variables: LoRA and quantization make others, for which it is traced anew.
+        count: Number of images.
+        steps: As in `Sampler`.
+        guided: As in `Sampler`.
+        method: As in `Sampler`.
+        path: As in `Sampler`.
+    """
     sampler = Sampler(model, steps, guided, method, path)
-    sampler.compile(jit_compile=True)
+    sampler.compile(jit_compile=keras.backend.backend() != "torch")
     return sampler
 
 
@@ -100,7 +119,8 @@ def drawn(model, noise, labels, steps, guidance, method="euler", path=False, bat
     Batches are filled up, so that each is compiled once.
     """
     size, found = min(batch_size, len(noise)), []
-    sampler = compiled(model, size, steps, guidance != 1, method, path)
+    state = tuple(map(id, model.variables))
+    sampler = compiled(model, state, size, steps, guidance != 1, method, path)
     for first in range(0, len(noise), size):
         given = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
         count = len(given["noise"])
@@ -122,6 +142,6 @@ def by_steps(network, none, noise, labels, steps, guidance):
         given = np.concatenate([x, x]) if both else x
         times = np.full(len(given), i / steps, "float32")
         v = np.asarray(network(dict(zip(INPUTS, (given, times, classes.astype("int32"))))))[..., : x.shape[-1]]
-        v = v[count:] + guidance * (v[:count] - v[count:]) if both else v
+        v = guided(v[:count], v[count:], guidance) if both else v
         x = x + v / steps
     return x

@@ -13,6 +13,7 @@ from keras_vit.models.sampler import METHODS, drawn
 from keras_vit.utils import checks
 
 VELOCITY = "velocity"  # what a model that can be followed from noise to images gives
+UNGUIDED = "unguided"  # in the metadata of one that never saw an image without its class
 
 
 def sample(
@@ -58,29 +59,47 @@ def sample(
     >>> keras_vit.sample(keras_vit.from_pretrained("mnist_dit"), [7, 7, 3]).shape
     (3, 28, 28, 1)
     """
+    how = {"steps": steps, "guidance": guidance, "seed": seed, "method": method, "path": path}
+    return np.concatenate([*drawn_in_parts(model, labels, **how, batch_size=batch_size)])
+
+
+def drawn_in_parts(model, labels, *, steps, guidance, seed, method="euler", path=False, batch_size=64):
+    """Returns a generator of the images of `sample`, `batch_size` at a time; its arguments are checked at once."""
     checks.model(model)
     checks.positive(steps=steps, batch_size=batch_size)
     checks.whole(seed=seed)
     checks.not_negative(guidance=guidance)
     checks.one_of("method", method, tuple(METHODS))
     checks.switch(path=path)
-    check_drawing(model)
-    labels = labels_of(model, labels)
-    noise = np.random.default_rng(seed).standard_normal((len(labels), *image_shape(model)), "float32")
-    found = drawn(model, noise, labels, steps, float(guidance), method, path, batch_size)
-    if not np.isfinite(found).all():
-        raise ValueError(f"The model must return finite numbers. Received: NaN or infinity of {model.name!r}")
-    return as_bytes(found)
+    check_drawing(model, guidance)
+    labels, random = labels_of(model, labels), np.random.default_rng(seed)
+
+    def parts():
+        size = min(batch_size, len(labels))
+        for first in range(0, len(labels), size):
+            some = labels[first : first + size]
+            noise = random.standard_normal((len(some), *image_shape(model)), "float32")
+            found = drawn(model, noise, some, steps, float(guidance), method, path, size)
+            if not np.isfinite(found).all():
+                raise ValueError(f"The model must return finite numbers. Received: NaN or infinity of {model.name!r}")
+            yield as_bytes(found)
+
+    return parts()
 
 
-def check_drawing(model):
-    """Raises ValueError unless images can be drawn with a model."""
+def check_drawing(model, guidance=1.0):
+    """Raises ValueError unless images can be drawn with a model, and with this guidance."""
     if not is_dit(model):
         raise ValueError(f"Images are drawn with a DiT, as of `Generate`. Received: {model.name!r}")
     if name_of(model) != VELOCITY:
         raise ValueError(
             "Images are drawn with a model that says a velocity, trained by `Generate`; published DiTs predict noise "
             f"in an autoencoder's latents. Received: {model.name!r}, which does not say so"
+        )
+    if guidance != 1 and metadata_of(model).get(UNGUIDED):
+        raise ValueError(
+            "A model that always saw the class, label_drop=0, has no guidance: it must be 1. "
+            f"Received: guidance={guidance} with {model.name!r}"
         )
 
 
@@ -92,17 +111,30 @@ def labels_of(model, labels):
         labels: As in `sample`.
     """
     count, names = classes_of(model), distinct(tuple(metadata_of(model).get("labels") or ()))
-    given = [labels] if labels is None or isinstance(labels, (str, int, float, np.integer)) else list(labels)
+    given = _listed(labels)
     known = {None: count, **{name: i for i, name in enumerate(names)}, **{i: i for i in range(count + 1)}}
     if not given:
         raise ValueError("`labels` must have a class for each image. Received: none")
-    wrong = [each for each in given if isinstance(each, (bool, float)) or each not in known]
+    wrong = [each for each in given if not isinstance(each, (str, int, type(None))) or type(each) is bool]
+    wrong += [each for each in given if each not in wrong and each not in known]
     if wrong:
         listed = f", {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}" if names else ""
         raise ValueError(
             f"`labels` must be classes, 0 to {count - 1}{listed}; {count} or None for none. Received: {wrong[0]!r}"
         )
     return np.array([known[each] for each in given], "int32")
+
+
+def _listed(labels):
+    """Returns labels as a list of Python's values; raises ValueError for an array of more than one axis."""
+    if hasattr(labels, "shape"):  # an array, or a tensor
+        labels = keras.ops.convert_to_numpy(labels)
+        if labels.ndim > 1:
+            raise ValueError(f"`labels` must be one for each image. Received: shape={labels.shape}")
+        return labels.reshape(-1).tolist()
+    if labels is None or isinstance(labels, (str, int, float)) or not hasattr(labels, "__iter__"):
+        return [labels]
+    return [each.item() if isinstance(each, np.generic) else each for each in labels]
 
 
 def as_bytes(images):

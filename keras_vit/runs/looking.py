@@ -39,6 +39,8 @@ def explain(target, files=(), folder=None, *, texts=None):
         The paths of the pictures.
     """
     trained = load_run(target)
+    if files and is_dit(trained.model):
+        raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
     given = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
@@ -82,7 +84,7 @@ def support_of(model):
         return None
     if reads_both(model):
         return lambda given: attention_of_answer(model, given["images"], given["texts"])[0]
-    if image_tower(model) is model and has_classes(model) and not is_dit(model):
+    if image_tower(model) is model and has_classes(model):
         return lambda given: attention_relevance(model, given["images"])
     return None
 

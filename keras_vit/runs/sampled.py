@@ -1,18 +1,20 @@
 """Draws images with a trained model of `Generate`, and writes them."""
 
+import itertools
 import pathlib
 import re
 from collections.abc import Iterator
 
 import numpy as np
 
+from keras_vit.models.dit import classes_of
 from keras_vit.models.outputs import distinct
-from keras_vit.models.sampling import check_drawing, labels_of, sample
+from keras_vit.models.sampling import check_drawing, drawn_in_parts, labels_of
 from keras_vit.runs.trained import Trained
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 
-BATCH = 64  # images that are drawn before they are written
+LONGEST = 60  # letters of a class in the name of a file
 
 
 def draws_images(trained: Trained) -> bool:
@@ -20,12 +22,12 @@ def draws_images(trained: Trained) -> bool:
     return "times" in trained.task.inputs
 
 
-def draw(trained, classes, count, folder, *, steps=None, guidance=None, seed=0) -> Iterator[pathlib.Path]:
-    """Draws images of classes and writes them as `CLASS_NUMBER.png`.
+def draw(trained, classes=(), count=1, folder=None, *, steps=None, guidance=None, seed=0) -> Iterator[pathlib.Path]:
+    """Draws images of classes and writes each as `CLASS_NUMBER.png`, in batches: what is drawn stays.
 
     Args:
         trained: A `Trained`.
-        classes: Names or indices of classes; all if empty.
+        classes: Names or indices of classes; all if empty. `"none"` is no class, unless one has that name.
         count: Number of images of each.
         folder: Where to write, made if necessary.
         steps: As in `sample`; those of the task if `None`.
@@ -36,33 +38,43 @@ def draw(trained, classes, count, folder, *, steps=None, guidance=None, seed=0) 
         The path of each image.
 
     Raises:
-        ValueError: As `sample`.
+        ValueError: As `sample`; for a path that is no folder.
         FileExistsError: If a file to write exists.
     """
     checks.positive(count=count)
     check_drawing(trained.model)
-    names = distinct(tuple(trained.class_names))
-    wanted = list(classes) or list(range(len(names)))
-    wanted = [
-        int(each) if isinstance(each, str) and each not in names and each.isdecimal() else each for each in wanted
-    ]
-    labels = np.repeat(labels_of(trained.model, wanted), count)
-    folder = checks.path("to", folder)
-    words = [re.sub(r"[^\w.-]+", "_", names[label]) if label < len(names) else "none" for label in labels]
-    paths = [folder / f"{word}_{i % count:03d}.png" for i, word in enumerate(words)]
-    if twice := next((path for path in paths if paths.count(path) > 1), None):
-        raise ValueError(f"Each class must be named once. Received: two files {twice.name!r}")
-    existing = [path for path in paths if path.exists()]
-    if existing:
-        raise FileExistsError(f"{str(existing[0])!r} exists. Choose another folder.")
+    names, folder = distinct(tuple(trained.class_names)), checks.path("to", folder)
+    wanted = labels_of(trained.model, [_class(each, names) for each in classes or range(len(names) or 1)]).tolist()
+    if len({*wanted}) < len(wanted):
+        raise ValueError(f"Each class must be named once. Received: {[*classes]!r:.100}")
     given = {"steps": trained.task.steps if steps is None else steps, "seed": seed}
     given["guidance"] = trained.task.guidance if guidance is None else guidance
-    images = sample(trained.model, labels, **given, batch_size=min(BATCH, len(labels)))
+    parts = drawn_in_parts(trained.model, np.repeat(wanted, count), **given)
+    words = _words(wanted, [*names, *["none"] * (classes_of(trained.model) + 1 - len(names))])
+    paths = [folder / f"{word}_{i:03d}.png" for word in words for i in range(count)]
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
+    if existing := next((path for path in paths if path.exists()), None):
+        raise FileExistsError(f"{str(existing)!r} exists. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    for path, image in zip(paths, images):
+    for path, image in zip(paths, itertools.chain.from_iterable(parts)):
         with replacing(path) as temporary:
             _write(image, temporary)
         yield path
+
+
+def _class(given, names):
+    """Returns a class as `sample` takes it: a number in words is an index, unless a class has that name."""
+    if not isinstance(given, str) or given in names:
+        return given
+    return None if given == "none" else int(given) if given.isdecimal() else given
+
+
+def _words(labels, names):
+    """Returns a word for each class, for names of files: with its index if two would have the same."""
+    words = [re.sub(r"[^\w.-]+", "_", names[label])[:LONGEST] for label in labels]
+    alike = len({word.casefold() for word in words}) < len(words) or not all(words)
+    return [f"{label:04d}_{word}" for label, word in zip(labels, words)] if alike else words
 
 
 def _write(image, path):

@@ -63,6 +63,7 @@ class Task(Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
     draws: ClassVar[bool] = False  # whether `picture` draws the output
+    arguments: ClassVar[tuple[str, ...]] = ()  # of its model, besides those of `vit`
     clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
     columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the others of its batch

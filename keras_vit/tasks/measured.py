@@ -35,13 +35,14 @@ class Measured(keras.callbacks.Callback):
             found = self.measured().result()
             logs.update({column: found.get(name, math.nan) for name, column in columns.items()})
         else:
-            logs.update({column: self.run.history[-1][column] for column in columns.values()})
+            logs.update({column: self.run.history[-1].get(column, math.nan) for column in columns.values()})
 
     def measured(self):
         """Returns a new tally of the validation images."""
         from keras_vit.data import pipeline
 
-        some, tally = self.run.validation.take(slice(self.most)), self.make()
+        every = -(-len(self.run.validation) // (self.most or len(self.run.validation)))  # evenly: they may be sorted
+        some, tally = self.run.validation.take(slice(None, None, every)), self.make()
         for examples in pipeline.evaluation_arrays(some, self.run.recipe, image_shape(self.run.model)):
             tally.add(examples, self.run.outputs(fed(examples, self.run.task.inputs)))
         return tally

@@ -96,3 +96,18 @@ def test_the_size_of_the_latents_is_that_of_the_positions(tmp_path):
 
     model = from_checkpoint(rewritten(tmp_path, "dit_original", longer), num_heads=3)
     assert model.output_shape == (None, 16, 16, 8)
+
+
+@pytest.mark.parametrize("given", [{"head": "new"}, {"format": "timm"}, {"grid": (4, 4)}, {"part": "image"}])
+def test_what_a_dit_does_not_take_is_refused(given):
+    path = FOLDER / "dit_original" / "checkpoint.safetensors"
+    name = next(iter(given))
+    with pytest.raises(ValueError, match=f"A DiT is loaded whole, as it was saved. Received: {name}="):
+        from_checkpoint(path, num_heads=3, **given)
+
+
+def test_arguments_and_metadata_of_the_caller():
+    path = FOLDER / "dit_original" / "checkpoint.safetensors"
+    model = from_checkpoint(path, num_heads=3, mlp_epsilon=1e-5, metadata={"mine": 1})
+    assert model.get_layer("block_0").norm2.epsilon == 1e-5
+    assert model.get_layer("rescale").metadata["mine"] == 1

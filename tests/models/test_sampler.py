@@ -1,6 +1,8 @@
+import keras
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit.models.dit import INPUTS
 from keras_vit.models.sampler import by_steps, drawn
 from tests.generation import small
@@ -59,5 +61,40 @@ def test_any_number_of_images_in_batches():
 
 @once
 def test_the_variance_of_published_models_is_left_out():
-    model = small(out_channels=2)
-    assert drawn(model, NOISE, LABELS, 2, 2.0).shape == NOISE.shape
+    """The second half of the output."""
+    model, alone = small(out_channels=2), small()
+    kernel, bias = model.get_layer("head").pixels.weights
+    own = [np.asarray(weight) for weight in alone.get_layer("head").pixels.weights]
+    for weight, value in zip((kernel, bias), own):
+        both = np.stack([value, np.full_like(value, 9.0)], axis=-1)  # channels last
+        weight.assign(both.reshape(weight.shape))
+    for layer in alone.layers:
+        if layer.name != "head":
+            model.get_layer(layer.name).set_weights(layer.get_weights())
+    model.get_layer("head").modulation.set_weights(alone.get_layer("head").modulation.get_weights())
+    expected = drawn(alone, NOISE, LABELS, 2, 2.0)
+    np.testing.assert_allclose(drawn(model, NOISE, LABELS, 2, 2.0), expected, atol=2e-4)
+
+
+@once
+def test_other_weights_are_not_drawn_with_a_function_of_before():
+    model = small()
+    before = drawn(model, NOISE, LABELS, 2, 2.0)
+    keras_vit.add_lora(model, 2)
+    np.testing.assert_allclose(drawn(model, NOISE, LABELS, 2, 2.0), before, atol=1e-4)
+    for block in (model.get_layer("block_0"), model.get_layer("block_1")):
+        block.attention.qkv.lora_kernel_b.assign(np.ones(block.attention.qkv.lora_kernel_b.shape))
+    assert np.abs(drawn(model, NOISE, LABELS, 2, 2.0) - before).max() > 0.05
+
+
+@once
+@pytest.mark.parametrize("guidance", [1.0, 2.0])
+def test_the_global_policy_does_not_matter(guidance):
+    model = small()
+    expected = drawn(model, NOISE, LABELS, 2, guidance)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        found = drawn(model, NOISE, LABELS, 2, guidance, batch_size=4)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    np.testing.assert_array_equal(found, expected)

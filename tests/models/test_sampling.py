@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -17,7 +18,9 @@ def test_noise_depends_on_the_seed_and_the_place_alone():
     np.testing.assert_array_equal(images, expected)
     assert images.dtype == "uint8" and 0 < images.mean() < 255
     np.testing.assert_array_equal(sample(model, 0, steps=2, guidance=1.5, seed=4), images[:1])
-    np.testing.assert_array_equal(sample(model, np.array([0, 1, 3]), steps=2, guidance=1.5, seed=4), images)
+    for labels in (np.array([0, 1, 3]), keras.ops.convert_to_tensor([0, 1, 3]), (np.int64(0), 1, 3)):
+        np.testing.assert_array_equal(sample(model, labels, steps=2, guidance=1.5, seed=4, batch_size=2), images)
+    assert sample(model, np.array(1), steps=1).shape == (1, 8, 12, 1)
     assert (sample(model, 0, steps=2, guidance=1.5, seed=5) != images[0]).any()
     path = sample(model, [0, 1], steps=2, guidance=1.5, seed=4, path=True)
     assert path.shape == (2, 3, 8, 12, 1) and (path[:, -1] == images[:2]).all()
@@ -35,6 +38,10 @@ def test_names_come_before_numbers_as_words():
         ([0, -1], {}, "Received: -1"),
         (["horse"], {}, "Received: 'horse'"),
         ([1.5], {}, "Received: 1.5"),
+        (np.float32([1.0]), {}, "Received: 1.0"),
+        (np.array([True]), {}, "Received: True"),
+        (np.zeros((2, 2), int), {}, r"`labels` must be one for each image. Received: shape=\(2, 2\)"),
+        (object(), {}, "`labels` must be classes.* Received: <object"),
         ([True], {}, "Received: True"),
         ([], {}, "`labels` must have a class for each image. Received: none"),
         (0, {"guidance": -0.5}, "`guidance` must be a finite number, 0 or more. Received: guidance=-0.5"),
@@ -47,6 +54,13 @@ def test_names_come_before_numbers_as_words():
 def test_what_cannot_be_drawn(labels, options, message):
     with pytest.raises(ValueError, match=message):
         sample(small(), labels, **{"steps": 1, **options})
+
+
+def test_a_model_that_always_saw_the_class():
+    model = small(metadata={"gives": {"head": "velocity"}, "unguided": True})
+    assert sample(model, 0, steps=1, guidance=1).shape == (1, 8, 12, 1)
+    with pytest.raises(ValueError, match="label_drop=0, has no guidance: it must be 1. Received: guidance=2.0"):
+        sample(model, 0, steps=1)
 
 
 def test_other_models():

@@ -35,6 +35,13 @@ def test_pictures_are_those_of_sample(model, tmp_path):
         np.testing.assert_array_equal(np.asarray(Image.open(path)), image[..., 0])
     every = [path.name for path in draw(trained(model), (), 1, tmp_path / "b", steps=1)]
     assert every == ["cat_000.png", "dog_000.png", "7_000.png"]
+    [none] = draw(trained(model), ["none"], 1, tmp_path / "c", steps=1)
+    assert none.name == "none_000.png"
+    alike = trained(model)
+    alike.class_names = ("a/b", "a b", "+")
+    model.get_layer("rescale").metadata["labels"] = list(alike.class_names)
+    found = [path.name for path in draw(alike, (), 1, tmp_path / "d", steps=1)]
+    assert found == ["0000_a_b_000.png", "0001_a_b_000.png", "0002___000.png"]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +53,7 @@ def test_pictures_are_those_of_sample(model, tmp_path):
             ValueError,
             "`labels` must be classes, 0 to 2, 'cat', .*; 3 or None.* Received: 'horse'",
         ),
-        (["cat", "0"], 1, ValueError, "Each class must be named once. Received: two files 'cat_000.png'"),
+        (["cat", "0"], 1, ValueError, r"Each class must be named once. Received: \['cat', '0'\]"),
         (["cat"], 0, ValueError, "`count` must be a positive integer. Received: count=0"),
         (["dog"], 1, FileExistsError, "dog_000.png' exists. Choose another folder."),
     ],
@@ -56,6 +63,8 @@ def test_bad_input_writes_nothing(classes, count, error, message, model, tmp_pat
     with pytest.raises(error, match=message):
         [*draw(trained(model), classes, count, tmp_path)]
     assert [path.name for path in tmp_path.iterdir()] == ["dog_000.png"]
+    with pytest.raises(ValueError, match="`to` must be a folder. Received: to='.*dog_000.png'"):
+        [*draw(trained(model), ["cat"], 1, tmp_path / "dog_000.png")]
 
 
 def test_command(model, tmp_path, capsys, monkeypatch):

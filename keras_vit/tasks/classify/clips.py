@@ -32,6 +32,7 @@ class ClassifyClips(Classify):
     """
 
     draws = True
+    arguments = (*MODEL, "weights", "head")
 
     frames: int = number(16, low=1)
     stride: int = number(1, low=1)
@@ -59,7 +60,7 @@ class ClassifyClips(Classify):
             raise ValueError(f"Segments divide a whole clip: stride must be 1. Received: task.stride={self.stride}")
         if "frames" in recipe.model:
             raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
-        checks.options("model", recipe.model, (*MODEL, "weights", "head"))
+        checks.options("model", recipe.model, self.arguments)
         for part, name in (("augment", "randaugment"), ("augment", "layers"), ("optim", "image_sizes")):
             value = getattr(getattr(recipe, part), name)
             if value:

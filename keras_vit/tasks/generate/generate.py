@@ -9,12 +9,14 @@ from keras import ops
 
 from keras_vit.models import kinds
 from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
+from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import distinct
 from keras_vit.models.sampler import by_steps, drawn
+from keras_vit.models.sampling import UNGUIDED, as_bytes
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify.classify import Classify
-from keras_vit.tasks.generate.sample_tally import SampleTally
+from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
@@ -53,6 +55,7 @@ class Generate(Task):
     targets = ("labels",)
     gives = "velocity"
     draws = True
+    arguments = (*(name for name in ARGUMENTS if name not in FIXED), "weights")
     measured = ("steps", "guidance", "judge", "every", "samples")
 
     label_drop: float = number(0.1, below=1)
@@ -63,26 +66,39 @@ class Generate(Task):
     every: int = number(10, low=1)
     samples: int = number(500, low=2)
 
-    on = Classify.on
     settled = Classify.settled
     classes_for = Classify.classes_for
 
     def check(self, recipe):
-        allowed = [name for name in ARGUMENTS if name not in FIXED] + ["weights"]
-        checks.options("model", recipe.model, allowed)
+        checks.options("model", recipe.model, self.arguments)
+        if "image_size" not in recipe.model:
+            raise ValueError(f"Generate needs model.image_size. Received: model={recipe.model}")
         dense.check_geometric(recipe, "images to draw")
-        blended = {name: getattr(recipe.augment, name) for name in ("erase",) if getattr(recipe.augment, name)}
-        if blended:
-            raise ValueError(f"What erasing makes would be drawn too. Received: augment.erase={blended['erase']!r}")
+        if recipe.augment.erase:
+            raise ValueError(f"What erasing makes would be drawn too. Received: augment.erase={recipe.augment.erase}")
         if recipe.optim.image_sizes:
             raise ValueError(f"Generate has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
+        if not self.label_drop and self.guidance != 1:
+            raise ValueError(
+                "A model that always sees the class has no guidance: with label_drop=0, guidance must be 1. "
+                f"Received: guidance={self.guidance}"
+            )
+
+    def on(self, source, arguments=None):
+        found = Classify.on(self, source, arguments)
+        if self.judge:
+            known = arguments is not None
+            size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if known else None
+            judge_of(self.judge).check(found.classes, size)
+        return found
 
     def fits(self, model):
         return is_dit(model) and classes_of(model) == len(self.classes)
 
-    def model(self, *, weights=None, **arguments):
-        model = dit(**arguments)
+    def model(self, *, weights=None, num_classes=None, **arguments):
+        model = dit(num_classes=num_classes or 1, **arguments)  # a stand-in before the data say how many
         kinds.note(model, self.gives)
+        metadata_of(model).update({} if self.label_drop else {UNGUIDED: True})
         if weights is not None:
             from keras_vit.checkpoints import load_weights
             from keras_vit.checkpoints.pretrained import location
@@ -121,7 +137,7 @@ class Generate(Task):
                 made = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
             else:
                 made = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
-            return pixels(made)
+            return as_bytes(made).astype("float32")
 
         return images
 
@@ -150,8 +166,3 @@ class VelocityLoss(keras.losses.Loss):
     def call(self, y_true, y_pred):
         y_pred = y_pred[..., : y_true.shape[-1]]
         return ops.mean(ops.square(y_pred - ops.cast(y_true, y_pred.dtype)), axis=(1, 2, 3))  # (batch,)
-
-
-def pixels(images):
-    """Returns images from -1 to 1 as those from 0 to 255, float32, clipped."""
-    return np.clip((np.asarray(images, "float32") + 1) * 127.5, 0, 255)

@@ -44,4 +44,4 @@ def frechet(one, other):
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     roots = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ other.covariance @ root), 0))
     traces = np.trace(one.covariance) + np.trace(other.covariance)
-    return float(np.square(one.mean - other.mean).sum() + traces - 2 * roots.sum())
+    return max(float(np.square(one.mean - other.mean).sum() + traces - 2 * roots.sum()), 0.0)  # but for rounding

@@ -5,7 +5,11 @@ import functools
 import keras
 import numpy as np
 
+from keras_vit.models.inputs import IMAGES
+from keras_vit.models.outputs import end_of
+from keras_vit.models.preprocessing import stated_labels
 from keras_vit.tasks.generate.moments import Moments, frechet
+from keras_vit.utils import checks
 
 BATCH, SIDE = 64, 8  # images of which features are computed at once; pixels of a thumbnail's side, at most
 
@@ -34,19 +38,21 @@ class SampleTally:
             return None
         from scipy.special import softmax
 
-        features, logits = self.judge(outputs)
+        features, found = self.judge(outputs)
         labels = np.asarray(examples["labels"])
-        self.right += int((logits.argmax(-1) == labels).sum())
+        self.right += int((found.argmax(-1) == labels).sum())
         self.features[0].add(features)
         self.features[1].add(self.judge(examples["originals"])[0])
-        return softmax(logits, -1)[np.arange(len(labels)), labels]
+        shares = found if self.judge.end else softmax(found, -1)
+        return shares[np.arange(len(labels)), labels]
 
     def result(self):
         if not self.thumbnails[0].count:
             return {}
-        of_judge = {"accuracy": self.right / self.features[0].count} if self.judge else {}
-        of_judge |= {"frechet": frechet(*self.features)} if self.judge else {}
-        return {**of_judge, "thumbnail_frechet": frechet(*self.thumbnails)}
+        found = {"thumbnail_frechet": frechet(*self.thumbnails)}
+        if self.judge:
+            found = {"accuracy": self.right / self.features[0].count, "frechet": frechet(*self.features), **found}
+        return found
 
     def figures(self):
         return {}
@@ -62,27 +68,44 @@ def thumbnails(images):
     return (sums / areas).reshape(len(images), -1)
 
 
+class Judge:
+    """A function from images, 0 to 255, to a classifier's features, what its last dense layer takes, and its outputs.
+
+    Args:
+        source: A source of `from_pretrained`.
+    """
+
+    def __init__(self, source):
+        from keras_vit.checkpoints.pretrained import from_pretrained
+
+        model = from_pretrained(source)
+        heads = [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]
+        one = len(getattr(model, "inputs", ())) == 1 and len(model.input_shape) == IMAGES
+        if not heads or not one or len(model.output_shape) != 2 or checks.range_of(model) != checks.BYTES:
+            raise ValueError(f"The judge must be a classifier of images, 0 to 255. Received: judge={source!r}")
+        self.source = source
+        self.shape = tuple(model.input_shape[1:])
+        self.names = tuple(stated_labels(model) or ())
+        self.count = model.output_shape[-1]
+        self.end = end_of(model)
+        self.model = keras.Model(model.input, [heads[-1].input, model.output])
+
+    def check(self, names, shape=None):
+        """Raises ValueError unless it tells these classes apart, in this order, in images of this shape."""
+        if self.count != len(names) or (self.names and self.names != tuple(names)):
+            said = f"{self.count} classes{': ' if self.names else ''}{', '.join(self.names)}"
+            raise ValueError(
+                f"The judge must have the classes of the data, {', '.join(names)!s:.100}. Received: judge="
+                f"{self.source!r} with {said!s:.100}"
+            )
+        if shape not in (None, self.shape):
+            raise ValueError(f"The judge {self.source!r} takes images of {self.shape}. Received: {shape}")
+
+    def __call__(self, images):
+        return self.model.predict(np.asarray(images, "float32"), BATCH, verbose=0)
+
+
 @functools.lru_cache(maxsize=2)
 def judge_of(source):
-    """Returns the function from images, 0 to 255, to a classifier's features and logits; it is loaded once.
-
-    Features are what its last layer takes.
-
-    Raises:
-        ValueError: If it is no classifier of images; in the call, for images of another size.
-    """
-    from keras_vit.checkpoints.pretrained import from_pretrained
-
-    model = from_pretrained(source)
-    head = model.layers[-1]
-    if not isinstance(head, keras.layers.Dense) or len(model.output_shape) != 2:
-        raise ValueError(f"The judge must be a classifier of images. Received: judge={source!r}")
-    both, shape = keras.Model(model.input, [head.input, head.output]), tuple(model.input_shape[1:])
-
-    def judge(images):
-        images = np.asarray(images, "float32")
-        if images.shape[1:] != shape:
-            raise ValueError(f"The judge {source!r} takes images of {shape}. Received: {images.shape[1:]}")
-        return both.predict(images, BATCH, verbose=0)
-
-    return judge
+    """Returns the same `Judge` for the same source: it is loaded once."""
+    return Judge(source)

@@ -44,7 +44,10 @@ def test_begins_as_the_identity_and_returns_scores():
     np.testing.assert_array_equal(np.asarray(block(X, CONDITION)), X)
     x, scores = block(X, CONDITION, return_attention_scores=True)
     assert tuple(scores.shape) == (2, 2, 5, 5) and tuple(x.shape) == X.shape
-    assert len(AdaptiveBlock(2, 12, rms_norm=True).get_config()) and block.norm1.get_config()["scale"] is False
+    assert not block.norm1.weights
+    of_rms = AdaptiveBlock(2, 12, rms_norm=True)
+    of_rms(X, CONDITION)
+    assert [weight.name for weight in of_rms.norm1.weights] == ["scale"]
 
 
 def test_bad_arguments():

@@ -55,8 +55,23 @@ def test_without_a_judge():
 
 def test_judges_that_cannot_judge(judge, tmp_path):
     path, _ = judge
-    with pytest.raises(ValueError, match=r"takes images of \(8, 8, 1\). Received: \(9, 8, 1\)"):
-        SampleTally(path).add({"originals": np.zeros((1, 9, 8, 1)), "labels": [0]}, np.zeros((1, 9, 8, 1)))
+    judge_of(path).check(("a", "b", "c"), (8, 8, 1))
+    with pytest.raises(ValueError, match="must have the classes of the data, a, b. Received: judge=.* with 3 classes"):
+        judge_of(path).check(("a", "b"))
     keras_vit.vit("mu/4", image_size=8, num_classes=0).save(tmp_path / "headless.keras")
-    with pytest.raises(ValueError, match="The judge must be a classifier of images. Received: judge="):
-        SampleTally(str(tmp_path / "headless.keras"))
+    keras_vit.vit("mu/4", image_size=8, num_classes=3, value_range=(0, 1)).save(tmp_path / "scaled.keras")
+    for name in ("headless", "scaled"):
+        with pytest.raises(ValueError, match="The judge must be a classifier of images, 0 to 255. Received: judge="):
+            SampleTally(str(tmp_path / f"{name}.keras"))
+
+
+def test_a_judge_that_returns_probabilities(judge, tmp_path):
+    path, model = judge
+    import keras
+
+    keras.Model(model.input, keras.layers.Softmax()(model.output)).save(tmp_path / "shares.keras")
+    images = RNG.uniform(0, 255, (6, 8, 8, 1)).astype("float32")
+    given = {"originals": images, "labels": np.arange(6) % 3}
+    one, other = (SampleTally(str(source)) for source in (path, tmp_path / "shares.keras"))
+    np.testing.assert_allclose(one.add(given, images), other.add(given, images), rtol=1e-5)
+    assert one.result() == pytest.approx(other.result(), abs=1e-5)
