@@ -61,7 +61,9 @@ def test_a_model_that_writes(tmp_path):
     keras_vit.load_weights(other, path)
     np.testing.assert_allclose(np.asarray(other(given)), answer, atol=1e-5)
     assert other.get_layer("text").get_layer("words").metadata["words"] == ["<pad>", "<end>"]
-    with pytest.raises(ValueError, match="as they were saved; .*, part='image', .* can be adapted. Received: part=None, image_size"):
+    with pytest.raises(
+        ValueError, match="as they were saved; .*, part='image', .* can be adapted. Received: part=None, image_size"
+    ):
         keras_vit.from_pretrained(path, image_size=16)
     with pytest.raises(ValueError, match="must have the sizes of the one to fill"):
         keras_vit.load_weights(two_towers(), path)
