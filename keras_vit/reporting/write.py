@@ -107,10 +107,10 @@ def _figures(facts):
 
 
 def _gallery(model, images):
-    """Returns an image for each step of the gallery's slider, by its label."""
-    maps = {"images": [None] * len(images)}
+    """Returns an image for each step of the gallery's slider, by its label; none where no model looks at images."""
     if model is None:
-        return {text: _side_by_side(images, heats) for text, heats in maps.items()}
+        return {}
+    maps = {"images": [None] * len(images)}
     blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
     thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
     maps |= {f"block {i}": blocks[i] for i in thinned}
