@@ -2,6 +2,7 @@
 
 from keras_vit.models.options import flat, written
 
+SHARE, SHARE_OF_TUBES = 0.75, 0.9  # masked in MAE and in VideoMAE
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
 
 

@@ -7,7 +7,7 @@ from keras import ops
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Frames, Patches, Tubelets
 from keras_vit.tasks.pretrain import patch_pixels
-from keras_vit.tasks.pretrain.encoder import visible_patches
+from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
 from keras_vit.utils import checks, clips
 
 
@@ -24,7 +24,7 @@ class OfImages:
         ValueError: If no patch would be visible, or none masked.
     """
 
-    share = 0.75
+    share = SHARE
     tubes = False
     layers = ("rescale", "patches", "encoder")  # before the blocks
     computed = ()  # the decoder's variables that published files do not have
@@ -74,7 +74,7 @@ class OfClips(OfImages):
     Tong et al. 2022 (arXiv:2203.12602), section 3.3, "Tube masking", with the target of its authors' code.
     """
 
-    share = 0.9
+    share = SHARE_OF_TUBES
     tubes = True
     layers = ("frames", "rescale", "patches", "tubelets", "encoder")
     computed = ("decoder/position",)
