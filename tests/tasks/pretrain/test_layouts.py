@@ -75,7 +75,7 @@ def test_targets_and_loss_by_hand():
 
 def test_a_step_trains_the_encoder_and_the_decoder():
     made = learner(encoder(stochastic_depth=0.1, dropout=0.1, position="learned"))
-    made.compile(keras.optimizers.Adam(0.02), MaskedLoss())
+    made.compile(keras.optimizers.Adam(0.02), MaskedLoss(), jit_compile=True)
     before = [numpy(v) for v in made.trainable_variables]
     losses = [float(made.train_on_batch(X, CLIPS)) for _ in range(6)]
     assert losses[-1] < 0.9 * losses[0]
