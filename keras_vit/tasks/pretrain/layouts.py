@@ -12,7 +12,7 @@ from keras_vit.utils import checks, clips
 
 
 class OfImages:
-    """Images: each patch is masked by itself, and keeps its mean color and deviation over all channels.
+    """Images: each patch is masked by itself, and normalized over all its channels together.
 
     He et al. 2021 (arXiv:2111.06377). Another layout has the same attributes and methods.
 
@@ -69,7 +69,7 @@ class OfImages:
 
 
 class OfClips(OfImages):
-    """Clips: a place is masked at every time or never, and each channel of a tubelet has a mean and deviation.
+    """Clips: a place is masked at every time or never, and each channel of a tubelet is normalized by itself.
 
     Tong et al. 2022 (arXiv:2203.12602), section 3.3, "Tube masking", with the target of its authors' code.
     """
