@@ -147,6 +147,18 @@ def clips(path, inputs):
     return keras.Model(model.input, outputs)(pixels(model, inputs["videos_nthwc"]), training=False)
 
 
+def masked_clips(path, inputs):
+    """Answers for a masked autoencoder of clips: the masked tubelets in their order, and the loss."""
+    videos, masked = inputs["videos_nthwc"], inputs["masked"].astype(bool)
+    ratio = float(masked.mean()) + 1e-6  # rounded down, times the number of places
+    learner = keras_vit.MaskedAutoencoder.from_checkpoint(path, mask_ratio=ratio)
+    x = {"images": pixels(learner.model, videos), "noise": masked[:, : learner.layout.columns].astype("float32")}
+    packed = keras.ops.convert_to_numpy(learner(x, training=False))
+    np.testing.assert_array_equal(packed[..., -1], masked)  # a mask of tubes
+    loss = keras_vit.MaskedLoss()(learner.targets(x["images"]), packed)
+    return {"logits": packed[masked].reshape(len(videos), -1, packed.shape[-1])[..., :-1], "loss": loss}
+
+
 def blocks_of(model):
     """Returns the layers of a model that are blocks."""
     return [layer for layer in model.layers if layer.name.startswith("block_")]
@@ -185,6 +197,11 @@ FAMILIES = {
         lambda config, names: config.get("model_type") in ("vivit", "videomae") and "classifier.weight" in names,
         ("videos_nthwc",),
         clips,
+    ),
+    "masked clips": Family(
+        lambda config, names: config.get("model_type") == "videomae" and "encoder_to_decoder.weight" in names,
+        ("videos_nthwc", "masked"),
+        masked_clips,
     ),
     "depth": Family(
         lambda config, names: config.get("model_type") in ("depth_anything", "dpt"), ("images_nhwc",), depth

@@ -114,6 +114,7 @@ from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate
 from keras_vit.tasks import Pretrain as Pretrain
+from keras_vit.tasks import PretrainClips as PretrainClips
 from keras_vit.tasks import Regress as Regress
 from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment

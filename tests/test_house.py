@@ -24,10 +24,10 @@ PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AnomalyDetector Answer Augment Caption Classify ClassifyClips Contrast
     ConvStem CrossAttention DPTHead Data DecoderBlock Depth DepthHead Detect Distiller EndPool Frames Generate
     HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
-    PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes PoseHead Positions Pretrain QueryDecoder
-    Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment SetBoxes SetHead ShiftImage
-    Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps TokenPool TransformerBlock Tubelets
-    Unmerge VARIANTS Words
+    PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes PoseHead Positions Pretrain PretrainClips
+    QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment SetBoxes SetHead
+    ShiftImage Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps TokenPool TransformerBlock
+    Tubelets Unmerge VARIANTS Words
     add_lora attention_maps attention_relevance attention_rollout augment calibrate captioner check_data class_names
     compare_layers count_macs cross_validate datasets dit embed_folder estimate_poses evaluate export_onnx
     export_openvino export_saved_model export_tflite export_writer features fit freeze from_checkpoint

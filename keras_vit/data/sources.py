@@ -101,7 +101,8 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple):
     if isinstance(value, Source):
         return value
     if task.clips is not None:
-        found = of_clips.from_arrays(value, task.clips, shape, names or otherwise())
+        labeled = "labels" in task.targets
+        found = of_clips.from_arrays(value, task.clips, shape, names or otherwise(), labeled)
     elif examples.is_dataset(value):
         found = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):

@@ -8,6 +8,7 @@ from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.depth.depth import Depth as Depth
 from keras_vit.tasks.detect.detect import Detect as Detect
 from keras_vit.tasks.generate.generate import Generate as Generate
+from keras_vit.tasks.pretrain.clips import PretrainClips as PretrainClips
 from keras_vit.tasks.pretrain.pretrain import Pretrain as Pretrain
 from keras_vit.tasks.regress.regress import Regress as Regress
 from keras_vit.tasks.restore.restore import Restore as Restore

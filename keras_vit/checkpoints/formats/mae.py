@@ -1,6 +1,7 @@
-"""The decoder of published masked autoencoders: the authors' files, and Hugging Face's `ViTMAEForPreTraining`."""
+"""The decoder of published masked autoencoders: MAE's authors' files, and Hugging Face's of MAE and VideoMAE."""
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,16 +9,13 @@ from keras_vit.checkpoints.describe import recognize
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.formats import huggingface, timm
+from keras_vit.checkpoints.formats import huggingface, timm, video
 from keras_vit.checkpoints.match import matching
-from keras_vit.checkpoints.tables import SAME, Row, blocks, listing, need, torch_dense, torch_norm
-
-PUBLISHED_HEADS, PUBLISHED_RATIO = 16, 0.75  # of every published decoder; only config.json shows them
+from keras_vit.checkpoints.tables import LINEAR, SAME, Row, blocks, listing, need, torch_dense, torch_norm
 
 
-def _rows(encoder, prefix, block):
-    """Returns a decoder's table: an encoder's rows of blocks, and the layers before and after them."""
-    start = encoder.BLOCK.partition("{")[0]
+def _of_blocks(encoder, block, start):
+    """Returns an encoder's rows of blocks, with the names that a decoder has there."""
     of_blocks = [row for row in encoder.ROWS if isinstance(row.ours, str) and row.ours.startswith("block_{i}/")]
     theirs = [
         tuple(name.replace(start, block) for name in row.theirs)
@@ -25,24 +23,51 @@ def _rows(encoder, prefix, block):
         else row.theirs.replace(start, block)
         for row in of_blocks
     ]
+    return [row._replace(ours=f"decoder/{row.ours}", theirs=names) for row, names in zip(of_blocks, theirs)]
+
+
+def _rows(encoder, prefix, block):
+    """Returns the table of a decoder of MAE."""
     return (
         *torch_dense("decoder/embed", f"{prefix}decoder_embed"),
         Row("decoder/mask_token", f"{prefix}mask_token", SAME),
         Row("decoder/position", f"{prefix}decoder_pos_embed", SAME),
-        *(row._replace(ours=f"decoder/{row.ours}", theirs=names) for row, names in zip(of_blocks, theirs)),
+        *_of_blocks(encoder, block, encoder.BLOCK.partition("{")[0]),
         *torch_norm("decoder/norm", f"{prefix}decoder_norm"),
         *torch_dense("decoder/predict", f"{prefix}decoder_pred"),  # pixels of a patch in our order
     )
 
 
-# Of each format: the names before `decoder_embed` and before a block's number, the second layer of an MLP, the table.
+class Decoder(NamedTuple):
+    """How a format writes a decoder; `stated` is what published files have where config.json says nothing."""
+
+    embed: str
+    block: str
+    fc2: str
+    rows: tuple
+    stated: dict
+
+
+MAE = {"decoder_num_attention_heads": 16, "mask_ratio": 0.75}
+VIDEOMAE = {"decoder_num_attention_heads": 6, "mask_ratio": 0.9, "norm_pix_loss": True}
+IN_DECODER = "decoder.decoder_layers."
 DECODERS = {
-    "timm": ("", "decoder_blocks.", "mlp.fc2", _rows(timm, "", "decoder_blocks.")),
-    "huggingface": (
-        "decoder.",
-        "decoder.decoder_layers.",
+    "timm": Decoder("decoder_embed", "decoder_blocks.", "mlp.fc2", _rows(timm, "", "decoder_blocks."), MAE),
+    "huggingface": Decoder(
+        "decoder.decoder_embed", IN_DECODER, "output.dense", _rows(huggingface, "decoder.", IN_DECODER), MAE
+    ),
+    "huggingface-video": Decoder(
+        "encoder_to_decoder",
+        IN_DECODER,
         "output.dense",
-        _rows(huggingface, "decoder.", "decoder.decoder_layers."),
+        (
+            Row("decoder/embed/kernel", "encoder_to_decoder.weight", LINEAR),
+            Row("decoder/mask_token", "mask_token", SAME),
+            *_of_blocks(video, IN_DECODER, huggingface.BLOCK.partition("{")[0]),
+            *torch_norm("decoder/norm", "decoder.norm"),
+            *torch_dense("decoder/predict", "decoder.head"),  # pixels of a tubelet in our order
+        ),
+        VIDEOMAE,
     ),
 }
 
@@ -50,11 +75,12 @@ DECODERS = {
 def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
     """Reads the decoder of a published masked autoencoder.
 
-    He et al. 2021 (arXiv:2111.06377). Width, depth and MLP are read from the tensors.
+    He et al. 2021 (arXiv:2111.06377), Tong et al. 2022 (arXiv:2203.12602). Width, depth and MLP are read from the
+    tensors.
 
     Args:
         source: As in `keras_vit.from_checkpoint`.
-        num_heads: Attention heads; `None` for those of `config.json`, else the published 16.
+        num_heads: Attention heads; `None` for those of `config.json`, else the published 16, of VideoMAE 6.
         format: As in `keras_vit.from_checkpoint`.
         sha256: As in `keras_vit.from_checkpoint`.
 
@@ -68,24 +94,25 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
         form, names = recognize(checkpoint, format)
-        prefix, block, last, table = DECODERS.get(form.name, ("", "", "", ()))
-        if not table or f"{prefix}decoder_embed.weight" not in names:
+        decoder = DECODERS.get(form.name)
+        if decoder is None or f"{decoder.embed}.weight" not in names:
             raise ValueError(
                 f"{str(source)!r} must contain the decoder of a masked autoencoder, such as the authors' "
-                "mae_pretrain_vit_base_full.pth or transformers' ViTMAEForPreTraining. Received: no decoder; "
-                "keras_vit.from_checkpoint reads the encoder, and MaskedAutoencoder(model) adds a new decoder."
+                "mae_pretrain_vit_base_full.pth or transformers' ViTMAEForPreTraining or VideoMAEForPreTraining. "
+                "Received: no decoder; keras_vit.from_checkpoint reads the encoder, and MaskedAutoencoder(model) adds "
+                "a new decoder."
             )
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-        config = checkpoint.config
+        config = decoder.stated | checkpoint.config
         stated = {
-            "width": need(shapes, f"{prefix}decoder_embed.weight", 2)[0],
-            "depth": blocks(shapes, re.compile(rf"{re.escape(block)}(\d+)\.")),
-            "num_heads": num_heads or config.get("decoder_num_attention_heads", PUBLISHED_HEADS),
-            "mlp_dim": need(shapes, f"{block}0.{last}.weight", 2)[1],
-            "mask_ratio": config.get("mask_ratio", PUBLISHED_RATIO),
+            "width": need(shapes, f"{decoder.embed}.weight", 2)[0],
+            "depth": blocks(shapes, re.compile(rf"{re.escape(decoder.block)}(\d+)\.")),
+            "num_heads": num_heads or config["decoder_num_attention_heads"],
+            "mlp_dim": need(shapes, f"{decoder.block}0.{decoder.fc2}.weight", 2)[1],
+            "mask_ratio": config["mask_ratio"],
         }
         stated |= {"normalize": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
-        return stated, _read(checkpoint, form._replace(rows=table), names, stated["depth"])
+        return stated, _read(checkpoint, form._replace(rows=decoder.rows), names, stated["depth"])
 
 
 def _read(checkpoint, form, names, depth):
@@ -100,7 +127,7 @@ def _read(checkpoint, form, names, depth):
             used |= set(row.theirs)
             if not np.isfinite(weights[path]).all():
                 raise ValueError(f"{str(checkpoint.path)!r} has numbers that are not finite in {listing(row.theirs)}")
-    surplus = [name for name in names if re.match("decoder|mask_token", name) and name not in used]
+    surplus = [name for name in names if re.match("decoder|encoder_to_decoder|mask_token", name) and name not in used]
     if surplus:
         raise ValueError(f"{str(checkpoint.path)!r} has tensors that are not in a decoder: {listing(surplus)}.")
     return weights

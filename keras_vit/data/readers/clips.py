@@ -15,52 +15,69 @@ from keras_vit.utils.folders import ending, shown
 from keras_vit.utils.warned import left_out, named
 
 
-def from_arrays(arrays, sampling, shape, class_names=()):
+def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
     """Returns the source of the caller's own arrays.
 
     Args:
-        arrays: `(clips, labels)`: clips are `(clips, frames, height, width, channels)`, 0..255, of as many frames as
-            they may have; labels as in `arrays.from_arrays`.
+        arrays: `(clips, labels)`; or `clips` alone unless they are `labeled`. Clips are `(clips, frames, height, width,
+            channels)`, 0..255, of as many frames as they may have; labels as in `arrays.from_arrays`.
         sampling: A `clips.Sampling`.
         shape: `(height, width, channels)` of examples, in which the frames that the model takes are folded.
         class_names: Names of the classes.
+        labeled: Whether there are labels.
 
     Raises:
         ValueError: If there are more or fewer arrays, or one has another shape, type or range.
     """
-    if not isinstance(arrays, (tuple, list)) or len(arrays) != 2:
+    if not labeled and not isinstance(arrays, (tuple, list)):
+        arrays = (arrays,)
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + labeled:
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
-        raise ValueError(f"Arrays must be a pair (clips, labels). Received: {kind}")
+        raise ValueError(f"Arrays must be {'a pair (clips, labels)' if labeled else 'clips'}. Received: {kind}")
     channels = shape[2] // sampling.frames
     found = clips.checked(arrays[0], (None, None, None, channels))
     found = found.astype("uint8", copy=False) if found.dtype.kind in "ui" else found.astype("float32", copy=False)
-    labels = OF_ARRAY["labels"](arrays[1], found, class_names)
-    return Clips(found, {"labels": labels}, tuple(class_names), sampling=sampling)
+    targets = {"labels": OF_ARRAY["labels"](arrays[1], found, class_names)} if labeled else {}
+    return Clips(found, targets, tuple(class_names), sampling=sampling)
 
 
 def read_folder(path, split, data, targets, extras, sampling):
-    """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clips.Sampling`."""
-    root = pathlib.Path(path).expanduser()
-    place = split_folders.place_of(root, split, "class folders")
+    """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clips.Sampling`.
+
+    Without labels among the targets, clips may lie anywhere in the folder.
+    """
+    root, what = pathlib.Path(path).expanduser(), "class folders" if "labels" in targets else "clips"
+    place = split_folders.place_of(root, split, what)
     names = split_folders.class_folders(place)
-    every = folders.files_in_each([place / name for name in names])
-    found = [list(filter(clips.is_clip, paths)) for paths in every]
+    if "labels" not in targets and any(clips.is_clip(path) for path in place.iterdir()):
+        names = []
+    found = _clips_in([place / name for name in names])
+    filled = [name for name, paths in zip(names, found) if paths]
+    if len(filled) < 2 or len(filled) < len(names):
+        if "labels" in targets:
+            raise ValueError(
+                f"{str(place)!r} must contain at least two class folders, each with clips "
+                f"({', '.join(clips.ENDINGS)}). Received: {len(names)} folders, {len(filled)} with clips"
+            )
+        names, found = [], _clips_in([place])
+        if not found[0]:
+            raise ValueError(f"{str(place)!r} must contain clips ({', '.join(clips.ENDINGS)}). Received: none")
+    paths = [*itertools.chain(*found)]
+    labels = np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
+    digests, readable = _readable(paths, data.bad_images)
+    paths, known = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
+    whole = Clips(paths, known, tuple(names), files=True, digests=digests, sampling=sampling)
+    return whole.part(split, split.partition("[")[0])
+
+
+def _clips_in(places):
+    """Returns the paths of the clips in each of some folders; a warning names the endings of other files."""
+    every = folders.files_in_each(places)
     others = [path for paths in every for path in paths if not clips.is_clip(path)]
     if others:
         endings = sorted({ending(path) for path in others})
         left_out(f"{len(others)} files that are no clips: {', '.join(map(shown, endings[:10]))}")
-    filled = [name for name, paths in zip(names, found) if paths]
-    if len(filled) < 2 or len(filled) < len(names):
-        raise ValueError(
-            f"{str(place)!r} must contain at least two class folders, each with clips ({', '.join(clips.ENDINGS)}). "
-            f"Received: {len(names)} folders, {len(filled)} with clips"
-        )
-    paths = [*itertools.chain(*found)]
-    labels = np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
-    digests, readable = _readable(paths, data.bad_images)
-    paths, labels = np.array(paths, object)[readable], labels[readable]
-    whole = Clips(paths, {"labels": labels}, tuple(names), files=True, digests=digests, sampling=sampling)
-    return whole.part(split, split.partition("[")[0])
+    return [list(filter(clips.is_clip, paths)) for paths in every]
 
 
 def _readable(paths, on_bad):

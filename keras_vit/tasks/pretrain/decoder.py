@@ -1,5 +1,7 @@
 """The light decoder of masked autoencoders."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -8,7 +10,12 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.inputs.patch_dropout import rows
 from keras_vit.utils import checks
-from keras_vit.utils.resampling import sincos_2d
+from keras_vit.utils.resampling import sincos_1d, sincos_2d
+
+POSITIONS = {  # of a grid and a width
+    "sincos2d": lambda grid, width: sincos_2d(grid, width, inclusive=False),
+    "sincos1d": lambda grid, width: sincos_1d(math.prod(grid), width),
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -20,7 +27,7 @@ class PixelDecoder(Layer):
     (arXiv:2111.06377), section 3.
 
     Args:
-        width: Channels of a token, a multiple of 4 and of `num_heads`.
+        width: Channels of a token, a multiple of 4 (of 2 with `"sincos1d"`) and of `num_heads`.
         depth: Number of blocks.
         num_heads: Number of attention heads.
         values: Numbers to predict for each patch.
@@ -30,6 +37,11 @@ class PixelDecoder(Layer):
         qkv_bias: Whether query, key and value have a bias.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         epsilon: Epsilon of every layer normalization.
+        key_bias: Whether the key has a bias too, where query and value have one.
+        positions: `"sincos2d"`, or `"sincos1d"` over all cells of the grid, as in VideoMAE (Tong et al. 2022,
+            arXiv:2203.12602).
+        embed_bias: Whether the first linear layer has a bias; VideoMAE's has none.
+        last_epsilon: Epsilon of the normalization after the blocks; `None` for `epsilon`.
 
     Call arguments:
         tokens: Tensor of prefix tokens and visible tokens.
@@ -59,9 +71,15 @@ class PixelDecoder(Layer):
         qkv_bias: bool = True,
         gelu: str = "tanh",
         epsilon: float = 1e-6,
+        key_bias: bool = True,
+        positions: str = "sincos2d",
+        embed_bias: bool = True,
+        last_epsilon: float | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        checks.one_of("positions", positions, POSITIONS)
+        checks.switch(embed_bias=embed_bias)
         checks.positive(width=width, depth=depth, num_heads=num_heads, values=values)
         checks.positive(**({} if mlp_dim is None else {"mlp_dim": mlp_dim}))
         self.width = width
@@ -71,13 +89,16 @@ class PixelDecoder(Layer):
         self.grid = checks.pair("grid", grid)
         self.num_prefix = num_prefix
         self.mlp_dim = mlp_dim
-        self.block = {"qkv_bias": qkv_bias, "gelu": gelu, "epsilon": epsilon}
+        self.block = {"qkv_bias": qkv_bias, "gelu": gelu, "epsilon": epsilon, "key_bias": key_bias}
+        self.positions = positions
+        self.embed_bias = embed_bias
+        self.last_epsilon = last_epsilon
 
     def build(self, tokens_shape, order_shape=None):
         dtype = self.dtype_policy
-        positions = sincos_2d(self.grid, self.width, inclusive=False)  # (patches, width)
+        positions = POSITIONS[self.positions](self.grid, self.width)  # (patches, width)
         shape = (tokens_shape[0], self.num_prefix + len(positions), self.width)
-        self.embed = Dense(self.width, name="embed", dtype=dtype)
+        self.embed = Dense(self.width, use_bias=self.embed_bias, name="embed", dtype=dtype)
         self.embed.build(tokens_shape)
         self.mask_token = self.add_weight(
             name="mask_token", shape=(1, 1, self.width), initializer=keras.initializers.RandomNormal(stddev=0.02)
@@ -94,7 +115,8 @@ class PixelDecoder(Layer):
             )
             for i in range(self.depth)
         ]
-        self.norm = keras.layers.LayerNormalization(epsilon=self.block["epsilon"], name="norm", dtype=dtype)
+        last = self.block["epsilon"] if self.last_epsilon is None else self.last_epsilon
+        self.norm = keras.layers.LayerNormalization(epsilon=last, name="norm", dtype=dtype)
         self.predict = Dense(self.values, name="predict", dtype=dtype)
         for layer in (*self.blocks, self.norm, self.predict):
             layer.build(shape)

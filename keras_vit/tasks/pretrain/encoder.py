@@ -2,12 +2,16 @@
 
 from keras_vit.models.options import flat, written
 
+SHARE, SHARE_OF_TUBES = 0.75, 0.9  # masked in MAE and in VideoMAE
 POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
 
 
-def visible_patches(patches, mask_ratio):
-    """Returns how many patches stay visible; raises ValueError if none does, or none is masked."""
-    visible = int(patches * (1 - mask_ratio))  # the authors' rounding
+def visible_patches(patches, mask_ratio, tubes=False):
+    """Returns how many patches stay visible; raises ValueError if none does, or none is masked.
+
+    Authors round in two ways: MAE's the visible ones down, VideoMAE's, whose masks are `tubes`, the masked ones.
+    """
+    visible = patches - int(patches * mask_ratio) if tubes else int(patches * (1 - mask_ratio))
     if not 0 < visible < patches:
         raise ValueError(
             f"`mask_ratio` must leave at least one of {patches} patches visible and one masked. "
@@ -30,6 +34,7 @@ def check_encoder(arguments):
         "tokens.block_positions": ((False,), "no positions in every block, which need all patches"),
         "position": (POSITIONS, "no relative positions, which need all patches"),
         "pooling": (POOLINGS, "a pooling without weights"),
+        "time_depth": ((0,), "no temporal encoder, which would need every place at every time"),
     }
     given = flat(arguments)
     for name, (fitting, words) in wanted.items():

@@ -9,12 +9,10 @@ from keras import ops
 from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats.mae import read_decoder
-from keras_vit.checkpoints.tables import grid
-from keras_vit.layers import Patches
 from keras_vit.layers.inputs.patch_dropout import rows
 from keras_vit.tasks.pretrain.decoder import PixelDecoder
-from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
-from keras_vit.tasks.pretrain.patch_pixels import joined, statistics
+from keras_vit.tasks.pretrain.encoder import check_encoder
+from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks, feeding
 
 
@@ -26,29 +24,36 @@ class MaskedAutoencoder(keras.Model):
     decoder predicts the pixels of all patches, and `MaskedLoss` compares those of the masked ones. Nothing is random
     inside: the noise that chooses the patches is an input.
 
+    A model of clips is trained as in VideoMAE (Tong et al. 2022, arXiv:2203.12602): a place is masked at every time or
+    never, and the decoder predicts tubelets.
+
     Args:
-        model: Model from `keras_vit.vit(num_classes=0)`, with the final norm before pooling and without a stem. Its
-            layers are shared, not copied.
-        mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` stay visible.
+        model: Model from `keras_vit.vit(num_classes=0)` or `keras_vit.video_vit(num_classes=0)`, with the final norm
+            before pooling and without a stem. Its layers are shared, not copied.
+        mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` stay visible; of
+            a clip's places, `int(places * mask_ratio)` are masked. `None` for the papers' 0.75, of clips 0.9.
         width: Width of the decoder, a multiple of 4. The defaults are the paper's, for models of any size on
             ImageNet; a small model on small images needs less, such as 128, 2 and 4.
         depth: Number of the decoder's blocks.
         num_heads: Number of their attention heads.
         mlp_dim: Hidden channels of their MLPs; `None` for four times the width.
-        normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), or
-            pixels as the model's first layer rescales them.
+        normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), of
+            clips in each channel of each tubelet; or pixels as the model's first layer rescales them, of clips 0..1.
 
     Call arguments:
         inputs: Dictionary of `"images"`, pixels from 0 to 255, and `"noise"`, uniform numbers in [0, 1). Of each image
-            the patches with the smallest noise stay visible. Surplus columns of the noise are ignored.
+            the patches with the smallest noise stay visible, of each clip the places. Surplus columns of the noise are
+            ignored.
         training: Whether the model's dropout and stochastic depth are on.
 
     Input shape:
-        `(batch, height, width, channels)` and `(batch, patches or more)`.
+        `(batch, height, width, channels)` and `(batch, patches or more)`; `(batch, frames, height, width, channels)`
+        and `(batch, patches of a frame or more)`.
 
     Output shape:
         `(batch, patches, patch_height * patch_width * channels + 1)`, float32: the prediction for each patch, and
-        whether it was masked (1) or visible (0).
+        whether it was masked (1) or visible (0). Of clips `(batch, tubelets, tubelet * patch_height * patch_width *
+        channels + 1)`, the values in the order time, row, column, channel.
 
     Raises:
         ValueError: If the model has a stem, a head, another final norm or a pooling with weights; if no patch would
@@ -65,7 +70,7 @@ class MaskedAutoencoder(keras.Model):
     def __init__(
         self,
         model: keras.Model,
-        mask_ratio: float = 0.75,
+        mask_ratio: float | None = None,
         width: int = 512,
         depth: int = 8,
         num_heads: int = 16,
@@ -75,30 +80,27 @@ class MaskedAutoencoder(keras.Model):
     ):
         checks.model(model)
         checks.switch(normalize=normalize)
-        checks.rate(mask_ratio=mask_ratio)
-        arguments = arguments_of(model)
+        checks.rate(mask_ratio=0.0 if mask_ratio is None else mask_ratio)
+        arguments = arguments_of(model, words=any(layer.name == "tubelets" for layer in model.layers))
         check_encoder(arguments)
-        cells, num_prefix, patch_size = grid(arguments), model.get_layer("encoder").num_prefix, arguments["patch_size"]
-        patches, visible = cells[0] * cells[1], visible_patches(cells[0] * cells[1], mask_ratio)
-        values = patch_size[0] * patch_size[1] * arguments["channels"]
-        if normalize and values == 1:
+        layout, num_prefix = layout_of(arguments, mask_ratio), model.get_layer("encoder").num_prefix
+        if normalize and layout.alike == 1:
             raise ValueError("normalize=True needs patches of two numbers or more. Received: patches of one number")
         super().__init__(autocast=False, **kwargs)  # pixels stay as they are
         self.dtype_policy = model.dtype_policy  # tells `compile` to scale the loss of float16
         self.model = model
         self.arguments = arguments
-        self.mask_ratio = mask_ratio
+        self.layout = layout
+        self.mask_ratio = layout.ratio
         self.normalize = normalize
-        self.patches = patches
-        self.visible = visible
+        self.patches = layout.patches
+        self.visible = layout.visible
         self.num_prefix = num_prefix
-        self.cut = Patches(patch_size, name="cut", dtype="float32")
         self.decoder = PixelDecoder(
             width,
             depth,
             num_heads,
-            values,
-            grid=cells,
+            layout.values,
             num_prefix=num_prefix,
             mlp_dim=mlp_dim,
             qkv_bias=arguments["block"]["qkv_bias"],
@@ -106,8 +108,9 @@ class MaskedAutoencoder(keras.Model):
             epsilon=arguments["norm"]["epsilon"],
             name="decoder",
             dtype=model.dtype_policy,
+            **layout.decoder,
         )
-        self.decoder.build((None, num_prefix + visible, arguments["width"]))
+        self.decoder.build((None, num_prefix + layout.visible, arguments["width"]))
         self.built = True
 
     @classmethod
@@ -126,15 +129,18 @@ class MaskedAutoencoder(keras.Model):
 
         Args:
             source: The authors' file, such as `mae_pretrain_vit_base_full.pth`, or the directory of Hugging Face's
-                `ViTMAEForPreTraining`, or its `hf://owner/name`; else as in `keras_vit.from_checkpoint`.
-            mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75.
+                `ViTMAEForPreTraining` or `VideoMAEForPreTraining`, or its `hf://owner/name`; else as in
+                `keras_vit.from_checkpoint`.
+            mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75, of clips 0.9.
             normalize: Whether the weights were trained on pixels normalized in each patch; `None` for what
                 `config.json` says. The authors' files have none: theirs were, except `mae_visualize_*`.
-            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published 16.
+            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published 16, of
+                VideoMAE 6.
             format: As in `keras_vit.from_checkpoint`.
             sha256: As in `keras_vit.from_checkpoint`.
-            **overrides: Arguments of `keras_vit.vit` for the encoder, such as `mean`, `std` or `stochastic_depth`; not
-                the image size, the patch size or the channels, which the decoder shares.
+            **overrides: Arguments of `keras_vit.vit` or `keras_vit.video_vit` for the encoder, such as `mean`, `std` or
+                `stochastic_depth`; not the patch size, the tubelet or the channels, which the decoder shares, nor the
+                image size of MAE, whose positions are stored.
 
         Raises:
             ValueError: If the file has no decoder, or its tensors do not match; if `normalize` is not known.
@@ -150,7 +156,8 @@ class MaskedAutoencoder(keras.Model):
             )
         model = from_checkpoint(source, format=format, sha256=sha256, num_classes=0, **overrides)
         learner = cls(model, **stated)
-        variables = {variable.path: variable for variable in learner.decoder.weights}
+        stored = (variable for variable in learner.decoder.weights if variable.path not in learner.layout.computed)
+        variables = {variable.path: variable for variable in stored}
         found = {path: weights[path].shape if path in weights else "missing" for path in {**variables, **weights}}
         wanted = {path: tuple(variable.shape) for path, variable in variables.items()}
         if found != wanted:
@@ -166,11 +173,12 @@ class MaskedAutoencoder(keras.Model):
 
     def call(self, inputs, training=None):
         noise, n = inputs["noise"], self.num_prefix
-        if noise.shape[1] < self.patches:
+        if noise.shape[1] < self.layout.columns:
             raise ValueError(
-                f"`noise` must have a number for each of {self.patches} patches. Received: shape={tuple(noise.shape)}"
+                f"`noise` must have a number for each of {self.layout.columns} patches. "
+                f"Received: shape={tuple(noise.shape)}"
             )
-        shuffled = ops.argsort(noise[:, : self.patches], axis=1)
+        shuffled = ops.argsort(self.layout.noise(noise), axis=1)
         order = ops.argsort(shuffled, axis=1)  # each patch's rank
         x = self._tokens(inputs["images"])  # (batch, prefix + patches, width)
         x = ops.concatenate([x[:, :n], rows(x[:, n:], shuffled[:, : self.visible])], axis=1)
@@ -182,8 +190,7 @@ class MaskedAutoencoder(keras.Model):
         return ops.concatenate([predicted, mask], axis=-1)
 
     def _tokens(self, images):
-        names = ["rescale", "patches", "encoder"] + ["norm_pre"] * self.arguments["tokens"]["pre_norm"]
-        for name in names:
+        for name in (*self.layout.layers, *["norm_pre"] * self.arguments["tokens"]["pre_norm"]):
             images = self.model.get_layer(name)(images)
         return images
 
@@ -193,14 +200,11 @@ class MaskedAutoencoder(keras.Model):
         Args:
             images: Tensor, `(batch, height, width, channels)`, 0..255.
         """
-        patches = self._patches(images)
+        patches = self.layout.patches_of(self.model, images)
         if not self.normalize:
             return patches
-        mean, deviation = statistics(patches)
+        mean, deviation = self.layout.statistics(patches)
         return (patches - mean) / deviation
-
-    def _patches(self, images):
-        return self.cut(ops.cast(self.model.get_layer("rescale")(images), "float32"))  # (batch, patches, values)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         return super().compute_loss(x, self.targets(y), y_pred, sample_weight, training)
@@ -222,21 +226,22 @@ class MaskedAutoencoder(keras.Model):
         Raises:
             ValueError: If the images or the noise do not fit the model.
         """
-        images = np.float32(checks.pixels(images, self.model.input_shape[1:], value_range=checks.range_of(self.model)))
-        noise = np.random.default_rng(0).random((len(images), self.patches)) if noise is None else np.asarray(noise)
-        if noise.shape != (len(images), self.patches):
-            raise ValueError(
-                f"`noise` must have the shape {(len(images), self.patches)}. Received: shape={noise.shape}"
-            )
+        low, high = checks.range_of(self.model)
+        images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=(low, high)))
+        size = (len(images), self.layout.columns)
+        noise = np.random.default_rng(0).random(size) if noise is None else np.asarray(noise)
+        if noise.shape != size:
+            raise ValueError(f"`noise` must have the shape {size}. Received: shape={noise.shape}")
         output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
         predicted, mask = output[..., :-1], output[..., -1:]
         if self.normalize:
-            mean, deviation = map(ops.convert_to_numpy, statistics(self._patches(images)))
+            statistics = self.layout.statistics(self.layout.patches_of(self.model, images))
+            mean, deviation = map(ops.convert_to_numpy, statistics)
             predicted = predicted * deviation + mean
         mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
-        patch_size, shape, (low, high) = self.arguments["patch_size"], images.shape, checks.range_of(self.model)
-        mean, pixels = (low + (high - low) * x for x in (mean, joined(predicted, patch_size, shape) * std + mean))
-        masked = joined(np.broadcast_to(mask, predicted.shape), patch_size, shape) > 0.5
+        shares = self.layout.shares(self.layout.joined(predicted, images.shape), mean, std)
+        mean, pixels = (low + (high - low) * x for x in (mean, shares))
+        masked = self.layout.joined(np.broadcast_to(mask, predicted.shape), images.shape) > 0.5
         return np.where(masked, mean, images), np.where(masked, pixels.clip(low, high), images)
 
     def get_config(self):

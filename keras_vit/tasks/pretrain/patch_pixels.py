@@ -1,8 +1,8 @@
-"""From patches to images, and the statistics of a patch."""
+"""From patches to images and clips, and the statistics of a patch."""
 
 from keras import ops
 
-EPSILON = 1e-6  # added to a patch's variance, as the authors of masked autoencoders do
+EPSILON = 1e-6  # added to a patch's variance by the authors of masked autoencoders, to its root by those of VideoMAE
 
 
 def statistics(patches):
@@ -31,3 +31,34 @@ def joined(patches, patch_size, shape):
     grid = (shape[1] // height, shape[2] // width)
     cells = patches.reshape(shape[0], *grid, height, width, shape[3])
     return cells.transpose(0, 1, 3, 2, 4, 5).reshape(shape)
+
+
+def statistics_of_channels(patches, channels):
+    """Returns the mean and the deviation of each channel of each patch, as the authors of VideoMAE compute them.
+
+    Args:
+        patches: Tensor, `(batch, patches, values)`, the channel last among the values.
+        channels: Number of channels; each has two values or more.
+
+    Returns:
+        Two tensors, `(batch, patches, channels)`. The variance is unbiased, and the epsilon is added to its root.
+    """
+    x = ops.reshape(patches, (-1, patches.shape[1], patches.shape[2] // channels, channels))
+    mean = ops.mean(x, axis=2, keepdims=True)
+    variance = ops.sum(ops.square(x - mean), axis=2) / (x.shape[2] - 1)
+    return mean[:, :, 0], ops.sqrt(variance) + EPSILON
+
+
+def joined_tubelets(tubelets, length, patch_size, shape):
+    """Returns the clips of which `Tubelets` made these tubelets.
+
+    Args:
+        tubelets: Array, `(batch, tubelets, length * patch_height * patch_width * channels)`.
+        length: Frames of a tubelet.
+        patch_size: `(height, width)`.
+        shape: `(batch, frames, height, width, channels)` of the clips.
+    """
+    batch, frames, *of_frame = shape
+    cells = tubelets.reshape(batch * frames // length, -1, length, tubelets.shape[-1] // length)
+    patches = cells.transpose(0, 2, 1, 3).reshape(batch * frames, -1, cells.shape[-1])
+    return joined(patches, patch_size, (batch * frames, *of_frame)).reshape(shape)

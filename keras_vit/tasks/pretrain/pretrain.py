@@ -31,6 +31,7 @@ class Pretrain(Task):
 
     extras = ("labels",)
     draws = True
+    tubes = False  # whether places are masked in all of a clip
 
     mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked
     decoder_width: int = number(512, low=8)
@@ -56,7 +57,7 @@ class Pretrain(Task):
         patch = arguments["patch_size"] or number
         if patch is not None:  # else that of the weights
             sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
-            visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio)
+            visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio, self.tubes)
             if min(patch) < SMALLEST:
                 raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")
         if self.decoder_width % 4 or self.decoder_width % self.decoder_heads:
@@ -88,7 +89,7 @@ class Pretrain(Task):
         from keras_vit.data.augment.noise import noise
 
         images = examples["images"]
-        patches = (images.shape[1] // SMALLEST) * (images.shape[2] // SMALLEST)  # or fewer: surplus noise is ignored
+        patches = (images.shape[-3] // SMALLEST) * (images.shape[-2] // SMALLEST)  # or fewer: surplus noise is ignored
         return {"images": images, "noise": noise(seed, images, patches)}, images
 
     def tally(self, keep=False):
@@ -100,7 +101,9 @@ class Pretrain(Task):
         return [Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)]
 
     def viewer(self, learner):
-        return lambda images: np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, height, width, channels)
+        return lambda images: np.stack(
+            learner.reconstruct(images), axis=1
+        )  # (batch, 2, [frames,] height, width, channels)
 
     def answer(self, output):
         return {}  # an embedding says nothing by itself

@@ -1,0 +1,73 @@
+"""What tasks of clips have in common: how frames are sampled, and batches of them."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from keras_vit.models import video
+from keras_vit.utils import checks
+from keras_vit.utils.checked import number
+from keras_vit.utils.images import colored
+
+MODEL = tuple(name for name in video.ARGUMENTS if name not in ("frames", "metadata"))
+SHOWN = 4  # frames in a picture
+
+
+@dataclass(frozen=True, repr=False)
+class OfClips:
+    """A part of a task, before its class of images. `model` is arguments of `keras_vit.video_vit`.
+
+    Args:
+        frames: Frames that the model takes.
+        stride: Step from one to the next in a clip. In training the first is drawn, in evaluation they are from the
+            middle; of a clip that is too short, the last frame is repeated.
+        sampling: `"dense"`, or `"segments"` for one frame of each of as many equal parts of a clip, as for
+            Something-Something; then `stride` must be 1.
+    """
+
+    arguments: ClassVar[tuple[str, ...]] = (*MODEL, "weights", "head")
+
+    frames: int = number(16, low=1)
+    stride: int = number(1, low=1)
+    sampling: Literal["dense", "segments"] = "dense"
+
+    @property
+    def clips(self):
+        from keras_vit.data.clips import Sampling
+
+        return Sampling(self.frames, self.stride, self.sampling == "segments")
+
+    def check(self, recipe):
+        super().check(recipe)
+        if self.sampling == "segments" and self.stride > 1:
+            raise ValueError(f"Segments divide a whole clip: stride must be 1. Received: task.stride={self.stride}")
+        if "frames" in recipe.model:
+            raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
+        checks.options("model", recipe.model, self.arguments)
+        for part, name in (("augment", "randaugment"), ("augment", "layers"), ("optim", "image_sizes")):
+            value = getattr(getattr(recipe, part), name)
+            if value:
+                raise ValueError(f"{part}.{name} is for images, not for clips. Received: {part}.{name}={value!r}")
+
+    def data_shape(self, shape):
+        *_, height, width, channels = shape
+        return height, width, self.frames * channels
+
+    def model(self, *, weights=None, **arguments):
+        about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
+        if weights is not None:
+            from keras_vit.checkpoints.clips import started
+
+            return started(weights, self.frames, about, arguments)
+        return video.video_vit(frames=self.frames, metadata=about, **arguments)
+
+    def prepare(self, examples, seed):
+        from keras_vit.data.packing import unfolded_tensor
+
+        return {**examples, "images": unfolded_tensor(examples["images"], self.frames)}
+
+    def picture(self, image, output, example=None):
+        """Returns the frames of a clip side by side, four at most."""
+        shown = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
+        return np.clip(np.rint(colored(np.concatenate([*image[shown]], axis=1))), 0, 255).astype("uint8")

@@ -1,0 +1,124 @@
+"""What differs between masked autoencoders of images and of clips: the places of a mask, the cut, the targets."""
+
+import math
+
+from keras import ops
+
+from keras_vit.checkpoints.tables import grid
+from keras_vit.layers import Frames, Patches, Tubelets
+from keras_vit.tasks.pretrain import patch_pixels
+from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
+from keras_vit.utils import checks, clips
+
+
+class OfImages:
+    """Images: each patch is masked by itself, and normalized over all its channels together.
+
+    He et al. 2021 (arXiv:2111.06377). Another layout has the same attributes and methods.
+
+    Args:
+        arguments: Those of the model, as `arguments_of` returns them.
+        ratio: Share of the patches that are masked; `None` for the paper's.
+
+    Raises:
+        ValueError: If no patch would be visible, or none masked.
+    """
+
+    share = SHARE
+    tubes = False
+    layers = ("rescale", "patches", "encoder")  # before the blocks
+    computed = ()  # the decoder's variables that published files do not have
+    checked = staticmethod(checks.pixels)
+
+    def __init__(self, arguments, ratio=None):
+        self.arguments = arguments
+        self.grid = grid(arguments)  # ([steps], rows, columns)
+        self.steps, rows, columns = (1, *self.grid)[-3:]
+        self.columns = rows * columns  # of the noise
+        self.patches = self.steps * self.columns
+        self.ratio = self.share if ratio is None else ratio
+        self.visible = self.steps * visible_patches(self.columns, self.ratio, self.tubes)
+        self.values = math.prod(arguments["patch_size"]) * arguments["channels"]
+        self.alike = self.values  # numbers of a patch that are normalized together
+        self.cut = Patches(arguments["patch_size"], name="cut", dtype="float32")
+
+    @property
+    def decoder(self):
+        """Arguments of the decoder."""
+        return {"grid": self.grid}
+
+    def noise(self, noise):
+        """Returns the numbers by which patches are chosen, `(batch, patches)`."""
+        return noise[:, : self.patches]
+
+    def patches_of(self, model, images):
+        """Returns what the decoder predicts of images, not yet normalized, `(batch, patches, values)`, float32."""
+        return self.cut(ops.cast(model.get_layer("rescale")(images), "float32"))
+
+    def statistics(self, patches):
+        """Returns the mean and the deviation that normalize patches."""
+        return patch_pixels.statistics(patches)
+
+    def joined(self, patches, shape):
+        """Returns images, `(batch, height, width, channels)`, from patches."""
+        return patch_pixels.joined(patches, self.arguments["patch_size"], shape)
+
+    def shares(self, images, mean, std):
+        """Returns what `patches_of` cuts, joined again, as shares of the range of pixels."""
+        return images * std + mean
+
+
+class OfClips(OfImages):
+    """Clips: a place is masked at every time or never, and each channel of a tubelet is normalized by itself.
+
+    Tong et al. 2022 (arXiv:2203.12602), section 3.3, "Tube masking", with the target of its authors' code.
+    """
+
+    share = SHARE_OF_TUBES
+    tubes = True
+    layers = ("frames", "rescale", "patches", "tubelets", "encoder")
+    computed = ("decoder/position",)
+    checked = staticmethod(clips.checked)
+
+    def __init__(self, arguments, ratio=None):
+        super().__init__(arguments, ratio)
+        self.alike = self.values * arguments["tubelet"] // arguments["channels"]
+        self.values = self.values * arguments["tubelet"]
+        self.on_top = Frames(arguments["frames"], name="on_top", dtype="float32")
+        self.tubelets = Tubelets(arguments["frames"], arguments["tubelet"], name="cut_tubelets", dtype="float32")
+
+    @property
+    def decoder(self):
+        steps, rows, columns = self.grid
+        return {
+            "grid": (steps * rows, columns),
+            "positions": "sincos1d",
+            "embed_bias": False,
+            "last_epsilon": 1e-5,
+            "key_bias": self.arguments["block"]["key_bias"],
+        }
+
+    def noise(self, noise):
+        """Returns the rank of each tubelet's place, which is the same at every time: equal noise splits no tube."""
+        ranks = ops.argsort(ops.argsort(noise[:, : self.columns], axis=1), axis=1)
+        return ops.tile(ranks, (1, self.steps))
+
+    def patches_of(self, model, images):
+        low, high = checks.range_of(model)
+        return self.tubelets(self.cut(self.on_top((ops.cast(images, "float32") - low) / (high - low))))
+
+    def statistics(self, patches):
+        mean, deviation = patch_pixels.statistics_of_channels(patches, self.arguments["channels"])
+        repeats = (1, 1, patches.shape[-1] // self.arguments["channels"])
+        return ops.tile(mean, repeats), ops.tile(deviation, repeats)
+
+    def joined(self, patches, shape):
+        return patch_pixels.joined_tubelets(patches, self.arguments["tubelet"], self.arguments["patch_size"], shape)
+
+    def shares(self, images, mean, std):
+        return images
+
+
+def layout_of(arguments, ratio=None):
+    """Returns the layout of a model with these arguments."""
+    return (OfClips if "tubelet" in arguments else OfImages)(arguments, ratio)

@@ -1,0 +1,117 @@
+"""Published masked autoencoders of clips: `tests/golden/video/videomae_pretraining`, and live ones of transformers."""
+
+import importlib.util
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from keras_vit import MaskedAutoencoder, MaskedLoss, from_checkpoint
+from keras_vit.checkpoints.formats.mae import read_decoder
+from tests.checkpoints.helpers import GOLDEN, benchmark, unexpected, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::keras_vit.checkpoints.remarks.Assumption")
+
+FOLDER = GOLDEN.parent / "video" / "videomae_pretraining"
+golden = benchmark("golden_answers")
+
+
+def read(folder, **options):
+    return MaskedAutoencoder.from_checkpoint(folder / "checkpoint.safetensors", **options)
+
+
+def answers(learner, videos, masked):
+    """Returns the outputs for the masked tubelets in their order, and the loss."""
+    x = golden.pixels(learner.model, videos)
+    packed = keras.ops.convert_to_numpy(learner({"images": x, "noise": np.float32(masked[:, : masked.shape[1] // 2])}))
+    np.testing.assert_array_equal(packed[..., -1], masked)
+    loss = float(MaskedLoss()(learner.targets(x), packed))
+    return packed[masked].reshape(len(x), -1, packed.shape[-1])[..., :-1], loss
+
+
+def test_transformers(tmp_path):
+    io = np.load(FOLDER / "io.npz")
+    learner = read(FOLDER, mask_ratio=0.75)
+    logits, loss = answers(learner, io["videos_nthwc"], io["masked"].astype(bool))
+    np.testing.assert_allclose(logits, io["logits"], atol=1e-5)
+    assert loss == pytest.approx(float(io["loss"]), abs=1e-5)
+    encoder = from_checkpoint(FOLDER / "checkpoint.safetensors")
+    for ours, theirs in zip(learner.model.weights, encoder.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    learner.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(answers(again, io["videos_nthwc"], io["masked"].astype(bool))[0], logits)
+
+
+def test_what_is_read():
+    stated, weights = read_decoder(FOLDER / "checkpoint.safetensors")
+    assert stated == {
+        "width": 18, "depth": 2, "num_heads": 3, "mlp_dim": 40, "mask_ratio": 0.9, "normalize": True,
+    }  # fmt: skip
+    assert "decoder/position" not in weights and weights["decoder/embed/kernel"].shape == (24, 18)
+    longer = read(FOLDER, frames=8)  # positions are a formula
+    assert longer.output_shape == (None, 4 * 16, 385) and longer.mask_ratio == 0.9
+    assert not read(FOLDER, normalize=False).normalize
+
+
+def test_bad_files(tmp_path):
+    def load(name, change, **more):
+        (tmp_path / name).mkdir()
+        shutil.copy(FOLDER / "config.json", tmp_path / name)
+        changed = safetensors.numpy.load_file(FOLDER / "checkpoint.safetensors")
+        change(changed)
+        write(tmp_path / name / "checkpoint.safetensors", changed)
+        return lambda: read(tmp_path / name, **more)
+
+    small = np.zeros((18, 18), "float32")
+    assert not unexpected(
+        [
+            (load("a", lambda a: a.pop("mask_token")), "decoder/mask_token missing, not .1, 1, 18."),
+            (load("b", lambda a: a.update({"decoder.extra": small})), "not in a decoder: decoder.extra"),
+            (load("c", lambda a: a.update({"encoder_to_decoder.bias": small})), "decoder: encoder_to_decoder.bias"),
+            (load("d", lambda a: a.update({"decoder.head.weight": small})), r"kernel \(18, 18\), not \(18, 384"),
+            (load("e", lambda a: a.pop("encoder_to_decoder.weight")), "must contain the decoder"),
+            (lambda: read(FOLDER, patch_size=4), "has tubelets of 2 x 8 x 8 .*, and the model of 2 x 4 x 4"),
+        ]
+    )
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_beside_transformers_itself(normalize, tmp_path):
+    """Live, other sizes than the golden file's, and pixels that are not normalized in each tubelet too."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if importlib.util.find_spec("transformers") is None:
+        pytest.skip("transformers is not installed")
+    if importlib.util.find_spec("timm") is not None:
+        benchmark("timm_alone").import_timm()  # makes torchvision importable
+    import transformers
+
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=48)
+    sizes |= dict(decoder_hidden_size=20, decoder_num_hidden_layers=1, decoder_num_attention_heads=2, num_frames=6)
+    config = transformers.VideoMAEConfig(
+        **sizes, patch_size=8, tubelet_size=2, decoder_intermediate_size=28, use_mean_pooling=False
+    )
+    config.norm_pix_loss = normalize
+    theirs = transformers.VideoMAEForPreTraining(config).eval()
+    rng = np.random.default_rng(0)
+    videos = rng.normal(size=(2, 6, 48, 48, 3)).astype("float32")
+    places = rng.random((2, 36)).argsort(1) >= 4  # int(0.9 * 36) are masked
+    masked = np.tile(places, (1, 3))
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+        found = theirs(torch.tensor(np.moveaxis(videos, -1, 2).copy()), bool_masked_pos=torch.tensor(masked))
+    theirs.save_pretrained(tmp_path)
+    learner = MaskedAutoencoder.from_checkpoint(tmp_path)
+    assert learner.normalize == normalize and learner.mask_ratio == 0.9
+    assert json.loads((tmp_path / "config.json").read_text())["norm_pix_loss"] == normalize
+    x = golden.pixels(learner.model, videos)
+    packed = keras.ops.convert_to_numpy(learner({"images": x, "noise": np.float32(places)}))
+    np.testing.assert_array_equal(packed[..., -1], masked)
+    logits = packed[masked].reshape(2, -1, packed.shape[-1])[..., :-1]
+    np.testing.assert_allclose(logits, found.logits.numpy(), atol=1e-4)
+    loss = float(MaskedLoss()(learner.targets(x), packed))
+    assert loss == pytest.approx(float(found.loss), rel=1e-4)
