@@ -26,7 +26,7 @@ class OfClips:
             Something-Something; then `stride` must be 1.
     """
 
-    arguments: ClassVar[tuple[str, ...]] = (*MODEL, "weights", "head")
+    arguments: ClassVar[tuple[str, ...]] = video.ARGUMENTS
 
     frames: int = number(16, low=1)
     stride: int = number(1, low=1)
@@ -44,7 +44,7 @@ class OfClips:
             raise ValueError(f"Segments divide a whole clip: stride must be 1. Received: task.stride={self.stride}")
         if "frames" in recipe.model:
             raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
-        checks.options("model", recipe.model, self.arguments)
+        checks.options("model", recipe.model, (*MODEL, "weights", "head"))
         for part, name in (("augment", "randaugment"), ("augment", "layers"), ("optim", "image_sizes")):
             value = getattr(getattr(recipe, part), name)
             if value:
