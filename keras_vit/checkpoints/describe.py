@@ -34,12 +34,12 @@ from keras_vit.models.vit import DEFAULTS
 
 FORMATS = (
     google.FORMAT,
-    video.FORMAT,  # before those of images, whose names it has
-    video.OF_AUTHORS,
+    video.OF_AUTHORS,  # before those of images, whose names they have
     timm.OF_DINO,
     timm.FORMAT,
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,
+    video.FORMAT,
     huggingface_aimv2.FORMAT,
     huggingface_beit.FORMAT,
     huggingface_dinov3.FORMAT,

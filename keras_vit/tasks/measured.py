@@ -3,6 +3,7 @@
 import math
 
 import keras
+import numpy as np
 
 from keras_vit.models.inputs import fed, image_shape
 
@@ -41,8 +42,9 @@ class Measured(keras.callbacks.Callback):
         """Returns a new tally of the validation images."""
         from keras_vit.data import pipeline
 
-        every = -(-len(self.run.validation) // (self.most or len(self.run.validation)))  # evenly: they may be sorted
-        some, tally = self.run.validation.take(slice(None, None, every)), self.make()
+        count = len(self.run.validation)
+        places = np.linspace(0, count - 1, min(self.most or count, count)).round().astype(int)  # they may be sorted
+        some, tally = self.run.validation.take(places), self.make()
         for examples in pipeline.evaluation_arrays(some, self.run.recipe, image_shape(self.run.model)):
             tally.add(examples, self.run.outputs(fed(examples, self.run.task.inputs)))
         return tally

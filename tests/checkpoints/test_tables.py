@@ -49,7 +49,12 @@ def test_tables_say_each_thing_once(form):
     values = {name: name for name in ("norm", "root", "head", "fc1", "fc2")}
     rows = [row for row in form.rows if row.form is not tables.UNBIASED]  # heads whose bias may be missing
     theirs = [re.sub(r"\{(\w+)\}", lambda m: values.get(m[1], m[0]), str(row.theirs)) for row in rows]
-    twice = form.name in ("huggingface", "huggingface-beit")  # DeiT's token has two meanings
+    twice = form.name in (
+        "huggingface",
+        "huggingface-beit",
+        "huggingface-dpt",
+        "huggingface-vitpose",
+    )  # DeiT's token has two meanings
     assert len(theirs) == len(set(theirs)) + twice
     assert {form.resample, form.resample_patches} <= set(METHODS)
 

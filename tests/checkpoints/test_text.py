@@ -51,7 +51,7 @@ def test_a_round_trip_through_keras_own_file(tmp_path):
             ),
             (
                 lambda: load_weights(model, file_in("siglip2")),
-                "Models of images and texts are loaded from a run or a .keras file",
+                "Models of several inputs are loaded from a run or a .keras file",
             ),
         ]
     )

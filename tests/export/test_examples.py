@@ -34,7 +34,11 @@ def test_the_caller_s_examples_are_checked():
         (text, ["a"], "Received: shape=.*dtype=<U1"),
         (both, IMAGES, "must be a dictionary of 'images', 'texts'. Received: ndarray"),
         (both, {"images": IMAGES}, "must be a dictionary of 'images', 'texts'. Received: 'images'"),
-        (both, {"images": IMAGES, "texts": IDS[:3]}, "must have one text. Received: {'images': 5, 'texts': 3}"),
+        (
+            both,
+            {"images": IMAGES, "texts": IDS[:3]},
+            "must have as many examples each. Received: {'images': 5, 'texts': 3}",
+        ),
         (tiny(), {"texts": IDS}, "must be a dictionary of 'images'. Received: 'texts'"),
     ):
         with pytest.raises(ValueError, match=message):

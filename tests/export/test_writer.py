@@ -32,7 +32,7 @@ def by_hand(folder, format, image):
     ("case", "format"),
     [
         ("blip_captioning", ".tflite"),
-        ("trocr", ".onnx"),
+        pytest.param("trocr", ".onnx", marks=slow),
         pytest.param("trocr", ".tflite", marks=slow),
         pytest.param("blip_captioning", ".onnx", marks=slow),
     ],

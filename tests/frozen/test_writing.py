@@ -28,6 +28,7 @@ def test_every_image_gets_its_text_whatever_the_batch():
         np.testing.assert_allclose(alone.scores, together.scores[i : i + 1], atol=1e-5)
 
 
+@slow
 @pytest.mark.parametrize("beams", [3, pytest.param(1, marks=slow)])
 def test_prompts_of_any_lengths(beams):
     model, prompts = small(), ["a", "b c d", "a", "c"]

@@ -35,6 +35,7 @@ def test_writes_what_the_model_computes_word_by_word(way):
     assert (numbers(scores) < 0).all() and numbers(ids).dtype == "int32"
 
 
+@slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("beams", [3, pytest.param(1, marks=slow)])
 def test_xla_writes_the_same(beams):

@@ -167,6 +167,7 @@ nuclei = pytest.mark.skipif(
 )
 
 
+@slow
 @nuclei
 def test_shipped_nuclei_are_as_good_as_they_say(monkeypatch):
     monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
@@ -220,7 +221,7 @@ def test_shipped_emoji_are_as_good_as_they_say(monkeypatch):
 
 
 @pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with easy_vqa, is not set")
-@pytest.mark.parametrize("name", ["easy_vqa", "easy_vqa_captions"])
+@pytest.mark.parametrize("name", [pytest.param("easy_vqa", marks=slow), "easy_vqa_captions"])
 def test_shipped_drawings_are_answered_and_described(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = {"easy_vqa": "easy_vqa", "easy_vqa_captions": "captions"}[name]
@@ -250,6 +251,7 @@ def test_shipped_answers_depend_on_the_drawing_and_the_question(tmp_path):
     assert [name for ((name, _),) in keras_vit.predict("easy_vqa_captions", files)] == [f"a {name}" for name in shapes]
 
 
+@slow
 def test_shipped_lines_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     drawing = runpy.run_path(str(recipe_path("lines")))

@@ -12,6 +12,7 @@ from keras_vit.runs import trained as trained_runs
 from keras_vit.runs.sampled import draw, draws_images
 from tests.commands.helpers import run as command
 from tests.generation import small
+from tests.marks import slow
 
 NAMES = ("cat", "dog", "7")
 
@@ -92,3 +93,11 @@ def test_options_of_drawing_are_for_models_that_draw(tmp_path, capsys):
     assert "--class, --count: only models that draw images, as of Generate, take this. Received: Classify" in (
         capsys.readouterr().err
     )
+
+
+@slow
+def test_the_shipped_model_draws_the_digits_that_are_asked_for():
+    digits = np.arange(50) % 10
+    images = keras_vit.sample(keras_vit.from_pretrained("mnist_dit"), digits, batch_size=50)
+    read = keras_vit.from_pretrained("mnist").predict(images.astype("float32"), verbose=0).argmax(-1)
+    assert (read == digits).mean() > 0.95

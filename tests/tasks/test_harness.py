@@ -197,7 +197,7 @@ def test_detect(tmp_path, monkeypatch, shapes):
         optim=Optim(ema=0.9),
     )
     images = sorted((shapes / "images").iterdir())
-    run = run_task_test(recipe, tmp_path, monkeypatch, images[:3], whole=True)
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:3])
     predictions.predict(run, images[:3], json=tmp_path / "found.json", csv=tmp_path / "found.csv")
     found = json.loads((tmp_path / "found.json").read_text())
     assert all(row.keys() == {"image_id", "category", "bbox", "score"} for row in found)

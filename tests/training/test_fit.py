@@ -175,6 +175,7 @@ def pictures(tmp_path):
     return sorted((tmp_path / "pictures").rglob("*.png")), config.override(small(), splits)
 
 
+@slow
 def test_other_pictures_of_the_same_names_are_refused(pictures, tmp_path, eagerly):
     files, recipe = pictures
     _, history = fit(recipe, tmp_path / "run", verbose=0)

@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.config import Augment, Caption, Data, Optim, Recipe
 from keras_vit.training import devices
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 COLORS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220)}
@@ -47,6 +48,7 @@ def test_caption(tmp_path, monkeypatch, pictures):
         keras_vit.predict(trained, [pictures / "0.png"], texts="x")
 
 
+@slow
 @pytest.mark.compiled
 def test_texts_are_written_about_each_picture(tmp_path, monkeypatch, pictures):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
