@@ -13,6 +13,7 @@ from tests.marks import slow
 CASES = [("depth_anything", "depth"), ("dpt_depth", "depth"), ("vitpose", "heatmaps")]
 
 
+@slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("case, name", [CASES[0], *(pytest.param(*case, marks=slow) for case in CASES[1:])])
 def test_files(case, name, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import keras_vit
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.map_heads import head_of, with_head
+from tests.marks import few
 
 TOKENS = {"class_token": True}
 SIZES = dict(width=8, depth=3, num_heads=2, patch_size=4, pooling="none", num_classes=0, tokens=TOKENS)
@@ -18,6 +19,7 @@ POSE = {
 }  # fmt: skip
 
 
+@few(1)
 @pytest.mark.parametrize(
     "stated, size, output",
     [(DEPTH, (12, 20), (None, 12, 20, 1)), (DEPTH | {"normed": False, "whole": False}, 16, (None, 16, 16, 1)),

@@ -12,6 +12,7 @@ import keras_vit
 from keras_vit.config.cookbook import recipe_path
 from keras_vit.utils.clips import read_clip
 from tests.clipfiles import animated
+from tests.marks import slow
 
 
 class Drawn:
@@ -93,6 +94,7 @@ def test_the_shipped_model_tells_how_a_shape_moves_and_not_where_it_is(drawing, 
     assert keras_vit.load_recipe("moving_digits").task.frames == 8
 
 
+@slow
 @pytest.mark.skipif("TFDS_DATA_DIR" not in os.environ, reason="MNIST is not there")
 def test_the_shipped_model_is_as_good_as_its_recipe_says(drawing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

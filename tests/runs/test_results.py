@@ -212,6 +212,7 @@ def test_every_format_of_a_segmenter_keeps_its_score(tmp_path, monkeypatch):
     assert sum(report.accuracy is not None for report in reports) == 5
 
 
+@slow
 @pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with emoji, is not set")
 def test_shipped_emoji_are_as_good_as_they_say(monkeypatch):
     monkeypatch.chdir(os.environ["KERAS_VIT_DATA"])
@@ -220,6 +221,7 @@ def test_shipped_emoji_are_as_good_as_they_say(monkeypatch):
         assert found[name.replace("R@", "recall at ").replace(" ", "_")] == pytest.approx(reached, abs=0.01)
 
 
+@slow
 @pytest.mark.skipif("KERAS_VIT_DATA" not in os.environ, reason="KERAS_VIT_DATA, a folder with easy_vqa, is not set")
 @pytest.mark.parametrize("name", [pytest.param("easy_vqa", marks=slow), "easy_vqa_captions"])
 def test_shipped_drawings_are_answered_and_described(name, tmp_path, monkeypatch):

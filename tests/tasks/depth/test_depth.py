@@ -13,6 +13,7 @@ from keras_vit.models.map_heads import head_of
 from keras_vit.runs import predictions
 from tests.checkpoints.helpers import GOLDEN
 from tests.depths import folder
+from tests.marks import slow
 from tests.tasks.harness import run_task_test
 
 SMALL = dict(variant="mu/4", image_size=16, depth=2)
@@ -49,6 +50,7 @@ def test_everything_that_is_done_with_a_task(tmp_path, monkeypatch):
     assert picture.shape == (16, 3 * 16 + 2, 3)
 
 
+@slow
 def test_meters(tmp_path, eagerly):
     """Millimeters in arrays; the file alone, without its recipe, knows that it says meters."""
     rng = np.random.default_rng(0)
@@ -77,6 +79,7 @@ def test_meters(tmp_path, eagerly):
         assert abs(np.asarray(image).max() / 1000 - found["largest depth in meters"]) < 1e-3
 
 
+@slow
 def test_a_published_head_is_continued():
     """Its own head, weights and all; another one if its width is asked for."""
     published = keras_vit.from_checkpoint(PUBLISHED, image_size=(28, 42))

@@ -21,6 +21,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 48, 3)).astype("float
 BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0], [0.5, 0.5, 0.7, 0.9, 0]]], "float32")
 
 
+@slow
 @few(1)
 @slow_on_jax
 @pytest.mark.parametrize(

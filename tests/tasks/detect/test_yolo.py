@@ -13,6 +13,7 @@ import keras_vit
 from keras_vit.config import Data, Detect, Optim, Recipe, Segment
 from keras_vit.data import sources
 from keras_vit.training import devices
+from tests.marks import slow
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def trained(folder, task, tmp_path, monkeypatch):
     return tmp_path / "run"
 
 
+@slow
 def test_boxes(folder, tmp_path, monkeypatch):
     task = Detect(classes=("odd", "square"), most=6, head={"kind": "points", "width": 8}, score=0.01)
     run = trained(folder, task, tmp_path, monkeypatch)
