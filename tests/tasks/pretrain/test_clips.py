@@ -3,6 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorflow")
+
+import tensorflow as tf
+
 import keras_vit
 from keras_vit import config
 from keras_vit.data import sources
@@ -13,8 +17,6 @@ from tests.checkpoints.helpers import unexpected
 from tests.clipfiles import animated, moving
 from tests.marks import slow
 from tests.tasks.harness import run_task_test
-
-tf = pytest.importorskip("tensorflow")  # for the pipeline
 
 TASK = PretrainClips(frames=4, mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
 MODEL = dict(variant=None, image_size=8, patch_size=4, width=8, depth=1, num_heads=2, pooling="gap")
