@@ -7,12 +7,9 @@ python benchmarks/against_originals.py TextModel Vilt
 
 import inspect
 import json
-import os
 import pathlib
-import platform
 import sys
 import tempfile
-from importlib.metadata import version
 
 from timm_alone import import_timm  # isort: skip
 
@@ -25,7 +22,7 @@ import numpy as np  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from checkout import commit  # noqa: E402
+from checkout import about  # noqa: E402
 
 import keras_vit  # noqa: E402
 
@@ -263,17 +260,12 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             rows[f"transformers {kind}, {size}, depth 2"] = report(kind, lambda: depth_case(kind, folder, size))  # noqa: B023
     packages = ("keras", "torch", "timm", "transformers")
-    about = {
-        "commit": commit(),
-        "backend": keras.backend.backend(),
-        "device": f"{os.cpu_count()} cores, {platform.machine()}",
-    }
-    about |= {name: version(name) for name in packages}
+    stated = about(*packages)
     if not WORDS:
-        print(json.dumps({**about, "cases": rows}, indent=2))
+        print(json.dumps({**stated, "cases": rows}, indent=2))
         return
     whole = json.loads(RESULTS.read_text())
-    whole["cases"] |= {name: row | about for name, row in rows.items() if row}
+    whole["cases"] |= {name: row | stated for name, row in rows.items() if row}
     RESULTS.write_text(json.dumps(whole, indent=2) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Models of clips beside live ones of transformers, of random weights, at the published widths and a depth of 2.
+"""Compares models of clips with those of transformers: random weights, the published widths, two blocks.
 
 python benchmarks/clips_against_originals.py
 
@@ -6,11 +6,8 @@ It needs torch and transformers, and writes `results/clips_against_originals.jso
 """
 
 import json
-import os
 import pathlib
-import platform
 import tempfile
-from importlib.metadata import version
 
 from timm_alone import import_timm
 
@@ -21,7 +18,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from against_originals import compared, randomize  # noqa: E402
-from checkout import commit  # noqa: E402
+from checkout import about  # noqa: E402
 
 import keras_vit  # noqa: E402
 
@@ -83,10 +80,8 @@ def processor_case(kind):
 def main():
     rows = {name: model_case(*case) for name, case in CASES.items()}
     rows |= {f"what {kind}'s processor makes of a clip": processor_case(kind) for kind in PROCESSORS}
-    about = {"commit": commit(), "backend": keras.backend.backend()}
-    about |= {"device": f"{os.cpu_count()} cores, {platform.machine()}"}
-    about |= {name: version(name) for name in ("keras", "torch", "transformers")}
-    RESULTS.write_text(json.dumps({**about, "cases": rows}, indent=2) + "\n")
+    stated = about("keras", "torch", "transformers")
+    RESULTS.write_text(json.dumps({**stated, "cases": rows}, indent=2) + "\n")
     print(json.dumps(rows, indent=2))
 
 

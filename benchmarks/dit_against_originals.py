@@ -1,4 +1,4 @@
-"""DiTs beside live ones of diffusers, of random weights, at the published widths and a depth of 2.
+"""Compares DiTs with those of diffusers: random weights, the published widths, two blocks.
 
 python benchmarks/dit_against_originals.py
 
@@ -6,21 +6,17 @@ It needs torch, timm, transformers and diffusers, and writes `results/dit_agains
 """
 
 import json
-import os
 import pathlib
-import platform
 import tempfile
-from importlib.metadata import version
 
 from timm_alone import import_timm
 
 import_timm()  # makes torchvision importable, before TensorFlow
 
-import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from against_originals import compared, randomize  # noqa: E402
-from checkout import commit  # noqa: E402
+from checkout import about  # noqa: E402
 from diffusers import DiTTransformer2DModel  # noqa: E402
 
 import keras_vit  # noqa: E402
@@ -60,10 +56,8 @@ def case(heads, channels, side, patch, classes):
 
 def main():
     rows = {name: case(*sizes) for name, sizes in CASES.items()}
-    about = {"commit": commit(), "backend": keras.backend.backend()}
-    about |= {"device": f"{os.cpu_count()} cores, {platform.machine()}"}
-    about |= {name: version(name) for name in ("keras", "torch", "diffusers")}
-    RESULTS.write_text(json.dumps({**about, "cases": rows}, indent=2) + "\n")
+    stated = about("keras", "torch", "diffusers")
+    RESULTS.write_text(json.dumps({**stated, "cases": rows}, indent=2) + "\n")
     print(json.dumps(rows, indent=2))
 
 

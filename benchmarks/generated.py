@@ -1,4 +1,4 @@
-"""Scores of images that a model draws, for several guidances, beside those of real images, blurred and noisy ones.
+"""Scores images that a model draws with several guidances, and real, blurred and noisy images beside them.
 
 python benchmarks/generated.py mnist_dit --guidance 1 1.5 2 3 --pictures docs/images
 

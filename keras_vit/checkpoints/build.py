@@ -10,34 +10,43 @@ from keras_vit.models.dit import ARGUMENTS as OF_DIT
 from keras_vit.models.map_heads import with_head
 from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
-from keras_vit.models.video import ARGUMENTS as OF_CLIPS
+from keras_vit.models.video import ARGUMENTS as OF_VIDEO
 from keras_vit.models.video import video_vit
-from keras_vit.models.vilt import ARGUMENTS, vilt
-from keras_vit.models.vit import DEFAULTS, vit
+from keras_vit.models.vilt import ARGUMENTS as OF_VILT
+from keras_vit.models.vilt import vilt
+from keras_vit.models.vit import DEFAULTS as OF_VIT
+from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 
-# What a caller may pass: of a `vit`, of a `vilt` and of a `video_vit`. The weights' metadata are added to.
-OF_VIT, OF_VILT, OF_VIDEO = (
-    [name for name in names if name not in ("variant", "metadata")] for names in (DEFAULTS, ARGUMENTS, OF_CLIPS)
-)
+# By the argument that only this kind has, which a checkpoint always states: its function and its arguments' names.
+OTHERS = {"vocabulary": (vilt, OF_VILT), "tubelet": (video_vit, OF_VIDEO)}
 
 
 def check_overrides(overrides, stated=None):
     """Raises ValueError for what is no argument of a model: of the stated one, or before that is known, of any."""
-    known = [*OF_VIT, *OF_VILT, *OF_VIDEO, *OF_DIT]
-    if stated is not None:
-        known = OF_VILT if "vocabulary" in stated else OF_VIDEO if "tubelet" in stated else OF_VIT
-    check_names(overrides, known)
+    if stated is None:
+        check_names(overrides, [*_passed(OF_VIT), *_passed(OF_VILT), *_passed(OF_VIDEO), *OF_DIT])
+    else:
+        check_names(overrides, _passed(_kind(stated)[1]))
+
+
+def _passed(names):
+    """Returns the names of arguments that a caller may pass; the weights' metadata are added to."""
+    return [name for name in names if name not in ("variant", "metadata")]
+
+
+def _kind(arguments):
+    """Returns the function that builds a model with these arguments, and the names of all that it takes."""
+    return next((kind for name, kind in OTHERS.items() if name in arguments), (vit, OF_VIT))
 
 
 def build(arguments):
     """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
     stem = arguments["stem"]
     arguments = {**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem}
-    if "vocabulary" in arguments:
-        return vilt(None, **{name: arguments[name] for name in ARGUMENTS if name in arguments})
-    if "tubelet" in arguments:
-        return video_vit(None, **{name: arguments[name] for name in OF_CLIPS if name in arguments})
+    of_kind, names = _kind(arguments)
+    if of_kind is not vit:
+        return of_kind(None, **{name: arguments[name] for name in names if name in arguments})
     maps = arguments.pop("maps", None)
     if maps:
         norm = {"final_norm": "before" if maps["normed"] else None}

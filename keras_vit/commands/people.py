@@ -24,10 +24,11 @@ def print_poses(
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.plots.poses import draw_poses
+    from keras_vit.runs import tables
     from keras_vit.utils.files import check_free, replacing
     from keras_vit.utils.images import read_pixels
 
-    files, found, fine = files_of(images), [], []
+    files, fine = files_of(images), []
     if boxes is None:
         raise ValueError("--boxes must name a file of boxes, as a detector's predict --json writes. Received: none")
     known = of_images(boxes)
@@ -37,38 +38,27 @@ def print_poses(
     for place in filter(None, places):
         check_free(place, False)
     built = from_pretrained(needed(model))
-    for file, place in zip(files, places):
-        try:
-            pixels = read_pixels(file, 3)
-        except ValueError as error:
-            print(f"left out: {error}")
-            fine.append(False)
-            continue
-        fine.append(True)
-        poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()))
-        found += [{"image_id": file.name, "category": PERSON, **pose} for pose in poses]
-        if place is not None:
-            from PIL import Image
+    with tables.written({} if json is None else {"json": json}, ()) as add:
+        for file, place in zip(files, places):
+            try:
+                pixels = read_pixels(file, 3)
+            except ValueError as error:
+                print(f"left out: {error}")
+                fine.append(False)
+                continue
+            fine.append(True)
+            poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()))
+            add([{"image_id": file.name, "category": PERSON, **pose} for pose in poses])
+            if place is not None:
+                from PIL import Image
 
-            to.mkdir(parents=True, exist_ok=True)
-            with replacing(place) as temporary:
-                Image.fromarray(draw_poses(pixels, poses)).save(temporary, "PNG")
-        scores = ", ".join(f"{pose['score']:.2f}" for pose in poses)
-        people = "1 person" if len(poses) == 1 else f"{len(poses)} people"
-        print(f"{shown(file)}: {people}{f', scores {scores}' if poses else ''}", flush=True)
-    if json is not None:
-        write(json, found)
+                to.mkdir(parents=True, exist_ok=True)
+                with replacing(place) as temporary:
+                    Image.fromarray(draw_poses(pixels, poses)).save(temporary, "PNG")
+            scores = ", ".join(f"{pose['score']:.2f}" for pose in poses)
+            people = "1 person" if len(poses) == 1 else f"{len(poses)} people"
+            print(f"{shown(file)}: {people}{f', scores {scores}' if poses else ''}", flush=True)
     end(fine)
-
-
-def write(path, entries):
-    """Writes entries as JSON."""
-    import json
-
-    from keras_vit.utils.files import replacing
-
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(entries, indent=1) + "\n")
 
 
 def of_images(path):

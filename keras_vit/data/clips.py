@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit.data.draws import draws
-from keras_vit.data.inspection import DIGEST, RULES, Checked, Inspected, digest_of
+from keras_vit.data.inspection import DIGEST, RULES, Checked, Inspected, digest_of_file
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.memory import Source, fits
 from keras_vit.data.packing import folded, packed
@@ -151,8 +151,7 @@ def _inspected(path):
 
     try:
         first, _ = clips.read_clip(path, 3, ends)
-        with open(path, "rb") as file:
-            digest = digest_of(file.read())
+        digest = digest_of_file(path)
     except (ValueError, OSError) as error:
         return str(error).removeprefix(f"{path!r} ").removesuffix(".")
     return digest, first.shape[1::-1], counts[0]

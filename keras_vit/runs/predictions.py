@@ -12,6 +12,7 @@ import numpy as np
 from keras_vit.models.inputs import fed
 from keras_vit.models.kinds import KINDS
 from keras_vit.runs import tables
+from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import load_run, reader
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.clips import is_clip
@@ -97,7 +98,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     checks.positive(top=top)
     trained = load_run(target)
     task, kind = trained.task, KINDS[trained.task.gives]
-    if "times" in task.inputs:
+    if draws_images(trained):
         raise ValueError(
             "A model that draws images takes none: keras_vit.sample(model, labels), or predict with --class and --to. "
             f"Received: {len(files)} images for {type(task).__name__}"

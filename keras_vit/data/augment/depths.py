@@ -3,6 +3,7 @@
 import functools
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_vit.data.inspection import DIGEST, digest_of
@@ -73,8 +74,7 @@ def inverse(depth):
 
 def _numbers(item, shape, kind):
     """Returns the numbers at the end of a `.npy` file."""
-    count = tf.reduce_prod(shape)
-    length = count * {"f4": 4, "f8": 8, "f2": 2, "u2": 2}[kind[1:]]
+    dtype = np.dtype(kind)
+    length = tf.reduce_prod(shape) * dtype.itemsize
     data = tf.strings.substr(item, tf.strings.length(item) - length, length)
-    dtype = {"f4": "float32", "f8": "float64", "f2": "float16", "u2": "uint16"}[kind[1:]]
-    return tf.reshape(tf.cast(tf.io.decode_raw(data, dtype), "float32"), tf.concat([shape, [1]], 0))
+    return tf.reshape(tf.cast(tf.io.decode_raw(data, dtype.name), "float32"), tf.concat([shape, [1]], 0))

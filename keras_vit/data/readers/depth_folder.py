@@ -2,8 +2,6 @@
 
 import pathlib
 
-import numpy as np
-
 from keras_vit.data import inspection
 from keras_vit.data.augment import depths
 from keras_vit.data.readers.mask_folder import more
@@ -65,16 +63,3 @@ def pairs(images, folder):
 
 def _named(files, folder):
     return [(pathlib.Path(file).relative_to(folder).with_suffix(""), str(file)) for file in files]
-
-
-def fitting(pairs, checked):
-    """Returns the images and the maps of pairs, two arrays; raises ValueError unless their sizes are the same."""
-    seen = zip(pairs, inspection.inspect_all([image for image, _ in pairs]), checked)
-    wrong = [
-        f"{path!r} of {depth.size[0]} x {depth.size[1]} pixels for an image of {image.size[0]} x {image.size[1]}"
-        for (_, path), image, depth in seen
-        if image.size != depth.size
-    ]
-    if wrong:
-        raise ValueError(f"A depth map must have the size of its image. Received: {wrong[0]}{more(wrong)}")
-    return np.array(pairs, object).T

@@ -171,8 +171,10 @@ def _with_depth(folder, data):
     depth_folder.check(folder)
     pairs, checked = depth_folder.inspected(_image_files(folder / "images", ["."])[0], folder)
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
-    pairs = depth_folder.fitting([pairs[i] for i in readable], [checked[i] for i in readable])
-    return Source(pairs[0], {"depths": pairs[1]}, files=True, digests=digests)
+    pairs = [pairs[i] for i in readable]
+    mask_folder.check_sizes(pairs, [checked[i] for i in readable], "depth map")
+    images, depths = np.array(pairs, object).T
+    return Source(images, {"depths": depths}, files=True, digests=digests)
 
 
 def _with_boxes(folder, root, data):
