@@ -143,3 +143,9 @@ def test_a_second_process_decodes_new_files_only(tmp_path, monkeypatch):
     (tmp_path / "data" / "c" / "new.png").write_bytes(DATA)
     assert load().class_names == ("a", "b", "c") and len(load()) == len(first) + 1
     assert not [*(tmp_path / "data").rglob("*keras_vit*")]
+
+
+def test_a_file_is_hashed_in_parts_as_its_bytes_are(tmp_path):
+    path = tmp_path / "large.mp4"
+    path.write_bytes(np.random.default_rng(0).bytes(3 * 2**20 + 1))
+    np.testing.assert_array_equal(inspection.digest_of_file(path), inspection.digest_of(path.read_bytes()))
