@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from keras_vit.utils.progress import counted
@@ -37,6 +36,6 @@ def in_parts(function, items, count, what, threads=None):
 
     try:
         results = (result for part in parts for result in pool.map(of_part, part))
-        yield from counted(results, len(items), what, after=2.0, stream=sys.stderr)
+        yield from counted(results, len(items), what, after=2.0)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the rest

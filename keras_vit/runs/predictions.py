@@ -151,7 +151,7 @@ def followed(found, total):
     if sys.stdout is sys.stderr or _is_one(sys.stdout, sys.stderr):
         return found
     each = ([one] for one in found)
-    return (one for (one,) in progress.counted(each, total, "predicting", after=3.0, stream=sys.stderr))
+    return (one for (one,) in progress.counted(each, total, "predicting", after=3.0))
 
 
 def _is_one(*streams):

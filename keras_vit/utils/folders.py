@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import sys
 
 from keras_vit.utils.progress import passing
 
@@ -39,7 +38,7 @@ def files_in_each(folders):
     for folder in folders:
         check_folder(folder)
     every = ((files, path) for files, folder in zip(found, folders) for path in _walk(str(folder)))
-    for files, path in passing(every, "finding files: {n:,}", 2.0, sys.stderr, every=1000):
+    for files, path in passing(every, "finding files: {n:,}", 2.0, every=1000):
         files.append(path)
     return found
 

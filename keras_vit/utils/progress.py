@@ -48,13 +48,16 @@ class Log:
 def counted(batches, total, what="images", after=1.0, stream=None):
     """Yields batches, and shows on one line the number of images done and the time left; removes it at the end.
 
+    The line goes to standard error, so that answers which a program prints may be sent to a file.
+
     Args:
         batches: Iterable of batches, or of dictionaries with a batch of `"images"`.
         total: Number of all images.
         what: What the line begins with.
         after: Seconds before it is shown.
-        stream: As in `line`.
+        stream: Text stream; what `sys.stderr` is now if `None`.
     """
+    stream = sys.stderr if stream is None else stream
     with line(total, what + ": {n:,} of {total:,}, {remaining} left", after, stream, leave=False) as shown:
         for batch in batches:
             yield batch
@@ -68,9 +71,10 @@ def passing(items, text, after=1.0, stream=None, every=1):
         items: Iterable.
         text: As in `line`.
         after: Seconds before it is shown.
-        stream: As in `line`.
+        stream: As in `counted`.
         every: Items between two updates: of quick ones, each would take longer than the item.
     """
+    stream = sys.stderr if stream is None else stream
     with line(None, text, after, stream, leave=False) as shown:
         for number, item in enumerate(items, 1):
             yield item

@@ -45,9 +45,17 @@ def test_items_without_a_known_number_are_counted(clock):
     assert found == [0, 1, 2, 3, 4] and stream.lines == ["rows: 2", "rows: 4"]
 
 
+def test_answers_that_are_printed_meanwhile_are_alone(clock, capsys):
+    for _ in progress.counted([np.zeros(2)] * 2, 4, "texts"):
+        print("an answer")
+        clock[0] += 30
+    out, err = capsys.readouterr()
+    assert out == "an answer\n" * 2 and err.startswith("texts: 2 of 4, ")
+
+
 def test_what_is_quick_is_not_told(monkeypatch):
     stream = Stream(True)
-    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setattr("sys.stderr", stream)
     assert len(list(progress.counted([np.zeros(3)] * 5, 15))) == 5 and not stream.getvalue()
 
 

@@ -4,7 +4,6 @@ Examples are sorted by a hash of their bytes: a dataset that is shuffled wheneve
 """
 
 import hashlib
-import sys
 
 import numpy as np
 
@@ -111,7 +110,7 @@ def _held(dataset, columns, targets, channels, makers):
     held, digests, size = {name: [] for name in columns or ("images", *targets)}, [], 0
     wanted = dict.fromkeys(name for found in columns.values() for name in found) if columns else None
     found = examples.examples(dataset, columns and columns["images"][0], wanted)
-    for number, example in enumerate(passing(found, "reading examples: {n:,}", 3.0, sys.stderr)):
+    for number, example in enumerate(passing(found, "reading examples: {n:,}", 3.0)):
         digest = hashlib.blake2b(digest_size=16)
         for name, value in _values(example, columns, targets, number).items():
             try:
