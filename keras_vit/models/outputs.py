@@ -129,12 +129,18 @@ def head_of_others(model, names):
 
     Only this package's own files are asked: names such as ImageNet's differ from library to library.
     """
-    metadata, numbers = model.get_layer("rescale").metadata, [str(i) for i in range(len(names))]
-    theirs, names = list(metadata.get("labels") or ()), list(names)
-    if metadata.get("format") != "keras" or not theirs or theirs == names or numbers in (theirs, names):
+    metadata = model.get_layer("rescale").metadata
+    theirs = list(metadata.get("labels") or ())
+    if metadata.get("format") != "keras" or not differ(theirs, names):
         return False
     warn(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
     return True
+
+
+def differ(names, others):
+    """Returns whether the names of as many classes are known for both, other than their numbers, and are not equal."""
+    names, others = list(names or ()), list(others or ())
+    return bool(names and others) and [str(i) for i in range(len(names))] not in (names, others) and names != others
 
 
 def labels_beside(path):

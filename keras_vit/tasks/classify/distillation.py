@@ -5,9 +5,11 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.backbone import HEADS
-from keras_vit.models.outputs import returns_probabilities
+from keras_vit.models.outputs import differ, returns_probabilities
+from keras_vit.models.preprocessing import stated_labels
 from keras_vit.utils import checks
 from keras_vit.utils.files import regular
+from keras_vit.utils.warned import warn
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -32,7 +34,8 @@ class Distiller(keras.Model):
         temperature: Temperature of all but `"hard"`, above 0.
 
     Raises:
-        ValueError: If the teacher's input or output shape differs from the student's, or one returns probabilities.
+        ValueError: If the teacher's input or output shape, its range of pixels or the names or the order of its classes
+            differ from the student's, or one returns probabilities.
     """
 
     @checks.plain_arguments
@@ -163,7 +166,7 @@ def load_teacher(task, model, given=None):
 
 
 def check_models(student, teacher):
-    """Raises an error unless two Keras models have the same input and output shapes, and return logits."""
+    """Raises an error unless two Keras models take the same images, know the same classes, and return logits."""
     for name, model in (("student", student), ("teacher", teacher)):
         checks.model(model, name)
         if returns_probabilities(model):
@@ -174,3 +177,14 @@ def check_models(student, teacher):
                 f"The teacher's {what} must be the student's, {getattr(student, what)}. "
                 f"Received: {getattr(teacher, what)}"
             )
+    if checks.range_of(student) != checks.range_of(teacher):
+        raise ValueError(
+            f"The teacher must take pixels in the student's range, {checks.range_of(student)}. "
+            f"Received: {checks.range_of(teacher)}"
+        )
+    names, theirs = stated_labels(student), stated_labels(teacher)
+    if differ(names, theirs):
+        said = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(theirs)!s:.100}"
+        if {*names} & {*theirs}:
+            raise ValueError(f"The teacher must have {said}")
+        warn(f"The teacher's classes have other names. It is taken to have {said}")

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import vit
+from keras_vit import class_names, vit
 from keras_vit.tasks.classify.classify import ClassLoss
 from keras_vit.tasks.classify.distillation import Distiller
 from tests.marks import how, slow, slow_on_jax
@@ -81,6 +81,26 @@ def test_a_teacher_of_other_classes_is_refused():
         Distiller(model(1), vit("mu/4", image_size=8, num_classes=4))
     with pytest.raises(ValueError, match="`weight` must be from 0 to 1. Received: weight=2"):
         Distiller(model(1), model(2), weight=2.0)
+
+
+def test_a_teacher_with_the_classes_in_another_order_is_refused():
+    student, teacher = model(1), model(2)
+    class_names(student, ["cat", "dog", "fox"])
+    for names in (["cat", "fox", "dog"], ["cat", "dog", "wolf"]):
+        class_names(teacher, names)
+        with pytest.raises(ValueError, match=f"in their order, cat, dog, fox. Received: {', '.join(names)}"):
+            Distiller(student, teacher)
+    for names in (["cat", "dog", "fox"], ["0", "1", "2"]):  # numbers say nothing
+        class_names(teacher, names)
+        Distiller(student, teacher)
+    class_names(teacher, ["n02123045", "n02084071", "n02119789"])  # another library's names
+    with pytest.warns(UserWarning, match="taken to have the student's classes in their order, cat, dog, fox"):
+        Distiller(student, teacher)
+
+
+def test_a_teacher_of_other_pixels_is_refused():
+    with pytest.raises(ValueError, match=r"the student's range, \(0, 255\). Received: \(0, 1\)"):
+        Distiller(model(1), model(2, value_range=(0, 1)))
 
 
 def test_the_heads_have_their_order_whatever_the_graph_s():
