@@ -181,7 +181,8 @@ def _chunk(batch, size):
 
 
 def _parallel(dataset, function):
-    return dataset.map(function, num_parallel_calls=os.cpu_count(), deterministic=True)
+    plain = tf.autograph.experimental.do_not_convert(function)  # to convert its source takes seconds at each start
+    return dataset.map(plain, num_parallel_calls=os.cpu_count(), deterministic=True)
 
 
 def _prefetch(batches, count):
