@@ -68,7 +68,7 @@ def estimate_poses(
 
 
 def _maps(model, crops, partners):
-    """Returns the heat maps of crops, `(batch, rows, columns, keypoints)`; with `partners`, see `mirrored`, averaged."""
+    """Returns the heat maps of crops, `(batch, rows, columns, keypoints)`; with `partners`, of a flip test."""
     maps = run(model, crops)
     return maps if partners is None else (maps + run(model, crops[:, :, ::-1])[:, :, ::-1, partners]) / 2
 
