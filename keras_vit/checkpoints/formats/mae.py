@@ -128,8 +128,8 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
         heads = num_heads or config.get("decoder_num_attention_heads") or decoder.heads.get(width)
         if heads is None:
             raise ValueError(
-                f"No tensor shows the number of the decoder's heads, and no decoder of width {width} is published: pass "
-                f"decoder_heads. Received: {str(source)!r}"
+                f"No tensor shows the number of the decoder's heads, and no decoder of width {width} is published: "
+                f"pass decoder_heads. Received: {str(source)!r}"
             )
         stated = {
             "width": width,

@@ -148,7 +148,7 @@ class MaskedAutoencoder(keras.Model):
                 image size of MAE, whose positions are stored.
 
         Raises:
-            ValueError: If the file has no decoder, or its tensors do not match; if `normalize` or the heads are not known.
+            ValueError: If the file has no decoder, or its tensors do not match; without a known `normalize` or heads.
             FileNotFoundError, ConnectionError, ImportError: As `keras_vit.from_checkpoint`.
         """
         stated, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
