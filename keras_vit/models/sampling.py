@@ -15,7 +15,7 @@ from keras_vit.utils.warned import warn
 
 VELOCITY = "velocity"  # what a model that can be followed from noise to images gives
 UNGUIDED = "unguided"  # in the metadata of one that never saw an image without its class
-FAR, MANY = 2.0, 0.1  # from 0, where pixels are from -1 to 1; share of values so far, which noise has not: 4.6 %
+FAR, MANY = 2.0, 0.5  # from 0, where pixels are from -1 to 1; share of values so far. Noise has 4.6 %
 
 
 def sample(
@@ -57,7 +57,7 @@ def sample(
             numbers that are not finite.
 
     Warns:
-        UserWarning: If the guidance is so large that many values are far outside the range of pixels: they are clipped.
+        UserWarning: If the guidance is so large that most values are far outside the range of pixels: they are clipped.
 
     Example:
 
