@@ -9,7 +9,7 @@ import numpy as np
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from tests import poses
+from tests import depths, poses
 from tests.towers import WORDS, two_towers
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("uint8")
@@ -153,7 +153,10 @@ TAKES = {
     ),
     "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),
     "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
-    "estimate_poses": lambda: dict(model=poses.small(), image=PIXELS[0], boxes=[(0, 0, 4, 4)], refine="dark"),
+    "estimate_depth": lambda: dict(model=depths.small(), images=PIXELS),
+    "estimate_poses": lambda: dict(
+        model=poses.small(), image=PIXELS[0], boxes=[(0, 0, 4, 4)], refine="dark", flip_test=True
+    ),
     "generate_text": lambda: dict(
         model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
         temperature=1.0, top_k=3, top_p=0.9, seed=0, bad_images="raise",

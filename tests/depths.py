@@ -1,7 +1,11 @@
-"""Folders of images and depth, for tests."""
+"""Folders of images and depth, and a small model of depth, for tests."""
+
+import functools
 
 import numpy as np
 from PIL import Image
+
+import keras_vit
 
 SIZES = ((20, 24), (16, 16), (30, 18))
 
@@ -23,3 +27,10 @@ def folder(path, count=12):
         else:
             Image.fromarray((1000 * np.nan_to_num(depth)).astype("uint16")).save(path / "depth" / f"{i}.png")
     return path
+
+
+@functools.cache
+def small():
+    return keras_vit.Depth().model(
+        variant=None, image_size=16, patch_size=8, width=8, depth=4, num_heads=2, mlp_dim=8, pooling="none"
+    )

@@ -1,5 +1,8 @@
 """Builds the model that a checkpoint describes, with the caller's changes."""
 
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
 import keras
 
 from keras_vit.checkpoints import adapt, tables
@@ -18,8 +21,20 @@ from keras_vit.models.vit import DEFAULTS as OF_VIT
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 
-# By the argument that only this kind has, which a checkpoint always states: its function and its arguments' names.
-OTHERS = {"vocabulary": (vilt, OF_VILT), "tubelet": (video_vit, OF_VIDEO)}
+
+class Kind(NamedTuple):
+    """A kind of model: the function that builds it, the names of its arguments, and the name of one of a known size."""
+
+    build: Callable
+    arguments: Iterable
+    name: str
+
+
+PLAIN = Kind(vit, OF_VIT, "vit_{size}_{patch}")
+OTHERS = {  # by the argument that only this kind has, which a checkpoint always states
+    "vocabulary": Kind(vilt, OF_VILT, "vilt_{size}_{patch}"),
+    "tubelet": Kind(video_vit, OF_VIDEO, "vivit_{size}_{patch}x{tubelet}"),
+}
 
 
 def check_overrides(overrides, stated=None):
@@ -27,7 +42,7 @@ def check_overrides(overrides, stated=None):
     if stated is None:
         check_names(overrides, [*_passed(OF_VIT), *_passed(OF_VILT), *_passed(OF_VIDEO), *OF_DIT])
     else:
-        check_names(overrides, _passed(_kind(stated)[1]))
+        check_names(overrides, _passed(_kind(stated).arguments))
 
 
 def _passed(names):
@@ -36,17 +51,17 @@ def _passed(names):
 
 
 def _kind(arguments):
-    """Returns the function that builds a model with these arguments, and the names of all that it takes."""
-    return next((kind for name, kind in OTHERS.items() if name in arguments), (vit, OF_VIT))
+    """Returns the `Kind` of a model with these arguments."""
+    return next((kind for name, kind in OTHERS.items() if name in arguments), PLAIN)
 
 
 def build(arguments):
     """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
     stem = arguments["stem"]
     arguments = {**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem}
-    of_kind, names = _kind(arguments)
-    if of_kind is not vit:
-        return of_kind(None, **{name: arguments[name] for name in names if name in arguments})
+    kind = _kind(arguments)
+    if kind is not PLAIN:
+        return kind.build(None, **{name: arguments[name] for name in kind.arguments if name in arguments})
     maps = arguments.pop("maps", None)
     if maps:
         norm = {"final_norm": "before" if maps["normed"] else None}
@@ -114,9 +129,9 @@ def _variant_name(arguments):
     sizes = [arguments[name] for name in SIZES]
     row = next((name for name, variant in VARIANTS.items() if list(variant[: len(SIZES)]) == sizes), None)
     step = set(checks.pair("patch_size", arguments["patch_size"]))
-    kind = "vilt" if "vocabulary" in arguments else "vivit" if "tubelet" in arguments else "vit"
-    name = f"{kind}_{row}_{min(step)}" + (f"x{arguments['tubelet']}" if kind == "vivit" else "")
-    return name if row and arguments["stem"] is None and len(step) == 1 else None
+    if row is None or arguments["stem"] is not None or len(step) > 1:
+        return None
+    return _kind(arguments).name.format(size=row, patch=min(step), tubelet=arguments.get("tubelet"))
 
 
 def _new_stem(stem, arguments):

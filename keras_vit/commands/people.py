@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from keras_vit.commands.many import end, files_of, needed, shown
-from keras_vit.commands.types import MODEL, File, Folder, Images, Text, about
+from keras_vit.commands.types import MODEL, File, Flag, Folder, Images, Text, about
 
 PERSON = "person"  # the category of boxes that are used, where they have several
 
@@ -15,11 +15,13 @@ def print_poses(
     boxes: Annotated[File, about("JSON file of a box for each person: COCO's results, as predict writes.")] = None,
     json: Annotated[File, about("File for all keypoints, as COCO's results.")] = None,
     to: Annotated[Folder, about("Folder for pictures with the skeletons.")] = None,
+    flip_test: Flag = False,
 ) -> None:
     """Find the keypoints of people in boxes, with ViTPose.
 
     Args:
         images: Image files, and folders of them.
+        flip_test: Average the heat maps with those of the mirrored person, in twice the time.
     """
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
@@ -47,7 +49,7 @@ def print_poses(
                 fine.append(False)
                 continue
             fine.append(True)
-            poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()))
+            poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()), flip_test=flip_test)
             add([{"image_id": file.name, "category": PERSON, **pose} for pose in poses])
             if place is not None:
                 from PIL import Image

@@ -7,9 +7,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vit.frozen.keypoints import mirrored
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.kinds import name_of
-from keras_vit.models.preprocessing import stated_labels
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
 from keras_vit.utils.images import colored, plain_pixels, read_pixels
@@ -21,7 +21,7 @@ SIGMA, RADIUS = 0.8, 5  # cells, of the filter before "dark"
 
 
 def estimate_poses(
-    model: keras.Model, image: Any, boxes: Sequence, *, refine: str | None = "dark"
+    model: keras.Model, image: Any, boxes: Sequence, *, refine: str | None = "dark", flip_test: bool = False
 ) -> list[dict[str, Any]]:
     """Finds the keypoints of the person in each box of an image.
 
@@ -36,6 +36,10 @@ def estimate_poses(
             `"bbox"` is taken, as `predict(..., json=...)` of a detector writes them.
         refine: How a keypoint is placed between cells: `"dark"` at the top of a fitted Gaussian (Zhang et al. 2020,
             arXiv:1910.06278), `"quarter"` a quarter of a cell towards the higher neighbors, or `None`.
+        flip_test: Whether heat maps are the mean of those of the crop and of its mirror image, mirrored back, with left
+            and right keypoints swapped, as in the paper's results; it takes twice as long. Which are left and right
+            follows from the keypoints' names, such as `"left_eye"`; 17 without names are COCO's. Coordinates are
+            unbiased, so maps are not shifted.
 
     Returns:
         A dictionary for each box, as in COCO's results: `"bbox"`, `"keypoints"`, a list of x, y and score for each
@@ -43,26 +47,30 @@ def estimate_poses(
         below is at 0, 0 with a score of 0.
 
     Raises:
-        ValueError: For another model; or for a box without an area, or none of which is inside the image.
+        ValueError: For another model; for a box without an area, or none of which is inside the image; with
+            `flip_test`, for keypoints whose names do not say which are left and right.
         FileNotFoundError: If a file does not exist.
     """
     checks.model(model)
     checks.one_of("refine", refine, REFINED)
+    checks.switch(flip_test=flip_test)
     if name_of(model) != "heatmaps":
         raise ValueError(f"`model` must return heat maps of keypoints, as ViTPose. Received: {model.name!r}")
+    partners = mirrored(model) if flip_test else None
     pixels = _pixels(image)
     boxes = _checked(boxes, pixels.shape)
     height, width, _ = image_shape(model)
     areas = [_area(box, width / height) for box in boxes]
     crops = [_crop(pixels, area, (height, width)) for area in areas]
-    maps = [run(model, np.stack(crops[i : i + AT_ONCE])) for i in range(0, len(crops), AT_ONCE)]
-    maps = keras.ops.convert_to_numpy(keras.ops.concatenate(maps)) if maps else ()
+    parts = [_maps(model, np.stack(crops[i : i + AT_ONCE]), partners) for i in range(0, len(crops), AT_ONCE)]
+    maps = np.concatenate(parts) if parts else ()
     return [_entry(*each, refine) for each in zip(boxes, areas, maps)]
 
 
-def keypoint_names(model):
-    """Returns the names of a model's keypoints: those in its metadata, else their numbers."""
-    return stated_labels(model) or tuple(map(str, range(model.output_shape[-1])))
+def _maps(model, crops, partners):
+    """Returns the heat maps of crops, `(batch, rows, columns, keypoints)`; with `partners`, of a flip test."""
+    maps = run(model, crops)
+    return maps if partners is None else (maps + run(model, crops[:, :, ::-1])[:, :, ::-1, partners]) / 2
 
 
 def _pixels(image):

@@ -12,6 +12,7 @@ DEFAULT = {
     "antialias": False,
 }
 RESIZES = ("direct", "crop", "squash", "window", "aspect")
+POSITIONS = ("bicubic", "bilinear")
 OFFSETS = {"round": round, "floor": math.floor}  # torchvision's and timm's; transformers'
 
 
@@ -27,6 +28,11 @@ def checked(rule):
             if isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each <= 1:
                 raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
     checks.pair("full_size", rule["full_size"])
+    aspect = rule.get("aspect")
+    if aspect is not None:
+        if not isinstance(aspect, dict) or aspect.get("positions", POSITIONS[0]) not in POSITIONS:
+            raise ValueError(f"`aspect` must be a multiple, and how positions are resampled. Received: {aspect!r}")
+        checks.positive(**{"aspect.multiple": aspect.get("multiple")})
     return rule
 
 

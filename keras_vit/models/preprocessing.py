@@ -37,6 +37,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
       `"area"` averages areas.
     - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
       ignore its last rows and columns. Images are resized to `full_size`, then cut.
+    - `aspect`: that the source keeps the aspect ratio; only `keras_vit.estimate_depth` and `predict` follow it. Sides
+      are multiples of its `multiple`, and positions are resampled by the method `positions`.
 
     The model's first layer applies mean and deviation.
 
@@ -79,6 +81,16 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     if not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     return np.stack([_open(image, channels, prepare, known) for image in images])
+
+
+def resized_to(model, image, size_of):
+    """Returns the `(height, width)` of an image, and its pixels at the size that a function makes of it.
+
+    They are resized as in `preprocess`, and float32 `(*size, channels)`. Other arguments are as there.
+    """
+    rule, known = evaluation_rule(model), checks.range_of(model)
+    prepare = lambda pixels: np.clip(_resize(pixels, size_of(pixels.shape[:2]), rule), *known)  # noqa: E731
+    return _open(image, input_shape_of(model)[-1], lambda pixels: (pixels.shape[:2], prepare(pixels)), known)
 
 
 def evaluation_rule(model):

@@ -11,9 +11,11 @@ from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import distinct
 from keras_vit.models.sampler import METHODS, drawn
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 VELOCITY = "velocity"  # what a model that can be followed from noise to images gives
 UNGUIDED = "unguided"  # in the metadata of one that never saw an image without its class
+FAR, MANY = 2.0, 0.5  # from 0, where pixels are from -1 to 1; share of values so far. Noise has 4.6 %
 
 
 def sample(
@@ -54,6 +56,9 @@ def sample(
             model lacks, a negative guidance, no step, or another argument outside the above; if the model returns
             numbers that are not finite.
 
+    Warns:
+        UserWarning: If the guidance is so large that most values are far outside the range of pixels: they are clipped.
+
     Example:
 
     >>> keras_vit.sample(keras_vit.from_pretrained("mnist_dit"), [7, 7, 3]).shape
@@ -75,13 +80,20 @@ def drawn_in_parts(model, labels, *, steps, guidance, seed, method="euler", path
     labels, random = labels_of(model, labels), np.random.default_rng(seed)
 
     def parts():
-        size = min(batch_size, len(labels))
+        size, warned = min(batch_size, len(labels)), guidance == 1
         for first in range(0, len(labels), size):
             some = labels[first : first + size]
             noise = random.standard_normal((len(some), *image_shape(model)), "float32")
             found = drawn(model, noise, some, steps, float(guidance), method, path, size)
             if not np.isfinite(found).all():
                 raise ValueError(f"The model must return finite numbers. Received: NaN or infinity of {model.name!r}")
+            far = float((np.abs(found[:, -1] if path else found) > FAR).mean())
+            if far > MANY and not warned:
+                warned = True
+                warn(
+                    f"The guidance is too large: {far:.0%} of the values are over {FAR:g} times as far from gray as "
+                    f"black and white, and are clipped. Received: guidance={guidance:g}"
+                )
             yield as_bytes(found)
 
     return parts()

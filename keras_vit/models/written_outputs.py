@@ -30,11 +30,13 @@ def mask_file(task, output, size, path):
 
 
 def depth_file(task, output, size, path):
-    """Writes meters as millimeters, beyond 65 m as 256ths; and inverse depth from its smallest to its largest value."""
+    """Writes meters as millimeters, of models beyond 65 m as 256ths, or as small parts as 16 bits hold; and inverse
+    depth from its smallest to its largest value.
+    """
     values = task.depth(output, size)
     if task.largest is not None:
-        steps = 1000 if task.largest <= 65 else 256
-        path.write_bytes(depth_png(values * steps, depth=f"meters = value / {steps}"))
+        steps = next((each for each in (1000, 256) if each * task.largest <= 65535), 65535 / task.largest)
+        path.write_bytes(depth_png(values * steps, depth=f"meters = value / {steps:.9g}"))
         return
     low, high = float(values.min()), float(values.max())
     scale = (high - low) / 65535 or 1.0

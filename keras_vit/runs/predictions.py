@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_vit.models.inputs import fed
 from keras_vit.models.kinds import KINDS
+from keras_vit.models.own_aspect import own_aspect
 from keras_vit.runs import tables
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import load_run, reader
@@ -36,10 +37,11 @@ def predict(
 ) -> list[list[tuple[str, float]]]:
     """Applies a trained model to image files, in batches.
 
-    From 512 images on the model runs as a graph, whose numbers differ by rounding. Where that takes more than a minute,
-    OpenVINO computes the rest, if it is installed and proves faster on the same outputs; a line on standard error says
-    so. The table of answers is written row by row, and memory does not grow with the images but for the list that is
-    returned.
+    A `.keras` file of a model whose published preprocessing keeps the aspect ratio, such as Depth Anything, sees each
+    image at its own; see `keras_vit.estimate_depth`. From 512 images on any other model runs as a graph, whose numbers
+    differ by rounding. Where that takes more than a minute, OpenVINO computes the rest, if it is installed and proves
+    faster on the same outputs; a line on standard error says so. The table of answers is written row by row, and memory
+    does not grow with the images but for the list that is returned.
 
     Args:
         target: As in `keras_vit.load_run`.
@@ -109,16 +111,18 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     for name, path in paths.items():
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
-    traced = len(files) >= TRACED and not task.whole
-    # Of a `whole` task a batch is one image.
+    aspect = own_aspect(trained.model) if trained.alone else None  # a recipe's model sees what it was trained on
+    single = task.whole or aspect is not None  # a batch is one image
+    traced = len(files) >= TRACED and not single
     finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
-    run = trained.viewer(finish, eager=not traced, count=len(files))
+    run = aspect or trained.viewer(finish, eager=not traced, count=len(files))
     read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
+    read = (lambda path: aspect.read(path)[1]) if aspect else read
     keeps = kind.keeps if place or paths else None
     read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
-    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
+    count = 1 if single else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
     with tables.written(paths, kind.columns) as add:
-        for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
+        for batch in reading.batches(read_all, files, count, ahead=1 if single else reading.AHEAD):
             pixels = [one for one, _ in batch.pixels.values()]
             sources = {i: source for i, (_, source) in batch.pixels.items()}
             least = count if traced else 1

@@ -36,6 +36,8 @@ def test_poses(people, capsys):
         assert image.size == (60, 40)
     command(*given, *boxes, *files, status=2)
     assert "exists" in capsys.readouterr().err
+    command(*given, *boxes, "--json", str(people / "flipped.json"), "--flip-test")
+    assert json.loads((people / "flipped.json").read_text())[0]["keypoints"] != found[0]["keypoints"]
     command(*given, status=2)
     assert "--boxes must name a file of boxes" in capsys.readouterr().err
 

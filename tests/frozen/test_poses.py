@@ -76,11 +76,60 @@ def test_refused():
         estimate_poses(small(), image[None], [(1, 1, 5, 5)])
 
 
-def test_names_are_those_of_the_file():
-    model = small(keypoints=3)
-    assert poses.keypoint_names(model) == ("0", "1", "2")
-    keras_vit.class_names(model, ["nose", "left eye", "right eye"])
-    assert poses.keypoint_names(model) == ("nose", "left eye", "right eye")
+def weighted_by_column(names):
+    """Returns a model whose heat maps are its pixels' first channels, times 1 + the number of the column."""
+    images = keras.Input((3, 4, 3), name="images")
+    columns = np.arange(1, 5, dtype="float32").reshape(1, 1, 4, 1)
+    maps = keras.layers.Rescaling(1.0, name="rescale")(images)[..., : len(names)] * columns
+    model = keras.Model(images, keras.layers.Identity(name="head")(maps))
+    model.get_layer("head").gives = "heatmaps"
+    return model
+
+
+def test_flip_test_averages_with_the_mirrored_crop():
+    """By hand: a pixel p of column c has the map (c + 1) p, and in the mirrored crop, at 3 - c, the map (4 - c) p.
+
+    So their mean is 2.5 p: of a middle keypoint's own channel, of a left one's half of each channel.
+    """
+    crops = RNG.uniform(0, 255, (2, 3, 4, 3)).astype("float32")
+    column = np.arange(4.0).reshape(1, 1, 4)
+    plain = poses._maps(weighted_by_column("abc"), crops, None)
+    np.testing.assert_allclose(plain, crops * (column + 1)[..., None], rtol=1e-6)
+    found = poses._maps(weighted_by_column("abc"), crops, (0, 2, 1))
+    np.testing.assert_allclose(found[..., 0], 2.5 * crops[..., 0], rtol=1e-6)
+    left = ((column + 1) * crops[..., 1] + (4 - column) * crops[..., 2]) / 2
+    np.testing.assert_allclose(found[..., 1], left, rtol=1e-6)
+    assert np.abs(found - plain).max() > 1
+
+
+@pytest.mark.parametrize("refine, close", [("dark", 0.5), ("quarter", 1.2), (None, 2.0)])
+def test_flip_test_finds_a_spot_where_it_is(refine, close, monkeypatch):
+    """Nothing is shifted: coordinates are unbiased (reports DarkPose 23, HRNet 22 and 192)."""
+    monkeypatch.setattr(poses, "mirrored", lambda model: (0,))
+    for x, y, box in ((70, 50, (40, 20, 60, 60)), (12, 100, (-20, 60, 50, 80))):
+        (plain,) = estimate_poses(looking_for_red(), spot(x, y), [box], refine=refine)
+        (found,) = estimate_poses(looking_for_red(), spot(x, y), [box], refine=refine, flip_test=True)
+        assert np.hypot(found["keypoints"][0] - x, found["keypoints"][1] - y) < close, box
+        np.testing.assert_allclose(found["keypoints"], plain["keypoints"], atol=1e-3)
+
+
+def test_flip_test_of_a_mirrored_image_is_the_mirrored_pose():
+    """Left and right swap: report pytorch_stacked_hourglass 43."""
+    model, (height, width) = small(), (40, 50)
+    image = RNG.integers(0, 256, (height, width, 3), "uint8")
+    ours, theirs = (
+        np.reshape(estimate_poses(model, pixels, [box], refine=None, flip_test=True)[0]["keypoints"], (17, 3))
+        for pixels, box in ((image, (5, 5, 20, 30)), (image[:, ::-1], (width - 1 - 25, 5, 20, 30)))
+    )
+    theirs = theirs[[0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 16, 15]]
+    np.testing.assert_allclose(ours[:, 2], theirs[:, 2], atol=1e-5)
+    seen = ours[:, 2] > 0
+    np.testing.assert_allclose(ours[seen, 0], width - 1 - theirs[seen, 0], atol=1e-3)
+    np.testing.assert_allclose(ours[seen, 1], theirs[seen, 1], atol=1e-3)
+    with pytest.raises(ValueError, match="Received: flip_test='heatmap'"):
+        estimate_poses(model, image, [(5, 5, 20, 30)], flip_test="heatmap")
+    with pytest.raises(ValueError, match="needs the names of keypoints"):
+        estimate_poses(small(keypoints=3), image, [(5, 5, 20, 30)], flip_test=True)
 
 
 def test_equals_transformers():

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -24,6 +26,19 @@ def test_noise_depends_on_the_seed_and_the_place_alone():
     assert (sample(model, 0, steps=2, guidance=1.5, seed=5) != images[0]).any()
     path = sample(model, [0, 1], steps=2, guidance=1.5, seed=4, path=True)
     assert path.shape == (2, 3, 8, 12, 1) and (path[:, -1] == images[:2]).all()
+
+
+@pytest.mark.parametrize("path", [False, True])
+def test_a_guidance_that_saturates_images_is_warned_of(path):
+    """Once; a factor that images bear, and the model's own velocity, are not."""
+    model = small()
+    with pytest.warns(UserWarning, match=r"too large: \d+% of the values .* Received: guidance=1e\+30$") as warned:
+        images = sample(model, [0, 1, 2], steps=2, guidance=1e30, batch_size=1, path=path)
+    assert len(warned) == 1 and set(np.unique(images[:, -1] if path else images)) <= {0, 255}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sample(model, [0, 1, 2], steps=2, guidance=1.5, path=path)
+        sample(model, [0, 1, 2], steps=2, guidance=1.0, path=path)
 
 
 def test_names_come_before_numbers_as_words():

@@ -1,6 +1,7 @@
 import types
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from keras_vit.models import written_outputs as written
@@ -52,3 +53,24 @@ def test_depth_says_what_its_values_mean(tmp_path):
         np.testing.assert_allclose(low + np.asarray(image) * scale, values, atol=2e-3)
     written.colors_file(inverse, None, (2, 2), tmp_path / "c.png")
     assert np.asarray(Image.open(tmp_path / "c.png")).shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("largest, steps", [(1.0, 1000), (65.5, 1000), (80, 256), (255.9, 256), (1000.0, 65.535)])
+def test_no_depth_is_too_far_for_sixteen_bits(largest, steps, tmp_path):
+    """Reports depthmap-script 10, values beyond the range, and sd-zoe-depth 2, almost all black."""
+    values = np.float32([[0.0, largest / 3], [largest / 2, largest]])
+    written.depth_file(task(depth=lambda output, size: values, largest=largest), None, (2, 2), tmp_path / "a.png")
+    with Image.open(tmp_path / "a.png") as image:
+        assert float(image.text["depth"].removeprefix("meters = value / ")) == pytest.approx(steps)
+        np.testing.assert_allclose(np.asarray(image) / steps, values, atol=0.51 / steps)
+
+
+def test_near_is_bright_for_meters_and_for_inverse_depth(tmp_path):
+    """Report Depth-Anything-V2 248: the same scene of both kinds of models, in the same colors."""
+    meters = np.float32([[1.0, 2.0], [4.0, 10.0]])
+    for name, values, largest in (("a", meters, 10.0), ("b", 1 / meters, None)):
+        one = task(depth=lambda output, size, values=values: values, largest=largest)
+        written.colors_file(one, None, (2, 2), tmp_path / f"{name}.png")
+    found = [np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in "ab"]
+    np.testing.assert_allclose(*found, atol=1)
+    assert (np.diff(found[0].sum(-1).ravel()) < 0).all()

@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import keras
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.data import pipeline
 from keras_vit.runs import predictions, trained
+from tests.checkpoints.formats.test_huggingface_depth import copied
 
 
 def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
@@ -168,3 +170,23 @@ def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
     assert abs(wanted.sum() - 1) > 0.05
     [found] = predictions.predict(tmp_path / "model.keras", pictures[:1])
     assert dict(found) == pytest.approx(dict(zip(("crane (0)", "owl", "crane (2)"), wanted)), abs=1e-6)
+
+
+def test_depth_keeps_the_aspect_ratio_of_each_photograph(tmp_path):
+    """Of a file of published weights; maps have the sizes of the photographs (report DepthCrafter 48)."""
+    copied("depth_anything", tmp_path)
+    model = keras_vit.from_checkpoint(tmp_path)
+    model.save(tmp_path / "depth.keras")
+    photos = [tmp_path / f"{i}.png" for i in range(3)]
+    for path, shape in zip(photos, ((40, 90), (90, 40), (40, 90))):
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, (*shape, 3), "uint8")).save(path)
+    Image.new("RGB", (900, 40)).save(tmp_path / "3.png")
+    wanted = keras_vit.estimate_depth(model, photos)
+    predictions.predict(tmp_path / "depth.keras", photos, to=tmp_path / "maps", json=tmp_path / "a.json")
+    for path, depth in zip(photos, wanted):
+        with Image.open(tmp_path / "maps" / path.name) as written:
+            low, scale = (float(x) for x in re.findall(r"= (\S+) \+ value \* (\S+)", written.text["depth"])[0])
+            np.testing.assert_allclose(low + np.asarray(written) * scale, depth, atol=scale)
+            assert written.size == depth.shape[::-1]
+    *found, (_, answer, error) = predictions.predictions(tmp_path / "depth.keras", [*photos, tmp_path / "3.png"])
+    assert [one[2] for one in found] == [None] * 3 and answer is None and "900 x 40 pixels" in str(error)

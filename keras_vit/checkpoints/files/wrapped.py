@@ -42,6 +42,8 @@ WRITTEN = re.compile(
 )
 # The neck of models of depth: DPT's, Depth Anything's.
 NECK = re.compile(r"neck\.(reassemble_stage|convs|fusion_stage)\..*")
+# The decoder beside `encoder.` in files of VideoMAE's authors, and the layer between both.
+BETWEEN, BESIDE = "encoder_to_decoder.weight", re.compile(r"(decoder|encoder_to_decoder)\..*|mask_token")
 ADAPTER = re.compile(r"(.*\.)?(lora_\w+|base_layer|modules_to_save|ia3_\w+)\..*")
 
 
@@ -97,7 +99,8 @@ def unwrap(names):
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     outside = {_short(name, prefix): name for name in names if not name.startswith(prefix)}
-    kept = (short for short in outside if short.startswith("head.") or NECK.fullmatch(short))
+    beside = BESIDE if BETWEEN in outside else NECK
+    kept = (short for short in outside if short.startswith("head.") or beside.fullmatch(short))
     heads = {short: outside[short] for short in kept if short not in inside}
     others = [name for short, name in outside.items() if short not in heads and not PASSED_OVER.fullmatch(short)]
     remarks = [choice(prefixes, prefix)] if len(prefixes) > 1 else []

@@ -101,7 +101,7 @@ def depth_anything(shapes, checkpoint):
     patch = config.get("patch_size", 14)
     if patch != arguments["patch_size"][0] and tuple([patch] * 2) != arguments["patch_size"]:
         raise ValueError(f"`patch_size` must be the backbone's, {arguments['patch_size'][0]}. Received: {patch!r}")
-    return _with(head, shapes, checkpoint, found)
+    return _with(head, shapes, checkpoint, found, "bicubic")
 
 
 def dpt(shapes, checkpoint):
@@ -137,7 +137,7 @@ def dpt(shapes, checkpoint):
         "end": "relu",
         "scale": 1.0,
     }
-    return _with(head, shapes, checkpoint, found)
+    return _with(head, shapes, checkpoint, found, "bilinear")
 
 
 def _without_config(found):
@@ -162,9 +162,14 @@ def _blocks(numbers, depth, first):
     return found
 
 
-def _with(head, shapes, checkpoint, found):
-    """Returns an encoder's description with that of the head, whose sizes are those of its tensors."""
+def _with(head, shapes, checkpoint, found, positions):
+    """Returns an encoder's description with that of the head, whose sizes are those of its tensors.
+
+    `positions` is how the source resamples them for another aspect ratio.
+    """
     arguments, evaluation, origins = found
+    if "aspect" in evaluation:
+        evaluation = {**evaluation, "aspect": {**evaluation["aspect"], "positions": positions}}
     config, count = checkpoint.config, len(head["blocks"])
     index, factors = config.get("head_in_index", -1), config.get("reassemble_factors", [4, 2, 1, 0.5])
     if index not in (-1, count - 1):

@@ -1,4 +1,4 @@
-"""The decoder of published masked autoencoders: MAE's authors' files, and Hugging Face's of MAE and VideoMAE."""
+"""The decoder of published masked autoencoders: files of MAE's and VideoMAE's authors, and Hugging Face's of both."""
 
 import re
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from keras_vit.checkpoints.match import matching
 from keras_vit.checkpoints.tables import LINEAR, SAME, Row, blocks, listing, need, torch_dense, torch_norm
 
 
-def _of_blocks(encoder, block, start):
+def _of_blocks(rows, block, start):
     """Returns an encoder's rows of blocks, with the names that a decoder has there."""
-    of_blocks = [row for row in encoder.ROWS if isinstance(row.ours, str) and row.ours.startswith("block_{i}/")]
+    of_blocks = [row for row in rows if isinstance(row.ours, str) and row.ours.startswith("block_{i}/")]
     theirs = [
         tuple(name.replace(start, block) for name in row.theirs)
         if isinstance(row.theirs, tuple)
@@ -32,25 +32,42 @@ def _rows(encoder, prefix, block):
         *torch_dense("decoder/embed", f"{prefix}decoder_embed"),
         Row("decoder/mask_token", f"{prefix}mask_token", SAME),
         Row("decoder/position", f"{prefix}decoder_pos_embed", SAME),
-        *_of_blocks(encoder, block, encoder.BLOCK.partition("{")[0]),
+        *_of_blocks(encoder.ROWS, block, encoder.BLOCK.partition("{")[0]),
         *torch_norm("decoder/norm", f"{prefix}decoder_norm"),
         *torch_dense("decoder/predict", f"{prefix}decoder_pred"),  # pixels of a patch in our order
     )
 
 
+def _rows_of_clips(rows, block, start):
+    """Returns the table of a decoder of VideoMAE."""
+    return (
+        Row("decoder/embed/kernel", "encoder_to_decoder.weight", LINEAR),
+        Row("decoder/mask_token", "mask_token", SAME),
+        *_of_blocks(rows, block, start),
+        *torch_norm("decoder/norm", "decoder.norm"),
+        *torch_dense("decoder/predict", "decoder.head"),  # pixels of a tubelet in our order
+    )
+
+
 class Decoder(NamedTuple):
-    """How a format writes a decoder; `stated` is what published files have where config.json says nothing."""
+    """How a format writes a decoder; `stated` is what published files have where config.json says nothing.
+
+    `heads` are the published ones by the decoder's width, where they depend on it.
+    """
 
     embed: str
     block: str
     fc2: str
     rows: tuple
     stated: dict
+    heads: dict = {}
 
 
 MAE = {"decoder_num_attention_heads": 16, "mask_ratio": 0.75}
 VIDEOMAE = {"decoder_num_attention_heads": 6, "mask_ratio": 0.9, "norm_pix_loss": True}
-IN_DECODER = "decoder.decoder_layers."
+IN_DECODER, OF_AUTHORS = "decoder.decoder_layers.", "decoder.blocks."
+AUTHORS = {"mask_ratio": 0.9, "norm_pix_loss": True, "last_epsilon": 1e-6}
+HEADS = {192: 3, 384: 6, 512: 8, 640: 8}  # of the authors' four sizes, small to huge
 DECODERS = {
     "timm": Decoder("decoder_embed", "decoder_blocks.", "mlp.fc2", _rows(timm, "", "decoder_blocks."), MAE),
     "huggingface": Decoder(
@@ -60,14 +77,16 @@ DECODERS = {
         "encoder_to_decoder",
         IN_DECODER,
         "output.dense",
-        (
-            Row("decoder/embed/kernel", "encoder_to_decoder.weight", LINEAR),
-            Row("decoder/mask_token", "mask_token", SAME),
-            *_of_blocks(video, IN_DECODER, huggingface.BLOCK.partition("{")[0]),
-            *torch_norm("decoder/norm", "decoder.norm"),
-            *torch_dense("decoder/predict", "decoder.head"),  # pixels of a tubelet in our order
-        ),
+        _rows_of_clips(video.ROWS, IN_DECODER, huggingface.BLOCK.partition("{")[0]),
         VIDEOMAE,
+    ),
+    "timm-video": Decoder(
+        "encoder_to_decoder",
+        OF_AUTHORS,
+        "mlp.fc2",
+        _rows_of_clips(video.ROWS_OF_AUTHORS, OF_AUTHORS, timm.BLOCK.partition("{")[0]),
+        AUTHORS,
+        HEADS,
     ),
 }
 
@@ -80,7 +99,8 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
 
     Args:
         source: As in `keras_vit.from_checkpoint`.
-        num_heads: Attention heads; `None` for those of `config.json`, else the published 16, of VideoMAE 6.
+        num_heads: Attention heads; `None` for those of `config.json`, else the published 16, of VideoMAE 6, of its
+            authors' files those published for the width.
         format: As in `keras_vit.from_checkpoint`.
         sha256: As in `keras_vit.from_checkpoint`.
 
@@ -89,7 +109,7 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
         dictionary from weight paths, such as `"decoder/embed/kernel"`, to the arrays that the file has.
 
     Raises:
-        ValueError: If there is no decoder, or it has tensors of another kind.
+        ValueError: If there is no decoder, or it has tensors of another kind, or an unknown number of heads.
     """
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
@@ -104,14 +124,22 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
             )
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         config = decoder.stated | checkpoint.config
+        width = need(shapes, f"{decoder.embed}.weight", 2)[0]
+        heads = num_heads or config.get("decoder_num_attention_heads") or decoder.heads.get(width)
+        if heads is None:
+            raise ValueError(
+                f"No tensor shows the number of the decoder's heads, and no decoder of width {width} is published: "
+                f"pass decoder_heads. Received: {str(source)!r}"
+            )
         stated = {
-            "width": need(shapes, f"{decoder.embed}.weight", 2)[0],
+            "width": width,
             "depth": blocks(shapes, re.compile(rf"{re.escape(decoder.block)}(\d+)\.")),
-            "num_heads": num_heads or config["decoder_num_attention_heads"],
+            "num_heads": heads,
             "mlp_dim": need(shapes, f"{decoder.block}0.{decoder.fc2}.weight", 2)[1],
             "mask_ratio": config["mask_ratio"],
         }
         stated |= {"normalize": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
+        stated |= {name: value for name, value in decoder.stated.items() if name == "last_epsilon"}
         return stated, _read(checkpoint, form._replace(rows=decoder.rows), names, stated["depth"])
 
 

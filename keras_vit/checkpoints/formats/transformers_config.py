@@ -40,7 +40,8 @@ PUBLISHED = {  # without a file: what the published models' says
     "ViViT": _processor(HALF, 2, {"shortest_edge": 256}, 224),
     "BLIP": _processor(CLIP, 3, {"height": 384, "width": 384}),
     "DPT": _processor(HALF, 3, {"height": 384, "width": 384}),
-    "Depth Anything": _processor(IMAGENET, 3, {"height": 518, "width": 518}),
+    "Depth Anything": _processor(IMAGENET, 3, {"height": 518, "width": 518})
+    | {"keep_aspect_ratio": True, "ensure_multiple_of": 14},
     "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
@@ -177,6 +178,9 @@ def read_processor(processor, kind):
         "antialias": True,
     }
     told = f"transformers keeps the aspect ratio of an image ({source}), and `preprocess` resizes it to one size."
+    if (name == "DPT" or not processor) and stated.get("keep_aspect_ratio") and not stated.get("do_pad"):
+        evaluation["aspect"] = {"multiple": stated.get("ensure_multiple_of", 1)}
+        told = f"{told[:-1]}; `estimate_depth` and `predict` keep it."
     return arguments, evaluation, {"mean": source, "evaluation": Otherwise(told) if any_aspect else source}
 
 

@@ -107,6 +107,11 @@ def _ends(shapes, kind, about):
             f"{'fc_norm' if of_mean else 'no fc_norm'}."
         )
     normed = "layernorm.weight" in shapes
+    if not classes and normed == bool(about["use_mean_pooling"]):  # with it, transformers has no norm, or a new one
+        raise ValueError(
+            f"config.json says use_mean_pooling {about['use_mean_pooling']!r}, and the file has "
+            f"{'a' if normed else 'no'} layernorm after the blocks."
+        )
     return {
         "tokens": {"class_token": False, "class_position": True},
         "position": "sincos1d",
@@ -239,6 +244,6 @@ OF_AUTHORS = FORMAT._replace(
     canonical=canonical_of_authors,
     architecture=architecture_of_authors,
     placeholders=lambda arguments: {"last": "fc_norm" if arguments["final_norm"] == "after" else "norm"},
-    ignored=r"decoder\..*|encoder_to_decoder\..*|mask_token|pos_embed",
+    ignored=r"decoder\..*|encoder_to_decoder\..*|mask_token",
     head_names=r"head\..*",
 )

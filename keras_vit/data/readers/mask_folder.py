@@ -1,15 +1,12 @@
-"""The folders `images` and `masks`: which mask belongs to which image, and what is wrong with them."""
-
-import pathlib
+"""The folders `images` and `masks`, and what is wrong with masks."""
 
 import numpy as np
 
 from keras_vit.data import inspection
 from keras_vit.data.augment import masks
-from keras_vit.utils.folders import files_in
+from keras_vit.data.readers import paired_files
+from keras_vit.data.readers.paired_files import more
 from keras_vit.utils.images import encoded
-
-NOT_MASKS = (".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".npy", ".npz")
 
 
 def is_paired(folder):
@@ -18,41 +15,8 @@ def is_paired(folder):
 
 
 def pairs(images, folder):
-    """Returns the mask of each image, `masks/NAME.png`.
-
-    Args:
-        images: Paths of the images, in `folder / "images"` or folders in it.
-        folder: Contains `images` and `masks`.
-
-    Returns:
-        List of pairs of paths.
-
-    Raises:
-        ValueError: If an image has no mask, or a mask no image, or two images have one name.
-    """
-    found = {}
-    for file in map(pathlib.Path, files_in(folder / "masks")):
-        name = file.relative_to(folder / "masks").with_suffix("")
-        if file.suffix.lower() == ".png":
-            if name in found:
-                raise ValueError(f"Each image must have one mask. Received: {found[name]!r}, {str(file)!r}")
-            found[name] = str(file)
-        elif file.suffix.lower() in NOT_MASKS:
-            raise ValueError(f"Masks must be PNG files. Received: {str(file)!r}")
-    named = {}
-    for image in images:
-        name = pathlib.Path(image).relative_to(folder / "images").with_suffix("")
-        if name in named:
-            raise ValueError(
-                "Each image must have a name of its own, since masks have the same. "
-                f"Received: {named[name]!r}, {image!r}"
-            )
-        named[name] = image
-    _check_none("Every image must have a mask, masks/NAME.png", [named[n] for n in named if n not in found], "mask")
-    _check_none("Every mask must have an image of its name", [found[n] for n in found if n not in named], "image")
-    if not named:
-        raise ValueError(f"{str(folder / 'images')!r} must contain images. Received: none")
-    return [(image, found[name]) for name, image in named.items()]
+    """Returns the mask of each image, `masks/NAME.png`; see `paired_files.pairs`."""
+    return paired_files.pairs(images, folder, "masks", "mask", (".png",))
 
 
 def inspect(paths):
@@ -87,13 +51,3 @@ def items(paths, checked):
     for i, (path, mask) in enumerate(zip(paths, checked)):
         array[i] = mask.rewritten or encoded(path)
     return array
-
-
-def _check_none(rule, paths, lacks):
-    if paths:
-        raise ValueError(f"{rule}. Received: {paths[0]!r} without {lacks}{more(paths)}")
-
-
-def more(items):
-    """Returns how many items there are beside the one that an error names, as words."""
-    return f", and {len(items) - 1} more" if len(items) > 1 else ""

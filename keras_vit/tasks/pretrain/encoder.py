@@ -28,7 +28,7 @@ def check_encoder(arguments):
         "stem": ((None,), "no stem, which would mix the pixels of visible and masked patches"),
         "num_classes": ((0,), "no head: num_classes=0"),
         "representation_size": ((None,), "no layer between pooling and head"),
-        "final_norm": (("before",), "the final norm before pooling"),
+        "final_norm": (("before", None), "the final norm before pooling, or none"),
         "rotary": ((None,), "no rotary positions, which need all patches"),
         "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
         "tokens.block_positions": ((False,), "no positions in every block, which need all patches"),

@@ -29,7 +29,7 @@ class MaskedAutoencoder(keras.Model):
 
     Args:
         model: Model from `keras_vit.vit(num_classes=0)` or `keras_vit.video_vit(num_classes=0)`, with the final norm
-            before pooling and without a stem. Its layers are shared, not copied.
+            before pooling, or none, and without a stem. Its layers are shared, not copied.
         mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` stay visible; of
             a clip's places, `int(places * mask_ratio)` are masked. `None` for the papers' 0.75, of clips 0.9.
         width: Width of the decoder, a multiple of 4. The defaults are the paper's, for models of any size on
@@ -39,6 +39,7 @@ class MaskedAutoencoder(keras.Model):
         mlp_dim: Hidden channels of their MLPs; `None` for four times the width.
         normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), of
             clips in each channel of each tubelet; or pixels as the model's first layer rescales them, of clips 0..1.
+        last_epsilon: Epsilon of the decoder's last normalization; `None` for the model's, of clips 1e-5.
 
     Call arguments:
         inputs: Dictionary of `"images"`, pixels from 0 to 255, and `"noise"`, uniform numbers in [0, 1). Of each image
@@ -76,10 +77,12 @@ class MaskedAutoencoder(keras.Model):
         num_heads: int = 16,
         mlp_dim: int | None = None,
         normalize: bool = True,
+        last_epsilon: float | None = None,
         **kwargs,
     ):
         checks.model(model)
         checks.switch(normalize=normalize)
+        checks.above_zero(**({} if last_epsilon is None else {"last_epsilon": last_epsilon}))
         checks.rate(mask_ratio=0.0 if mask_ratio is None else mask_ratio)
         arguments = arguments_of(model, words=any(layer.name == "tubelets" for layer in model.layers))
         check_encoder(arguments)
@@ -93,6 +96,7 @@ class MaskedAutoencoder(keras.Model):
         self.layout = layout
         self.mask_ratio = layout.ratio
         self.normalize = normalize
+        self.last_epsilon = last_epsilon
         self.patches = layout.patches
         self.visible = layout.visible
         self.num_prefix = num_prefix
@@ -108,7 +112,7 @@ class MaskedAutoencoder(keras.Model):
             epsilon=arguments["norm"]["epsilon"],
             name="decoder",
             dtype=model.dtype_policy,
-            **layout.decoder,
+            **layout.decoder | ({} if last_epsilon is None else {"last_epsilon": last_epsilon}),
         )
         self.decoder.build((None, num_prefix + layout.visible, arguments["width"]))
         self.built = True
@@ -128,14 +132,15 @@ class MaskedAutoencoder(keras.Model):
         """Builds a masked autoencoder with published weights, those of its decoder included.
 
         Args:
-            source: The authors' file, such as `mae_pretrain_vit_base_full.pth`, or the directory of Hugging Face's
+            source: The authors' file, such as `mae_pretrain_vit_base_full.pth` or VideoMAE's, or Hugging Face's
                 `ViTMAEForPreTraining` or `VideoMAEForPreTraining`, or its `hf://owner/name`; else as in
                 `keras_vit.from_checkpoint`.
             mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75, of clips 0.9.
             normalize: Whether the weights were trained on pixels normalized in each patch; `None` for what
-                `config.json` says. The authors' files have none: theirs were, except `mae_visualize_*`.
-            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published 16, of
-                VideoMAE 6.
+                `config.json` says. MAE's authors' files have none: theirs were, except `mae_visualize_*`. VideoMAE's
+                were.
+            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published ones:
+                16, of VideoMAE 6, of its authors' files by the decoder's width.
             format: As in `keras_vit.from_checkpoint`.
             sha256: As in `keras_vit.from_checkpoint`.
             **overrides: Arguments of `keras_vit.vit` or `keras_vit.video_vit` for the encoder, such as `mean`, `std` or
@@ -143,7 +148,7 @@ class MaskedAutoencoder(keras.Model):
                 image size of MAE, whose positions are stored.
 
         Raises:
-            ValueError: If the file has no decoder, or its tensors do not match; if `normalize` is not known.
+            ValueError: If the file has no decoder, or its tensors do not match; without a known `normalize` or heads.
             FileNotFoundError, ConnectionError, ImportError: As `keras_vit.from_checkpoint`.
         """
         stated, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
@@ -184,7 +189,7 @@ class MaskedAutoencoder(keras.Model):
         x = ops.concatenate([x[:, :n], rows(x[:, n:], shuffled[:, : self.visible])], axis=1)
         for i in range(self.arguments["depth"]):
             x = self.model.get_layer(f"block_{i}")(x)  # (batch, prefix + visible, width)
-        x = self.model.get_layer("norm")(x)
+        x = self.model.get_layer("norm")(x) if self.arguments["final_norm"] else x
         predicted = ops.cast(self.decoder(x, order), "float32")  # (batch, patches, values)
         mask = ops.cast(ops.expand_dims(order >= self.visible, -1), "float32")
         return ops.concatenate([predicted, mask], axis=-1)
@@ -250,6 +255,7 @@ class MaskedAutoencoder(keras.Model):
             "mask_ratio": self.mask_ratio,
             **{name: getattr(self.decoder, name) for name in ("width", "depth", "num_heads", "mlp_dim")},
             "normalize": self.normalize,
+            "last_epsilon": self.last_epsilon,
             "name": self.name,
         }
 

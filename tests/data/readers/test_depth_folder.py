@@ -33,7 +33,7 @@ def test_what_does_not_fit_is_named(tmp_path):
         return str(error.value)
 
     (path / "depth" / "0.npy").rename(path / "0.npy")
-    refused("Every image must have a map of depth, .*Received: .*images/0.png' without")
+    refused("Every image must have a depth map, depth/NAME.png or depth/NAME.npy. Received: .*images/0.png' without")
     np.save(path / "depth" / "0.npy", np.ones((5, 7)))
     refused("size of its image. Received: .*0.npy' of 7 x 5 pixels for an image of 24 x 20")
     for values, fault in ((np.zeros((20, 24)), "nothing but holes"), (np.full((20, 24), -2.0), "at least 0")):
@@ -43,11 +43,11 @@ def test_what_does_not_fit_is_named(tmp_path):
             assert len(load(path, bad_images="skip")) == 11
     shutil.copy(path / "0.npy", path / "depth" / "0.npy")
     Image.new("I;16", (24, 20), 7).save(path / "depth" / "0.png")
-    refused("Each image must have one map of depth. Received: .*0.npy', .*0.png'|.*0.png', .*0.npy'")
+    refused("Each image must have one depth map. Received: .*0.npy', .*0.png'|.*0.png', .*0.npy'")
     (path / "depth" / "0.png").rename(path / "depth" / "99.png")
-    refused("Every map of depth must have an image of its name. Received: .*99.png' without")
+    refused("Every depth map must have an image of its name. Received: .*99.png' without")
     (path / "depth" / "99.png").rename(path / "depth" / "99.jpg")
-    refused("must be PNG or .npy files. Received: .*99.jpg'")
+    refused("Depth maps must be PNG or .npy files. Received: .*99.jpg'")
     shutil.rmtree(path / "depth")
     refused("must contain the folders 'images' and 'depth'. Received: no 'depth'")
 
