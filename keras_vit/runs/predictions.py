@@ -113,10 +113,11 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     # Of a `whole` task a batch is one image.
     finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
     run = trained.viewer(finish, eager=not traced, count=len(files))
-    read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
+    read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained, several=True)
     keeps = kind.keeps if place or paths else None
     read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
-    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
+    views = 1 if task.clips is None else task.clips.count
+    count = 1 if task.whole else max(min(IMAGES, VALUES // math.prod(trained.size) // views), 1)
     with tables.written(paths, kind.columns) as add:
         for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
             pixels = [one for one, _ in batch.pixels.values()]
