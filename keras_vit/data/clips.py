@@ -106,11 +106,15 @@ class Clips(Source):
         if self.images.ndim == 5:
             return self.images[place, choose(self.images.shape[1])]
         if not self._fits:
-            return clips.read_clip(self.images[place], 3, choose)
+            return self.read_file(self.images[place], choose)
         if place not in self._decoded:
-            self._decoded[place] = clips.read_clip(self.images[place], 3, np.arange)
+            self._decoded[place] = self.read_file(self.images[place], np.arange)
         clip = self._decoded[place]
         return clip[choose(len(clip))]
+
+    def read_file(self, file, choose):
+        """Returns frames of one of `images`, which are no pixels; `choose` as in `clip`."""
+        return clips.read_clip(file, 3, choose)
 
     def _of_key(self, key):
         place, *numbers = np.atleast_1d(key).tolist()
