@@ -15,6 +15,7 @@ from keras_vit.utils import clips
 from keras_vit.utils.sampling import frame_indices, view_indices
 
 SCALE = 2**24  # of random numbers as integers, among the keys
+READING = 2  # raise it when another frame of the same file may be the first, the last, or of another size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +163,7 @@ class CheckedClips(Checked):
 
 @functools.cache
 def _known():
-    return KnownFiles(f"clips {RULES}", FIELDS, lambda paths: [*map(_inspected, paths)])
+    return KnownFiles(f"clips {RULES} {READING}", FIELDS, lambda paths: [*map(_inspected, paths)])
 
 
 def _inspected(path):

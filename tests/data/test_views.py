@@ -15,7 +15,7 @@ from keras_vit.runs import predictions, results, trained
 from keras_vit.training import evaluation
 from keras_vit.utils.clips import read_clip
 from tests.checkpoints.helpers import randomized
-from tests.clipfiles import animated
+from tests.clipfiles import animated, rotated, video
 from tests.marks import slow
 
 LABELS = {"labels": np.arange(3, dtype="int32") % 2}
@@ -65,6 +65,17 @@ def test_a_clip_that_is_shorter_than_its_views():
     found = seen(recipe(views=5, crops=3), RANDOM[:, :3])
     np.testing.assert_array_equal(found, np.repeat(found[:, :3], 5, axis=0).reshape(found.shape))
     np.testing.assert_array_equal(found[:, 1], RANDOM[:, [0, 2, 2, 2], :, 6:14])
+
+
+def test_the_longer_side_is_that_of_a_video_as_it_is_seen(tmp_path):
+    """A phone's upright video is stored lying."""
+    pytest.importorskip("av")
+    made, marked = recipe(crops=3), np.full((4, 16, 48, 3), 200, "uint8")
+    marked[:, :, :16] = 0  # below, once it is turned by 90 degrees counterclockwise
+    path = rotated(video(tmp_path / "a.mp4", marked), 90)
+    found = views.reader((4, 8, 8, 3), made.data, made.task.clips)(path)
+    assert found.shape == (3, 4, 8, 8, 3)
+    np.testing.assert_allclose(found.mean((1, 2, 3, 4)), [200, 200, 0], atol=8)
 
 
 @pytest.mark.parametrize("loss", [None, "sigmoid"])
@@ -134,6 +145,9 @@ def test_a_single_view_is_what_it_was(found):
     pixels = np.concatenate([each["images"] for each in pipeline.evaluation_arrays(made, found.bound, found.size)])
     expected = found.task.probabilities(found.answering()(pixels[:4]))
     np.testing.assert_array_equal(tally._arrays()[3][:4], expected)
+    several = dataclasses.replace(found.bound, task=dataclasses.replace(found.task, views=3, crops=3))
+    tally, _ = evaluation.tally_of(found.answering(), several, made, found.size)
+    assert tally.counts.images == 8  # of videos, not of 72 views
     assert trained.reader(found, several=True)(made.images[0]).ndim == 4
 
 

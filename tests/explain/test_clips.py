@@ -103,6 +103,17 @@ def test_rollout_of_a_factorised_encoder_is_that_of_patches_that_see_their_step_
         np.testing.assert_allclose(found[i], expected, atol=1e-6)
 
 
+def test_a_place_in_a_map_is_that_of_its_pixels():
+    """Of step, row and column: else a map of the clip has bars."""
+    model, place = factorised("gap"), (2, 1, 0)
+    tokens = keras.Model(model.input, anatomy.blocks(model)[0].input)
+    other = CLIPS[:1].copy()
+    other[:, 4:6, 4:8, 0:4] = 255 - other[:, 4:6, 4:8, 0:4]
+    before, after = (keras.ops.convert_to_numpy(tokens(clip.astype("float32"))) for clip in (CLIPS[:1], other))
+    changed = np.abs(after - before).max(-1).reshape(anatomy.grid(model, factorised=True)) > 0
+    assert np.argwhere(changed).tolist() == [list(place)]
+
+
 def test_rollout_of_even_attention_by_hand():
     """Half of each row is its own place: at the class token 1 / 2 of the mean after one block, 3 / 4 after two."""
     for pooling, read in (("token", 1 / 2 / (1 + PATCHES)), ("gap", 1 / PATCHES)):
