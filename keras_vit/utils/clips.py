@@ -103,9 +103,9 @@ def _by_av(name, channels, choose, most_pixels):
     import av
 
     with contextlib.closing(av.open(name)) as container:
-        if not container.streams.video:
-            raise UnreadableError("has no video in it")
         stream = container.streams.best("video")  # of several, not a picture of the cover
+        if stream is None:
+            raise UnreadableError("has no video in it")
         # What an edit list cuts off, as of videos that are trimmed on a phone, is decoded and not shown.
         stamps = [packet.pts for packet in container.demux(stream) if packet.size and not packet.is_discard]
         stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone

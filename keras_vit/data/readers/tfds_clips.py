@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from keras_vit.data.clips import Clips
 from keras_vit.data.memory import fits, lacks
+from keras_vit.data.readers.decoding import error_reason
 from keras_vit.data.readers.tfds import one_of, opened
 from keras_vit.utils.images import decoded, image_size
 from keras_vit.utils.progress import passing
@@ -42,18 +43,16 @@ class RecordedClips(Clips):
     feature: str = "video"  # the name in a record
 
     def read_file(self, file, choose):
-        with tf.io.gfile.GFile(file.path, "rb") as opened_file:
-            opened_file.seek(file.start)
-            frames = _frames(_values(opened_file.read(file.length)), self.feature)
-        wanted = np.asarray(choose(len(frames))).tolist()
-        pixels = {place: decoded(frames[place], 3) for place in sorted({*wanted})}
-        sizes = sorted({frame.shape[:2] for frame in pixels.values()})
-        if len(sizes) > 1:
-            raise ValueError(
-                f"A video must have frames of one size. Received: {sizes[0]} and {sizes[1]} in {file.path!r}, "
-                f"at byte {file.start:,}"
-            )
-        return np.stack([pixels[place] for place in wanted])
+        try:
+            with tf.io.gfile.GFile(file.path, "rb") as opened_file:
+                opened_file.seek(file.start)
+                frames = _frames(_values(opened_file.read(file.length)), self.feature)
+            wanted = np.asarray(choose(len(frames))).tolist()
+            pixels = {place: decoded(frames[place], 3) for place in sorted({*wanted})}
+            return np.stack([pixels[place] for place in wanted])  # an error if frames differ in size
+        except Exception as error:  # any error of a decoder is a fault of this file
+            place = f"The video at byte {file.start:,} of {file.path!r}"
+            raise ValueError(f"{place} cannot be read: {error_reason(error)}.") from None
 
     def sizes(self):
         return [(f"video {i}", video.size) for i, video in enumerate(self.images)]

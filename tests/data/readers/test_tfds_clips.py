@@ -123,6 +123,14 @@ def test_what_is_no_set_of_videos_is_refused(data, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="must be of type uint8. Received: 'deep', whose frames are of type .*uint16"):
         tfds_clips.feature_keys(deep, "deep", ())
     (file,) = tmp_path.rglob("*.tfrecord*")
+    found, whole = load(data), file.read_bytes()
+    video = found.images[5]
+    at = whole.index(b"\x89PNG", video.start)
+    monkeypatch.setattr(memory, "SHARE", 0)
+    file.write_bytes(whole[:at] + b"none" + whole[at + 4 :])  # after it was found
+    with pytest.raises(ValueError, match=f"The video at byte {video.start:,} of .* cannot be read: "):
+        found.clip(5, np.arange)
+    file.write_bytes(whole)
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(ValueError, match="ends early: prepare the data set again. Received: 11 records"):
         load(data)
