@@ -7,12 +7,13 @@ import numpy as np
 
 from keras_vit.checkpoints import adapt, clips
 from keras_vit.checkpoints.tables import grid, square_of
-from keras_vit.utils.resampling import resize_distances, resize_patches
+from keras_vit.utils.resampling import resize_distances, resize_grid, resize_patches
 
 REGISTERS = "encoder/register_tokens"
 TOKENS = ("encoder/class_token", "encoder/distillation_token", REGISTERS)
 POSITION, PROJECTION = "encoder/position_embedding", "encoder/projection/kernel"
 DISTANCES = "/distances/table"  # the end of the paths of relative positions
+TIME = "steps/table"  # positions of the time steps of a factorised encoder
 IN_BLOCKS = re.compile(r"position_\d+/table")  # paths of positions between blocks
 
 
@@ -32,6 +33,8 @@ def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid,
     for path in [path for path in steps if path == POSITION or IN_BLOCKS.fullmatch(path)]:
         method, source = options.resample or form.resample, options.grid or source_grid
         _position(path, steps, model, arguments, checkpoint, method, source, class_position)
+    if TIME in steps:
+        steps[TIME] = _time(steps[TIME], model, checkpoint)
     for path in [path for path in steps if path.endswith(DISTANCES)]:
         method, source = options.resample or form.resample_distances, options.grid or source_grid
         steps[path] = _distances(steps[path], model, arguments, checkpoint, method, source)
@@ -127,6 +130,23 @@ def _position(path, steps, model, arguments, checkpoint, method, source_grid, cl
             read=lambda token=token, at=slice(start, start + count): [token.read()[0] + parts()[0][:, at]],
         )
         start += count
+
+
+def _time(step, model, checkpoint):
+    """Resamples the positions of time steps linearly to the model's; that of the class token stays."""
+    shape, count = read_shape(step.form, checkpoint.shape(step.places[0])), model.get_layer("steps").steps
+    width = model.get_layer("encoder").width
+    if len(shape) != 3 or shape[0] != 1 or shape[1] < 2 or shape[2] != width:
+        raise ValueError(
+            f"Positions of time in {str(checkpoint.path)!r} have the shape {shape}, not (1, 1 + steps, {width})."
+        )
+
+    def read():
+        (table,) = step.read()  # (1, 1 + steps, width)
+        resized = resize_grid(table[0, 1:], (1, table.shape[1] - 1), (1, count), "bilinear")
+        return [np.concatenate([table[:, :1], resized[None]], axis=1)]
+
+    return step._replace(read=read)
 
 
 def _distances(step, model, arguments, checkpoint, method, source_grid):

@@ -14,6 +14,7 @@ from keras_vit.checkpoints.inputs import (
     POSITION,
     PROJECTION,
     REGISTERS,
+    TIME,
     adapt_steps,
     dummy,
     stem_kernel_path,
@@ -91,7 +92,7 @@ def matched(model, arguments, checkpoint, form, names, options):
     """As `steps_for`, for a model with these arguments, and before weights are fitted to its input."""
     variables = variables_of(model)
     placeholders, new_head = form.placeholders(arguments), options.head == "new"
-    depend_on_input = (POSITION, PROJECTION, stem_kernel_path(arguments))
+    depend_on_input = (POSITION, PROJECTION, TIME, stem_kernel_path(arguments))
     filled = {path for path in variables if new_head and path.partition("/")[0] in HEADS}
     steps, used, missing, unnamed, wrong = {}, set(), [], [], []
     for path in variables:

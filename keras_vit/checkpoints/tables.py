@@ -223,12 +223,13 @@ def stages(shapes, pattern):
 def grid(arguments):
     """Returns `(rows, columns)` of the patches of a model with these arguments; a remainder at the edge is no patch.
 
-    Of a model of clips, `(steps, rows, columns)` of its tubelets.
+    Of a model of clips, `(steps, rows, columns)` of its tubelets, but of a factorised one, whose time has its own.
     """
     size = checks.pair("image_size", arguments["image_size"])
     if arguments.get("stem") is not None:
         size = arguments["stem"].compute_output_shape((None, *size, arguments["channels"]))[1:3]
-    steps = (arguments["frames"] // arguments["tubelet"],) if arguments.get("frames") else ()
+    joint = arguments.get("frames") and not arguments.get("time_depth")
+    steps = (arguments["frames"] // arguments["tubelet"],) if joint else ()
     return steps + tuple(side // step for side, step in zip(size, checks.pair("patch_size", arguments["patch_size"])))
 
 

@@ -12,22 +12,36 @@ from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.memory import Source, fits
 from keras_vit.data.packing import folded, packed
 from keras_vit.utils import clips
-from keras_vit.utils.sampling import frame_indices
+from keras_vit.utils.sampling import frame_indices, view_indices
 
 SCALE = 2**24  # of random numbers as integers, among the keys
+READING = 2  # raise it when another frame of the same file may be the first, the last, or of another size
 
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How frames are sampled; see `frame_indices`."""
+    """How frames are sampled; see `frame_indices`. For evaluation, of how many parts of a clip, and crops of frames."""
 
     frames: int
     stride: int = 1
     segments: bool = False
+    views: int = 1
+    crops: int = 1
 
     def indices(self, count, numbers=None):
         """Returns the indices of the frames of a clip of `count`; `numbers` as in `frame_indices`."""
         return frame_indices(count, self.frames, self.stride, self.segments, numbers)
+
+    @property
+    def count(self):
+        """Views of a video that are averaged in evaluation."""
+        return self.views * self.crops
+
+    @property
+    def choices(self):
+        """For each view, the function from a number of frames to the indices of those that it has."""
+        rule = (self.frames, self.stride, self.segments)
+        return [lambda count, i=i: view_indices(count, *rule, i, self.views) for i in range(self.views)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,27 +97,38 @@ class Clips(Source):
 
         return look_up
 
-    def _sampled(self, key, count):
-        key = np.atleast_1d(key)
-        return int(key[0]), self.sampling.indices(count, key[1:] / SCALE if len(key) > 1 else None)
+    def clip(self, place, choose):
+        """Returns frames of the clip at a place, `(frames, height, width, channels)`; of files always in color.
+
+        Args:
+            place: Its position among the clips.
+            choose: Function from the number of its frames to the indices of those wanted.
+        """
+        if self.images.ndim == 5:
+            return self.images[place, choose(self.images.shape[1])]
+        if not self._fits:
+            return self.read_file(self.images[place], choose)
+        if place not in self._decoded:
+            self._decoded[place] = self.read_file(self.images[place], np.arange)
+        clip = self._decoded[place]
+        return clip[choose(len(clip))]
+
+    def read_file(self, file, choose):
+        """Returns frames of one of `images`, which are no pixels; `choose` as in `clip`."""
+        return clips.read_clip(file, 3, choose)
+
+    def _of_key(self, key):
+        place, *numbers = np.atleast_1d(key).tolist()
+        numbers = np.divide(numbers, SCALE) if numbers else None
+        return self.clip(place, lambda count: self.sampling.indices(count, numbers))
 
     def _of_arrays(self, keys):
         """Returns the clips of some keys, `(keys, height, width, frames * channels)`."""
-        chosen = [self._sampled(key, self.images.shape[1]) for key in keys]
-        return np.stack([folded(self.images[place, wanted]) for place, wanted in chosen])
+        return np.stack([folded(self._of_key(key)) for key in keys])
 
     def _of_files(self, keys):
         """Returns the clips of some keys as bytes; see `packed`."""
-        return np.array([packed(self._of_file(key)) for key in keys], object)
-
-    def _of_file(self, key):
-        place = int(np.atleast_1d(key)[0])
-        if not self._fits:
-            return clips.read_clip(self.images[place], 3, lambda count: self._sampled(key, count)[1])
-        if place not in self._decoded:
-            self._decoded[place] = clips.read_clip(self.images[place], 3, np.arange)
-        clip = self._decoded[place]
-        return clip[self._sampled(key, len(clip))[1]]
+        return np.array([packed(self._of_key(key)) for key in keys], object)
 
     @functools.cached_property
     def _fits(self):
@@ -138,7 +163,7 @@ class CheckedClips(Checked):
 
 @functools.cache
 def _known():
-    return KnownFiles(f"clips {RULES}", FIELDS, lambda paths: [*map(_inspected, paths)])
+    return KnownFiles(f"clips {RULES} {READING}", FIELDS, lambda paths: [*map(_inspected, paths)])
 
 
 def _inspected(path):

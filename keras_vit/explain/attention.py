@@ -34,6 +34,8 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
     Abnar and Zuidema 2020 (arXiv:2005.00928), section 3. The heads are fused, the residual path replaces half of each
     row, and the matrices of all blocks are multiplied. The result is read where the model pools: at the class token
     (both tokens of a distilled model), or as the mean over the patches, weighted by attention pooling if there is one.
+    In a factorised encoder of clips, tokens attend to those of their time step only. The product is then the rollout of
+    the temporal encoder at a step, times that of the spatial one in it: our composition.
 
     Args:
         model: As in `attention_maps`.
@@ -51,22 +53,20 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
     checks.one_of("fusion", fusion, FUSIONS)
     checks.rate(discard=discard)
     anatomy.blocks(model)
-    prefix = anatomy.num_prefix(model)
+
+    def flow(scores):
+        fused = FUSIONS[fusion](scores, axis=1)  # (batch, tokens, tokens)
+        if discard:
+            least = np.quantile(fused.reshape(len(fused), -1), discard, axis=1, method="lower")
+            fused = np.where(fused < least[:, None, None], 0, fused)
+        both = fused / np.maximum(fused.sum(-1, keepdims=True), 1e-12) + np.eye(fused.shape[-1], dtype="float32")
+        return both / both.sum(-1, keepdims=True)
 
     def rollout(model, images):
-        flow = residual = None
-        for scores in inside.scores(model, images):
-            fused = FUSIONS[fusion](scores, axis=1)  # (batch, tokens, tokens)
-            if discard:
-                least = np.quantile(fused.reshape(len(fused), -1), discard, axis=1, method="lower")
-                fused = np.where(fused < least[:, None, None], 0, fused)
-            if residual is None:
-                flow = residual = np.eye(fused.shape[-1], dtype="float32")
-            both = fused / np.maximum(fused.sum(-1, keepdims=True), 1e-12) + residual
-            flow = both / both.sum(-1, keepdims=True) @ flow
-        return np.einsum("bt,bts->bs", inside.reading(model, images), flow)[:, prefix:]
+        flows = inside.flows(model, map(flow, inside.each_scores(model, images)))
+        return inside.read_patches(model, images, *flows)
 
-    return inside.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model))
+    return inside.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model, factorised=True))
 
 
 def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = None) -> np.ndarray:

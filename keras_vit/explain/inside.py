@@ -4,8 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.layers import TokenPool, Unmerge
-from keras_vit.models.anatomy import blocks, num_prefix, seen, tubelets
+from keras_vit.layers import TokenPool, TransformerBlock, Unmerge
+from keras_vit.models.anatomy import blocks, num_prefix, seen, stages, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
 from keras_vit.utils import checks, clips
 from keras_vit.utils.keras_private import call_of, place_of, takes_training
@@ -46,7 +46,7 @@ def checked(model, images):
 
     Pixel values are checked only if the ViT receives the images unchanged: the layers before a nested ViT may take any.
     """
-    steps, of_clips = entrances(model), tubelets(model) is not None
+    steps, of_clips = entrances(model), tubelets(model, factorised=True) is not None
     if not steps and of_clips:
         return clips.checked(images, seen(model).shape[1:], value_range=checks.range_of(model))
     if not steps:
@@ -80,14 +80,56 @@ def scores(model, images):
     """Returns the attention scores of all blocks: float32 array, `(layers, batch, heads, tokens, tokens)`.
 
     After merging, those of the patches: a patch attends as its token does, and patches of a token share its score.
+
+    Raises:
+        ValueError: For a factorised encoder, whose blocks have different tokens.
     """
+    tubelets(model)
+    return np.stack([*each_scores(model, images)])
+
+
+def each_scores(model, images):
+    """Yields the scores of each block, as `scores`; of those of space in a factorised encoder, for each time step."""
     every = blocks(model)
-    maps = []
     for block, state in zip(every, run(model, [block.input for block in every], images)):
         x, *sources = keras.tree.flatten(state)
         *_, one = block(x, *sources, return_attention_scores=True, training=False)
-        maps.append(of_patches(ops.convert_to_numpy(one), *sources))
-    return np.stack(maps)
+        yield of_patches(ops.convert_to_numpy(one), *sources)
+
+
+def flows(model, matrices):
+    """Returns the product of the matrices of all blocks, in a list; of a factorised encoder those of space and time.
+
+    Args:
+        model: A ViT.
+        matrices: Iterable of an array of each block, `(batch, tokens, tokens)`.
+    """
+    matrices, found = iter(matrices), []
+    for layers in stages(model):
+        flow = None
+        for _ in filter(lambda layer: isinstance(layer, TransformerBlock), layers):
+            matrix = next(matrices)
+            flow = matrix if flow is None else matrix @ flow
+        found.append(flow)
+    return found
+
+
+def read_patches(model, images, space, time=None):
+    """Returns what flows from each patch to where the model reads: `(batch, patches)`, of clips steps times patches.
+
+    A factorised encoder is one in which patches attend to those of their own time step only: the product of the
+    matrices of all blocks is then that of time, times what is read of each step.
+
+    Args:
+        model: A ViT.
+        images: Its images or clips.
+        space, time: From `flows`.
+    """
+    read = np.einsum("bt,bts->bs", reading(model, images), space)[:, num_prefix(model) :]
+    if time is None:
+        return read
+    weights = time[:, 0, 1:]  # (batch, steps), at the class token of time
+    return (weights[:, :, None] * read.reshape(*weights.shape, -1)).reshape(len(weights), -1)
 
 
 def of_patches(scores, sources=None):
@@ -133,7 +175,7 @@ def in_parts(function, model, images, *more, axis=0):
         return images
 
     every = blocks(model)
-    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2  # for each image
+    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2 * _examples(model)  # for each image
     size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
     return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
@@ -143,28 +185,35 @@ def reading(model, images):
     """Returns the weight of each token in the pooling: float32 array, `(batch, tokens)`; each row sums to one.
 
     One token, the mean of the patches, half of each, or the mean over the heads of attention pooling. The mean of both
-    pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`.
+    pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`. Of a factorised
+    encoder, that of the pooling in space, and the batch is of steps.
     """
-    prefix, tokens, batch = num_prefix(model), blocks(model)[0].input.shape[1], len(images)
-    pools = [layer for layer in model.layers if isinstance(layer, TokenPool)]
-    rows = [_weights(model, pool, images, tokens) for pool in pools] or [_even(batch, tokens, prefix)]
+    prefix, tokens, batch = num_prefix(model), blocks(model)[0].input.shape[1], len(images) * _examples(model)
+    pools = [layer for layer in stages(model)[0] if isinstance(layer, TokenPool)]
+    rows = [_weights(model, pool, images, tokens, batch) for pool in pools] or [_even(batch, tokens, prefix)]
     return np.mean(rows, axis=0).astype("float32")
+
+
+def _examples(model):
+    """Returns of how many examples the blocks of space make an image: of a factorised encoder, of each time step."""
+    found = tubelets(model, factorised=True)
+    return found.steps if found is not None and found.fold else 1
 
 
 def _even(batch, tokens, prefix):
     return np.tile((np.arange(tokens) >= prefix) / (tokens - prefix), (batch, 1))
 
 
-def _weights(model, pool, images, tokens):
+def _weights(model, pool, images, tokens, batch):
     single = {"token": 0, "first": pool.num_prefix, "last": tokens - 1}.get(pool.pooling)
     if single is not None:
-        return np.tile(np.arange(tokens) == single, (len(images), 1)).astype("float32")
+        return np.tile(np.arange(tokens) == single, (batch, 1)).astype("float32")
     if pool.pooling != "map":
-        even = _even(len(images), tokens, pool.num_prefix)
+        even = _even(batch, tokens, pool.num_prefix)
         return (even + (np.arange(tokens) == 0)) / 2 if pool.pooling == "token+gap" else even
     (tokens,) = run(model, [pool.input], images)
     patches = tokens[:, pool.start :]
-    probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (len(images), 1, patches.shape[-1]))
+    probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (batch, 1, patches.shape[-1]))
     _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)
     row = ops.convert_to_numpy(ops.cast(attended, "float32")).mean(axis=(1, 2))
     return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.start, 0)))  # bfloat16 rounds

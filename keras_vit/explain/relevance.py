@@ -19,7 +19,9 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
 
     Chefer et al. 2021 (arXiv:2103.15679), section 3.1, equations 5 and 6. Each block's attention is weighted by its
     gradient; negative parts are dropped and heads averaged. The blocks are combined along the residual path. The result
-    is read where the model pools, as in `attention_rollout`.
+    is read where the model pools, as in `attention_rollout`. In a factorised encoder of clips, the relevance of a step
+    in the temporal encoder is multiplied by that of its patches in the spatial one. This composition is ours: equation
+    6, where tokens attend to those of their time step only.
 
     Args:
         model: As in `attention_maps`, with one logit for each class; or with one for two classes: class 1 is what
@@ -43,7 +45,7 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, count_classes(model), len(images), "classes")
     return inside.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
-        -1, *anatomy.grid(model)
+        -1, *anatomy.grid(model, factorised=True)
     )
 
 
@@ -112,11 +114,11 @@ def _relevance(vit, images, classes, model):
         upstream = np.asarray(upstream, "float32")
         positive = np.maximum(slope * scores, 0).mean(1, keepdims=True)
         weighted.append(inside.of_patches(positive, *sources)[:, 0])  # (batch, tokens, tokens)
-    flow = own_place = np.eye(weighted[0].shape[-1], dtype="float32")
-    for each in reversed(weighted):
-        flow = flow + each @ flow
-    # The residual path alone gives every pooled patch the same relevance: left out.
-    return np.einsum("bt,bts->bs", inside.reading(vit, images), flow - own_place)[:, anatomy.num_prefix(vit) :]
+    own_place = lambda matrix: np.eye(matrix.shape[-1], dtype="float32")  # noqa: E731
+    space, *time = inside.flows(vit, (each + own_place(each) for each in reversed(weighted)))
+    if not time:  # the residual path alone gives every pooled patch the same relevance: left out
+        space = space - own_place(space)
+    return inside.read_patches(vit, images, space, *time)
 
 
 def gradients(function, values):

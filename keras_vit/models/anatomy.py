@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TransformerBlock, Tubelets
+from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TimeSteps, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils.keras_private import calls_of, sublayers
 
@@ -34,22 +34,32 @@ def only(model, kind):
     return layers[0]
 
 
-def grid(model):
-    """Returns the grid of the patches, `(rows, columns)`; of a model of clips that of tubelets, with `steps` first."""
+def stages(model):
+    """Returns the layers of the model's ViT in one list; of a factorised encoder in two, of space and of time."""
+    layers = backbone(model).layers
+    place = next((i for i, layer in enumerate(layers) if isinstance(layer, TimeSteps)), None)
+    return [layers] if place is None else [layers[:place], layers[place:]]
+
+
+def grid(model, factorised=False):
+    """Returns the grid of the patches, `(rows, columns)`; of a model of clips that of tubelets, with `steps` first.
+
+    `factorised` is as in `tubelets`.
+    """
     patches = only(model, Patches)
     rows, columns = patches.grid(patches.input.shape)
-    found = tubelets(model)
+    found = tubelets(model, factorised)
     return (rows, columns) if found is None else (found.steps, rows // found.frames, columns)
 
 
-def tubelets(model):
+def tubelets(model, factorised=False):
     """Returns the layer `Tubelets` of a model of clips, `None` of one of images.
 
     Raises:
-        ValueError: For a factorised encoder: no block sees all of space and time.
+        ValueError: For a factorised encoder, unless `factorised`: no block sees all of space and time.
     """
     found = next((layer for layer in sublayers(model) if isinstance(layer, Tubelets)), None)
-    if found is not None and found.fold:
+    if found is not None and found.fold and not factorised:
         raise ValueError(
             "The model must attend to all of space and time at once. "
             f"Received: {model.name!r}, with a spatial and a temporal encoder"

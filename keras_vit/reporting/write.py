@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vit import config, explain, plots
 from keras_vit.explain.relevance import has_classes
-from keras_vit.models import counting
+from keras_vit.models import anatomy, counting
 from keras_vit.plots import canvas
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
@@ -111,9 +111,10 @@ def _gallery(model, images):
     if model is None:
         return {}
     maps = {"images": [None] * len(images)}
-    blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
-    thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
-    maps |= {f"block {i}": blocks[i] for i in thinned}
+    if len(anatomy.stages(model)) == 1:  # else a block sees a step's patches, or no patches
+        blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
+        thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
+        maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
     if has_classes(model):
         maps["relevance"] = explain.attention_relevance(model, images)

@@ -116,11 +116,9 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     traced = len(files) >= TRACED and not single
     finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
     run = aspect or trained.viewer(finish, eager=not traced, count=len(files))
-    read = (lambda path: read_pixels(path, trained.size[2])) if task.whole else reader(trained)
-    read = (lambda path: aspect.read(path)[1]) if aspect else read
+    read, count = _reading(trained, aspect)
     keeps = kind.keeps if place or paths else None
     read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
-    count = 1 if single else max(min(IMAGES, VALUES // math.prod(trained.size)), 1)
     with tables.written(paths, kind.columns) as add:
         for batch in reading.batches(read_all, files, count, ahead=1 if single else reading.AHEAD):
             pixels = [one for one, _ in batch.pixels.values()]
@@ -148,6 +146,16 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
                 yield path, answer, None
             sources.clear()
             outputs.clear()  # before the next batch is read
+
+
+def _reading(trained, aspect):
+    """Returns the function that reads a file as the model sees it, and how many files are seen at once."""
+    if aspect:
+        return (lambda path: aspect.read(path)[1]), 1
+    if trained.task.whole:
+        return (lambda path: read_pixels(path, trained.size[2])), 1
+    views = 1 if trained.task.clips is None else trained.task.clips.count
+    return reader(trained, several=True), max(min(IMAGES, VALUES // math.prod(trained.size) // views), 1)
 
 
 def followed(found, total):

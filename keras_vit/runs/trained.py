@@ -62,6 +62,8 @@ class Trained:
     def viewer(self, finish=None, eager=True, count=None):
         """Returns the function from inputs to what the task answers and draws: its outputs, or its learner's.
 
+        Where a task has several views of a clip, it takes one view, or all with an axis of them, which it averages.
+
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
             eager: As in `predictor`.
@@ -70,6 +72,10 @@ class Trained:
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
         own = own or self.answering(eager, count)
+        if self.task.clips is not None and self.task.clips.count > 1:
+            from keras_vit.data.views import averaged
+
+            return averaged(own, self.task, self.bound.data.batch_size)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
 
     def answering(self, eager=False, count=None):
@@ -224,10 +230,17 @@ def read(trained, files):
     return np.stack([*map(reader(trained), files)])
 
 
-def reader(trained):
-    """Returns the function from an image file to its pixels in `read`, which several threads may call."""
+def reader(trained, several=False):
+    """Returns the function from an image file to its pixels in `read`, which several threads may call.
+
+    With `several`, it reads all views of a clip of whose views the task makes its answer, an axis more.
+    """
     if trained.alone:
         return lambda file: preprocess(trained.model, file)[0]
+    if several and trained.task.clips is not None and trained.task.clips.count > 1:
+        from keras_vit.data import views
+
+        return views.reader(trained.size, trained.recipe.data, trained.task.clips)
     if trained.task.clips is not None:
         from keras_vit.data.readers import clips
 

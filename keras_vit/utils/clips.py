@@ -103,10 +103,11 @@ def _by_av(name, channels, choose, most_pixels):
     import av
 
     with contextlib.closing(av.open(name)) as container:
-        if not container.streams.video:
+        stream = container.streams.best("video")  # of several, not a picture of the cover
+        if stream is None:
             raise UnreadableError("has no video in it")
-        stream = container.streams.video[0]
-        stamps = [packet.pts for packet in container.demux(stream) if packet.size]
+        # What an edit list cuts off, as of videos that are trimmed on a phone, is decoded and not shown.
+        stamps = [packet.pts for packet in container.demux(stream) if packet.size and not packet.is_discard]
         stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
     # Increasing: a file keeps its frames in the order of decoding.
     times = np.unique(stamps) if stated else np.arange(sum(1 for _ in _frames(name)))
@@ -115,7 +116,7 @@ def _by_av(name, channels, choose, most_pixels):
     order = evenly(times, times[-1] - times[0] + usual)
     places = order[_checked(choose(len(times)), len(times))]
     with contextlib.closing(av.open(name)) as container:
-        size = container.streams.video[0].codec_context
+        size = container.streams.best("video").codec_context
         _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
     found = _at_times(name, {*times[places].tolist()}, channels) if stated else {}
     if stated and len(found) == len({*places.tolist()}):
@@ -129,7 +130,7 @@ def _frames(name, first=None):
     import av
 
     with contextlib.closing(av.open(name)) as container:
-        stream = container.streams.video[0]
+        stream = container.streams.best("video")
         stream.thread_type = "AUTO"
         if first is not None:
             with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
@@ -162,7 +163,12 @@ def _at_places(name, places, channels):
 def _pixels(frame, channels):
     """Returns a frame of PyAV as upright pixels."""
     pixels = frame.to_ndarray(format="rgb24" if channels == 3 else "gray")
-    pixels = np.rot90(pixels, round(frame.rotation / 90) % 4)  # counterclockwise, as the file says how to show it
+    shown = frame.side_data.get("DISPLAYMATRIX")  # (x, y, 1) times it is where a pixel is shown: turned, or mirrored
+    if shown is not None:
+        (right, down), (right_of_row, down_of_row) = np.frombuffer(shown, "int32").reshape(3, 3)[:2, :2].tolist()
+        if abs(down) > abs(right):  # columns become rows
+            pixels, right, down_of_row = pixels.swapaxes(0, 1), right_of_row, down
+        pixels = pixels[:: -1 if down_of_row < 0 else 1, :: -1 if right < 0 else 1]
     return np.ascontiguousarray(pixels if channels == 3 else pixels[..., None])
 
 

@@ -28,6 +28,36 @@ def frame_indices(count, frames, stride=1, segments=False, numbers=None):
     return np.minimum(start + stride * np.arange(frames), count - 1)
 
 
+def view_indices(count, frames, stride=1, segments=False, view=0, views=1):
+    """Returns the indices of the frames of one of several views of a clip, int64 `(frames,)`.
+
+    Dense, the first view begins at the first frame, the last one ends at the last, and the others lie evenly between
+    them, as in VideoMAE (Tong et al. 2022, arXiv:2203.12602) and ViViT (Arnab et al. 2021, arXiv:2103.15691). In
+    segments, view `v` of `n` has the frame at `v / n` of each segment: two views are those of VideoMAE. A single view
+    is that of `frame_indices`.
+
+    Args:
+        count, frames, stride, segments: As in `frame_indices`.
+        view: Which one, from 0.
+        views: How many there are.
+    """
+    if views == 1:
+        return frame_indices(count, frames, stride, segments)
+    if segments:
+        return frame_indices(count, frames, segments=True, numbers=np.full(frames, view / views))
+    room = max(count - (frames - 1) * stride - 1, 0)
+    return np.minimum(view * room // (views - 1) + stride * np.arange(frames), count - 1)
+
+
+def check_crops(crops, resize):
+    """Raises ValueError if frames have several crops, but `data.resize` leaves nothing around the first."""
+    if crops > 1 and resize is None:
+        raise ValueError(
+            f"{crops} crops need frames that keep their shape: data.resize must be the shorter side in pixels, or "
+            f"'aspect'. Received: task.crops={crops}, data.resize=None"
+        )
+
+
 def evenly(times, duration):
     """Returns which frame is seen at each of as many equal steps of a clip, so that time passes evenly.
 

@@ -77,3 +77,22 @@ def test_other_models_are_refused(tmp_path):
     assert again.input_shape == (None, 8, 8, 12, 3)
     with pytest.raises(ValueError, match="must be of such a model. Received: .*'tubelet': 2"):
         started(tmp_path / "clips.keras", 4, {}, {"image_size": (8, 12), "tubelet": 2})
+
+
+def test_model_two_starts_with_other_frames_and_another_size(tmp_path):
+    """The tables of space and of time are resampled, each by itself."""
+    model = inflated(small(), frames=4, time_depth=2)
+    table = np.random.default_rng(0).normal(size=(1, 3, 16))
+    model.get_layer("steps").table.assign(table)
+    model.save(tmp_path / "m.keras")
+    given = {"image_size": (16, 12), "num_classes": 3}
+    found = started(str(tmp_path / "m.keras"), 8, {}, given)
+    assert found.input_shape == (None, 8, 16, 12, 3) and found.get_layer("steps").steps == 4
+    first, second = table[0, 1:]
+    expected = [table[0, 0], first, first * 3 / 4 + second / 4, first / 4 + second * 3 / 4, second]
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(found.get_layer("steps").table)[0], expected, atol=1e-6)
+    own, other = (keras.ops.convert_to_numpy(each.get_layer("time_1").mlp.fc1.kernel) for each in (model, found))
+    np.testing.assert_array_equal(own, other)
+    same = started(str(tmp_path / "m.keras"), 4, {}, {"image_size": (8, 12), "num_classes": 5})
+    for one, two in zip(model.weights, same.weights, strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(two))

@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import count_macs, evaluate, export_tflite, load_run, report
+from keras_vit import count_macs, evaluate, export_tflite, load_run, report, video_vit
+from keras_vit.reporting import write
 from tests.browser import chromium, watched
 from tests.marks import slow
 
@@ -118,3 +119,11 @@ def test_the_page_works_in_a_browser(browser, written, width, scheme):
     assert page.get_by_text("learning_rate").first.is_visible()
     assert not wrong
     page.close()
+
+
+def test_a_factorised_model_of_clips_has_maps_over_all_blocks():
+    clips = np.random.default_rng(0).integers(0, 256, (2, 4, 8, 8, 3)).astype("float32")
+    model = video_vit("mu/4", frames=4, time_depth=1, image_size=8, num_classes=2, depth=1)
+    assert [*write._gallery(model, clips)] == ["images", "rollout", "relevance"]
+    joint = video_vit("mu/4", frames=4, image_size=8, num_classes=2, depth=1)
+    assert [*write._gallery(joint, clips)] == ["images", "block 0", "rollout", "relevance"]

@@ -1,12 +1,16 @@
+import itertools
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from keras_vit.utils import clips
 from keras_vit.utils.clips import UnreadableError, checked, is_clip, read_clip
-from tests.clipfiles import animated, moving, rotated, video
+from tests.clipfiles import animated, moving, rotated, trimmed, video
 
 CLIP = moving(8, 32, 48)
+SIGNS = [*itertools.product((1, -1), repeat=2)]
+MATRICES = [(a, 0, 0, d) for a, d in SIGNS] + [(0, b, c, 0) for b, c in SIGNS]  # turned and mirrored
 
 
 def middles(frames):
@@ -38,17 +42,26 @@ def test_videos(tmp_path, name, codec):
     assert gray.shape == (8, 32, 48, 1) and np.abs(gray[..., 0].astype(int) - CLIP.mean(-1)).max() < 12
 
 
-@pytest.mark.parametrize("name, frames", [("a.avi", 2), ("a.mp4", 2), ("a.mkv", 2), ("a.mp4", 0)])
-def test_frames_that_depend_on_later_ones(tmp_path, name, frames):
+@pytest.mark.parametrize(
+    "name, frames, codec",
+    [
+        ("a.avi", 2, "mpeg4"),
+        ("a.mp4", 2, "mpeg4"),
+        ("a.mkv", 2, "mpeg4"),
+        ("a.mp4", 0, "mpeg4"),
+        ("b.avi", 2, "libx264"),
+    ],
+)
+def test_frames_that_depend_on_later_ones(tmp_path, name, frames, codec):
     """Files keep them in the order of decoding; AVI does not say when they are seen."""
     av = pytest.importorskip("av")
     long = np.repeat(CLIP, 5, axis=0)
     for i, frame in enumerate(long):
         frame[:16] = 6 * i
     with av.open(str(tmp_path / name), "w") as container:
-        stream = container.add_stream("mpeg4", rate=25)
+        stream = container.add_stream(codec, rate=25)
         stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 48, 32, "yuv420p", 4_000_000
-        stream.codec_context.max_b_frames = frames
+        stream.codec_context.max_b_frames, stream.codec_context.gop_size = frames, 12
         for i, frame in enumerate(long):
             picture = av.VideoFrame.from_ndarray(frame, format="rgb24")
             picture.pts = i
@@ -57,9 +70,10 @@ def test_frames_that_depend_on_later_ones(tmp_path, name, frames):
     counts = []
     whole = read_clip(tmp_path / name, 3, lambda count: counts.append(count) or np.arange(count))
     assert counts == [40] and np.abs(whole[:, 8].astype(int) - long[:, 8]).max() < 8
-    for start in range(0, 37, 4):
-        some = read_clip(tmp_path / name, 3, lambda count: start + np.arange(3))  # noqa: B023
-        np.testing.assert_array_equal(some, whole[start : start + 3])
+    for start in range(0, 38, 3):  # across the frames on which others depend, and to the last
+        some = read_clip(tmp_path / name, 3, lambda count: np.minimum(start + np.arange(3), 39))  # noqa: B023
+        np.testing.assert_array_equal(some, whole[[start, start + 1, min(start + 2, 39)]])
+    np.testing.assert_array_equal(read_clip(tmp_path / name, 3, lambda count: [39]), whole[39:])
 
 
 def test_frames_are_shown_for_their_time(tmp_path):
@@ -83,6 +97,87 @@ def test_phones_turn_their_videos_in_the_header(tmp_path):
         assert found.shape[1:3] == ((32, 48) if degrees == 180 else (48, 32))
         dark = {place for place in ((2, 2), (2, -3), (-3, 2), (-3, -3)) if found[7][place].max() < 20}
         assert dark == {corner}
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_a_header_may_mirror_a_video(tmp_path, matrix):
+    """A pixel at (x, y) is shown at (a x + c y, b x + d y)."""
+    pytest.importorskip("av")
+    marked = CLIP.copy()
+    marked[:, :8, :8], marked[:, :8, -8:] = 0, 100
+    (a, b, c, d), (rows, columns) = matrix, np.mgrid[:32, :48]
+    right, down = a * columns + c * rows, b * columns + d * rows
+    right, down = right - right.min(), down - down.min()
+    expected = np.zeros((down.max() + 1, right.max() + 1))
+    expected[down, right] = marked[7].mean(-1)
+    found = read_clip(rotated(video(tmp_path / "a.mp4", marked), 0, matrix), 3, np.arange)[7].mean(-1)
+    assert found.shape == expected.shape and np.abs(found - expected).mean() < 8
+
+
+@pytest.mark.parametrize("frames", [0, 2])
+def test_what_an_edit_list_cuts_off_is_not_seen(tmp_path, frames):
+    """As of videos that are trimmed on a phone: these frames are in the file, since others depend on them."""
+    pytest.importorskip("av")
+    long = np.stack([np.full((32, 48, 3), 8 * i, "uint8") for i in range(30)])
+    path = trimmed(video(tmp_path / "a.mp4", long, codec="libx264", later=frames, every=30), 10)
+    found = read_clip(path, 3, np.arange)
+    np.testing.assert_array_equal(np.rint(middles(found) / 8), np.arange(10, 30))
+    np.testing.assert_array_equal(read_clip(path, 3, lambda count: [0, count - 1]), found[[0, -1]])
+
+
+def test_a_cover_is_not_the_video(tmp_path):
+    av = pytest.importorskip("av")
+    with av.open(str(tmp_path / "a.mkv"), "w") as container:
+        cover, stream = container.add_stream("mjpeg", rate=1), container.add_stream("mpeg4", rate=25)
+        cover.width, cover.height, cover.pix_fmt = 16, 16, "yuvj420p"
+        stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
+        for each, frames in ((cover, np.zeros((1, 16, 16, 3), "uint8")), (stream, CLIP)):
+            for i, frame in enumerate(frames):
+                picture = av.VideoFrame.from_ndarray(frame, format="rgb24")
+                picture.pts = i
+                container.mux(each.encode(picture))
+            container.mux(each.encode())
+    with av.open(str(tmp_path / "a.mkv")) as container:
+        assert container.streams.video[0].codec_context.name == "mjpeg"
+    assert read_clip(tmp_path / "a.mkv", 3, np.arange).shape == CLIP.shape
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("space, red, blue", [(1, 0.2126, 0.0722), (5, 0.299, 0.114)])  # BT.709, BT.601
+def test_colors_are_those_that_the_file_says(tmp_path, space, red, blue, full):
+    av = pytest.importorskip("av")
+    y, u, v = 120, 90, 170
+    with av.open(str(tmp_path / "a.mp4"), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"qp": "0"})
+        stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv444p"
+        stream.codec_context.colorspace, stream.codec_context.color_range = space, 1 + full
+        picture = av.VideoFrame(48, 32, "yuv444p")
+        picture.colorspace, picture.color_range = space, 1 + full
+        for plane, value in zip(picture.planes, (y, u, v)):
+            plane.update(bytes([value]) * plane.buffer_size)
+        container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    light = y / 255 if full else (y - 16) / 219
+    u, v = ((value - 128) / (255 if full else 224) for value in (u, v))
+    r, b = light + 2 * (1 - red) * v, light + 2 * (1 - blue) * u
+    expected = np.array([r, (light - red * r - blue * b) / (1 - red - blue), b]) * 255
+    np.testing.assert_allclose(read_clip(tmp_path / "a.mp4", 3, np.arange)[0, 16, 24], expected, atol=1.5)
+
+
+def test_a_palette_is_kept(tmp_path):
+    av = pytest.importorskip("av")
+    colors = np.zeros((256, 4), "uint8")
+    colors[:6] = [[255, 40 * i, 0, 0] for i in range(6)]  # alpha, red, green, blue
+    with av.open(str(tmp_path / "a.avi"), "w") as container:
+        stream = container.add_stream("rawvideo", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 48, 32, "pal8"
+        for i in range(6):
+            picture = av.VideoFrame.from_ndarray((np.full((32, 48), i, "uint8"), colors), format="pal8")
+            picture.pts = i
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    found = read_clip(tmp_path / "a.avi", 3, lambda count: [2, 4])
+    np.testing.assert_array_equal(found[:, 0, 0], [[80, 0, 0], [160, 0, 0]])
 
 
 def test_a_still_image_is_a_clip_of_one_frame(tmp_path):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_vit.utils.sampling import evenly, frame_indices
+from keras_vit.utils.sampling import check_crops, evenly, frame_indices, view_indices
 
 
 def listed(*given, **options):
@@ -51,3 +51,22 @@ def test_all_indices_are_those_of_frames(count):
     for options in (dict(), dict(stride=3), dict(segments=True)):
         found = frame_indices(count, 8, **options)
         assert len(found) == 8 and found.min() >= 0 and found.max() < count and (np.diff(found) >= 0).all()
+
+
+def viewed(count, views, *given, **options):
+    return [view_indices(count, 4, *given, view=i, views=views, **options).tolist() for i in range(views)]
+
+
+def test_views_are_spread_evenly_over_a_clip():
+    assert viewed(20, 3, 2) == [[0, 2, 4, 6], [6, 8, 10, 12], [13, 15, 17, 19]]  # of 14 starts 0, 6 (13 // 2) and 13
+    assert viewed(20, 2, segments=True) == [[0, 5, 10, 15], [2, 7, 12, 17]]  # VideoMAE's int(5 i) and int(2.5 + 5 i)
+    assert viewed(20, 1, 2) == [listed(20, 4, 2)] and viewed(20, 1, segments=True) == [listed(20, 4, segments=True)]
+    assert viewed(6, 4) == [[0, 1, 2, 3], [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
+    assert viewed(5, 3, 2) == [[0, 2, 4, 4]] * 3 and viewed(1, 2, segments=True) == [[0] * 4] * 2
+
+
+def test_several_crops_need_frames_that_keep_their_shape():
+    check_crops(1, None)
+    check_crops(3, 8)
+    with pytest.raises(ValueError, match="Received: task.crops=3, data.resize=None"):
+        check_crops(3, None)

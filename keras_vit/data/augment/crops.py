@@ -33,7 +33,7 @@ def training_example(items, size, data, settings, numbers, orientation=None):
     else:
         image = decode(item, channels, orientation)
         cut = draw_cut(tf.shape(image)[:2], size, settings, numbers)
-        image = _make(image, cut, size, "bilinear", data.antialias)
+        image = make(image, cut, size, "bilinear", data.antialias)
     return _with_image(items, image, cut, size)
 
 
@@ -46,7 +46,7 @@ def evaluation_example(items, size, data, orientation=None):
     """Cuts one image for evaluation, and what else has a place in it, like `training_example`."""
     image = decode(items["images"], size[2], orientation)
     cut = center_cut(tf.shape(image)[:2], size, data)
-    return _with_image(items, _make(image, cut, size, data.method, data.antialias), cut, size)
+    return _with_image(items, make(image, cut, size, data.method, data.antialias), cut, size)
 
 
 def resize(image, size, method="bilinear", antialias=True):
@@ -58,7 +58,7 @@ def _with_image(items, image, cut, size):
     return {name: image if name == "images" else KINDS[name].cut(item, cut, size[:2]) for name, item in items.items()}
 
 
-def _make(image, cut, size, method, antialias):
+def make(image, cut, size, method, antialias):
     """Resizes the box of a `Cut` to its grid, and cuts its window out."""
     box = image[cut.start[0] : cut.start[0] + cut.extent[0], cut.start[1] : cut.start[1] + cut.extent[1]]
     image = resize(box, cut.grid, method, antialias)

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.data.clips import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import split_folders
+from keras_vit.data.readers import split_folders, tfds_clips
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.image_files import preparation
 from keras_vit.utils import clips, folders
@@ -117,9 +117,10 @@ def reader(shape, data, sampling, **limits):
 def none(rest, split, data, *others):
     """Raises ValueError for a kind of data of which no clips are read."""
     raise ValueError(
-        "Clips are read from class folders, 'folder:PATH', or passed to `fit` as arrays, (clips, labels). "
+        "Clips are read from class folders, 'folder:PATH', from 'tfds:NAME', or passed to `fit` as arrays, (clips, "
+        "labels). "
         f"Received: data.source={data.source!r}"
     )
 
 
-READERS = {"digits": none, "folder": read_folder, "tfds": none}
+READERS = {"digits": none, "folder": read_folder, "tfds": tfds_clips.read}

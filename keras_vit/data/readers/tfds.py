@@ -42,20 +42,15 @@ def read(name, split, data, targets, extras=()):
     Returns:
         A `memory.Source`, or a `records.Stream` if the images do not fit into memory.
     """
-    packages.need(f"'tfds:{name}'", "datasets", "tensorflow_datasets", "importlib_resources")
+    builder, pieces = opened(name, split)
     import tensorflow_datasets as tfds
 
-    builder = _prepared(name)
     features, keys = builder.info.features, feature_keys(builder.info.features, name, targets, extras)
     class_names = tuple(features[keys["labels"]].names) if "labels" in keys else ()
     if SEVERAL in keys:
         class_names = tuple(features[keys[SEVERAL]].feature.names)
     if BOXES in keys:
         class_names = tuple(_parts(features[keys[BOXES]])[tfds.features.ClassLabel][1].names)
-    known = sorted(builder.info.splits)
-    if re.split(r"[\[+]", split)[0] not in known:
-        raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
-    pieces = builder.info.splits[split].file_instructions
     placed = [item for item in keys if item not in ("labels", SEVERAL, TEXTS)]
     places = [keys[item] for item in placed if item != BOXES]
     fixed_size = all(None not in features[key].shape for key in places)
@@ -137,7 +132,7 @@ def _text(feature):
     inside = getattr(feature, "feature", None) if isinstance(feature, tfds.features.Sequence) else feature
     if isinstance(inside, tfds.features.FeaturesDict):
         names = [name for name, part in inside.items() if isinstance(part, tfds.features.Text)]
-        name = _one(names, "text")
+        name = one_of(names, "text")
         return None if name is None or inside is feature else lambda value: value[name]
     return (lambda value: value) if isinstance(inside, tfds.features.Text) else None
 
@@ -173,7 +168,12 @@ def feature_keys(features, name, targets, extras=()):
     color = [key for key, f in pictures.items() if f.shape[-1] == 3]
     labels = [key for key, f in features.items() if isinstance(f, tfds.features.ClassLabel)]
     lists = [key for key, f in features.items() if isinstance(getattr(f, "feature", None), tfds.features.ClassLabel)]
-    image = _one(pictures, "image") or _one(color) or _one(pictures)
+    image = one_of(pictures, "image") or one_of(color) or one_of(pictures)
+    videos = [key for key, f in features.items() if isinstance(f, tfds.features.Video)]
+    if image is None and videos:
+        raise ValueError(
+            f"A data set of videos is for ClassifyClips and PretrainClips. Received: {name!r} of {videos[0]}"
+        )
     if image is None or pictures[image].shape[-1] not in (1, 3):
         raise ValueError(
             f"A data set must have an image of one or three channels. Received: {name!r} of {', '.join(features)}"
@@ -183,23 +183,39 @@ def feature_keys(features, name, targets, extras=()):
         raise ValueError(f"Images must be of type uint8. Received: {name!r}, whose images are of type {kind}")
     masks = [k for k, f in pictures.items() if k != image and f.shape[-1] == 1 and f.np_dtype == np.uint8]
     found = {
-        "labels": _one(labels, "label"),
-        SEVERAL: _one(lists, "labels"),
-        "segmentation_masks": _one(masks, "segmentation_mask") or _one([key for key in masks if "mask" in key]),
+        "labels": one_of(labels, "label"),
+        SEVERAL: one_of(lists, "labels"),
+        "segmentation_masks": one_of(masks, "segmentation_mask") or one_of([key for key in masks if "mask" in key]),
     }
-    found["segmentation_masks"] = found["segmentation_masks"] or _one(masks)
-    found[BOXES] = _one([key for key, feature in features.items() if _parts(feature)], "objects")
+    found["segmentation_masks"] = found["segmentation_masks"] or one_of(masks)
+    found[BOXES] = one_of([key for key, feature in features.items() if _parts(feature)], "objects")
     written = [key for key, feature in features.items() if _text(feature)]
-    found[TEXTS] = next((name for name in CAPTIONS if name in written), None) or _one(written)
+    found[TEXTS] = next((name for name in CAPTIONS if name in written), None) or one_of(written)
     missing = next((target for target in targets if not found.get(target)), None)
     if missing:
         raise memory.lacks(name, missing, features)
     return {"images": image, **{t: found[t] for t in (*targets, *extras) if found.get(t)}}
 
 
-def _one(keys, first=None):
+def one_of(keys, first=None):
     """Returns the key `first` if it is there, else the only one, or `None`."""
     return first if first in keys else next(iter(keys)) if len(keys) == 1 else None
+
+
+def opened(name, split):
+    """Returns the builder of a data set, whose files are prepared if necessary, and the parts of files of a split.
+
+    Raises:
+        ValueError: For an unknown data set or split.
+        FileNotFoundError: For files that are not there and cannot be downloaded.
+        ImportError: If tensorflow-datasets is not installed.
+    """
+    packages.need(f"'tfds:{name}'", "datasets", "tensorflow_datasets", "importlib_resources")
+    builder = _prepared(name)
+    known = sorted(builder.info.splits)
+    if re.split(r"[\[+]", split)[0] not in known:
+        raise ValueError(f"{name!r} has no split {split!r}. Known: {', '.join(known)}.")
+    return builder, builder.info.splits[split].file_instructions
 
 
 def _prepared(name):

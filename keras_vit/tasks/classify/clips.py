@@ -1,10 +1,15 @@
 """Classification of clips: one label for several frames."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Literal
 
 from keras_vit.models.clip_preparation import frames_rule
+from keras_vit.models.outputs import unbounded
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.of_clips import OfClips
+from keras_vit.utils.checked import number
+from keras_vit.utils.sampling import check_crops
 
 OF_IMAGES = ("distill", "teacher")  # options of `Classify` for models of images
 
@@ -22,9 +27,21 @@ class ClassifyClips(OfClips, Classify):
             middle; of a clip that is too short, the last frame is repeated.
         sampling: `"dense"`, or `"segments"` for one frame of each of as many equal parts of a clip, as for
             Something-Something; then `stride` must be 1.
+        views: Parts of each video, evenly over its time, whose probabilities are averaged by `evaluate`, `report` and
+            `predict`. Validation while training has the middle one.
+        crops: 1, the center of the frames, or 3 along their longer side, averaged likewise; then `data.resize` must
+            keep their shape.
     """
 
     draws = True
+    measured = (*Classify.measured, "views", "crops")
+
+    views: int = number(1, low=1)
+    crops: Literal[1, 3] = 1
+
+    @property
+    def clips(self):
+        return dataclasses.replace(super().clips, views=self.views, crops=self.crops)
 
     @classmethod
     def of_clips(cls, model):
@@ -35,9 +52,14 @@ class ClassifyClips(OfClips, Classify):
 
     def check(self, recipe):
         super().check(recipe)
+        check_crops(self.crops, recipe.data.resize)
         for name in OF_IMAGES:
             if getattr(self, name):
                 raise ValueError(f"ClassifyClips has no teacher. Received: task.{name}={getattr(self, name)!r}")
+
+    def averaged(self, outputs):
+        """Returns the logits of the mean probabilities of several views, `(batch, views, classes)`: as in VideoMAE."""
+        return unbounded(self.loss or "softmax", self.probabilities(outputs).mean(axis=1))
 
     def batch(self, examples, augment, seed):
         from keras_vit.data.packing import folded_tensor, unfolded_tensor

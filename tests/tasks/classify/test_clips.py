@@ -34,6 +34,7 @@ def test_what_contradicts_clips_is_refused():
     assert moving(3).shape[0] == 3 and check_recipe(recipe()) is not None
     calls = [
         (dict(sampling="segments", stride=2), "stride must be 1. Received: task.stride=2"),
+        (dict(crops=3), "data.resize must be the shorter side in pixels"),
         (dict(distill="soft"), "has no teacher. Received: task.distill='soft'"),
         (dict(model={"frames": 4}), "The frames are task.frames. Received: model.frames=4"),
         (dict(model={"rotary": "dinov3"}), "rotary"),
