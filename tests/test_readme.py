@@ -79,6 +79,7 @@ def test_the_first_steps_run(pictures, eagerly):
         assert (pictures / file).exists(), file
 
 
+@slow
 def test_the_100_lines_train(tmp_path, monkeypatch):
     """In full with KERAS_VIT_SLOW=1, else for one epoch of a few images."""
     page = "docs/train_in_100_lines.md"

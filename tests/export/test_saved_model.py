@@ -12,7 +12,7 @@ from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
 from keras_vit.models.preprocessing import evaluation_rule  # noqa: E402
 from tests import exiffiles  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
-from tests.marks import few  # noqa: E402
+from tests.marks import QUICKLY, few, slow  # noqa: E402
 
 SCRIPT = """
 import sys
@@ -28,7 +28,8 @@ assert "keras_vit" not in sys.modules
 
 
 def test_runs_without_keras_vit_and_agrees(tmp_path):
-    rows = [dict(dtype="mixed_bfloat16"), dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"})]
+    rows = [dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"})]
+    rows += [] if QUICKLY else [dict(dtype="mixed_bfloat16")]
     models = {tmp_path / f"saved{i}": tiny(**options) for i, options in enumerate(rows)}
     for path, model in models.items():
         report = export_saved_model(model, path, images=IMAGES)
@@ -78,6 +79,7 @@ def test_photographs_are_decoded_and_turned_as_here(tmp_path):
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
+@slow
 def test_a_model_of_another_range_says_it_and_takes_no_files(tmp_path):
     model = tiny(value_range=(-1024, 3071))
     export_saved_model(model, tmp_path / "saved", images=IMAGES.astype("float32") * 16 - 1024)

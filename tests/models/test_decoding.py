@@ -3,6 +3,7 @@ import pytest
 
 from keras_vit.models.decoding import context_of, empty_cache, step
 from tests.captions import WAYS, decoder, numbers
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
@@ -22,7 +23,7 @@ def by_steps(model, sizes, ids=IDS, context=CONTEXT, length=10):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("sizes", [[1] * 8, [3, 1, 1, 2, 1]])
+@pytest.mark.parametrize("sizes", [[3, 1, 1, 2, 1], pytest.param([1] * 8, marks=slow)])
 def test_steps_equal_the_whole(way, sizes):
     """As issue 959 of torchtune asks: texts must be the same with and without a cache."""
     model = decoder(way)

@@ -7,7 +7,7 @@ import pytest
 import keras_vit
 from keras_vit import explain, merge_tokens
 from keras_vit.models import counting
-from tests.marks import few, first_everywhere, once, slow_on_jax
+from tests.marks import few, first_everywhere, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3)).astype("uint8")
@@ -85,6 +85,7 @@ def test_it_is_saved_and_loaded(tmp_path):
     assert tokens_of(loaded) == [16, 13, 10]
 
 
+@slow
 @once
 def test_nested_models_and_heads_on_several_blocks():
     inner = random_vit(num_classes=0)

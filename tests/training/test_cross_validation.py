@@ -16,6 +16,7 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1)).astype("uint8"
 LABELS = np.arange(40) % 10
 
 
+@slow
 def test_a_run_for_each_fold_and_a_table(tmp_path, eagerly, monkeypatch, capsys):
     recipe, fit = config.override(small(), {"data.limit": 40, "data.batch_size": 10}), cross_validation.fit
     calls = []

@@ -104,6 +104,7 @@ class ClassifyBriefly(Classify):
         return [StopEarly()]
 
 
+@slow
 def test_a_run_that_a_callback_of_its_task_stops_is_at_its_end(tmp_path, capsys):
     recipe = dataclasses.replace(RECIPE, task=ClassifyBriefly(classes=tuple("abc")))
     for _ in range(2):  # the second call resumes, and does not train

@@ -13,6 +13,7 @@ from keras_vit import config
 from keras_vit.training import rundir
 from keras_vit.training.longer import longer
 from tests.commands.helpers import SMALL, run
+from tests.marks import slow
 
 
 def test_a_finished_run_is_trained_further_by_the_command_that_it_names(tmp_path, monkeypatch, capsys, eagerly):
@@ -37,6 +38,7 @@ def test_a_finished_run_is_trained_further_by_the_command_that_it_names(tmp_path
     assert f"optim.epochs=3 {words[-3]} --workdir" in capsys.readouterr().err
 
 
+@slow
 def test_a_run_on_ones_own_arrays_is_trained_further_by_the_call_that_it_names(tmp_path, monkeypatch, capsys, eagerly):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -9,10 +9,12 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config
 from keras_vit.training.fit import fit
+from tests.marks import slow
 from tests.small import small
 from tests.training.small import Break
 
 
+@slow
 def test_callbacks_of_ones_own_stop_a_run(tmp_path, capsys):
     recipe = config.override(small(), {"optim.epochs": 4})
     seen = []

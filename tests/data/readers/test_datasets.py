@@ -15,6 +15,7 @@ from keras_vit import config
 from keras_vit.config import Classify, Contrast, Data, Depth, Detect, Regress, Segment
 from keras_vit.data import memory, sources
 from keras_vit.data.readers.arrays import from_arrays
+from tests.marks import slow
 from tests.small import small
 
 SHAPE = (8, 8, 1)
@@ -253,6 +254,7 @@ def test_boxes_in_dictionaries():
         read(listed, Detect(classes=("a", "b")), columns={"bounding_boxes": {"column": "objects", "format": "coco"}})
 
 
+@slow
 def test_a_run_on_a_dataset_is_resumed(tmp_path, eagerly):
     recipe, dataset = (
         config.override(small(), {"optim.epochs": 2, "data.batch_size": 10}),

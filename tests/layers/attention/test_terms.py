@@ -5,7 +5,7 @@ from keras import ops
 from keras_vit.explain.relevance import gradients
 from keras_vit.layers.attention import blockwise, terms
 from keras_vit.layers.attention.attend import MASKED
-from tests.marks import first_everywhere
+from tests.marks import first_everywhere, slow
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -38,7 +38,9 @@ def in_blocks(query, key, value, more, mask=None):
     return blockwise.blockwise_attention(*map(ops.convert_to_tensor, (query, key, value)), parts)
 
 
-@pytest.mark.parametrize("block", [100, 4, 2])  # one block, two and four; the last is padded
+@pytest.mark.parametrize(
+    "block", [4, pytest.param(100, marks=slow), pytest.param(2, marks=slow)]
+)  # two blocks, one, four
 @pytest.mark.parametrize(
     "case",
     first_everywhere(

@@ -85,6 +85,7 @@ def test_the_tokens_of_boxes_are_registers():
         dataclasses.replace(TASK, head="tokens").model(**SMALL, tokens={"registers": 2})
 
 
+@slow
 @slow_on_jax
 @few(1)
 @pytest.mark.parametrize(
