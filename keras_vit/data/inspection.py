@@ -193,4 +193,6 @@ def named(*sources):
             if fault:
                 said = f"{str(path)!r} was readable when it was checked, and now is not: {fault}."
                 raise ValueError(said) from None
+        for source in sources:
+            getattr(source, "check", lambda: None)()  # of records
         raise

@@ -34,7 +34,7 @@ def view_arrays(source, recipe, size):
     choices = sampling.choices
 
     def read(place):
-        return prepare([source.clip(place, choose) for choose in choices])
+        return prepare(source.clip(place, choose) for choose in choices)
 
     count = max(recipe.data.batch_size // sampling.count, 1)
     with inspection.named(source):
@@ -51,13 +51,13 @@ def reader(size, data, sampling):
     Arguments are as in `view_arrays`; threads may call the function.
     """
     prepare = preparer(size, data, sampling)
-    return lambda path: prepare([clips.read_clip(path, 3, choose) for choose in sampling.choices])
+    return lambda path: prepare(clips.read_clip(path, 3, choose) for choose in sampling.choices)
 
 
 def preparer(size, data, sampling):
-    """Returns the function from parts of a video, arrays, to all their crops, in the order of the parts."""
+    """Returns the function from parts of a video, an iterable of arrays, to all their crops, in their order."""
     frames, height, width, channels = size
-    check_crops(sampling.crops, data.resize)
+    check_crops(sampling.crops, data.resize, (height, width))
     shape = (height, width, frames * channels)
     rule = Rule(*(getattr(data, name) for name in Rule._fields))
 

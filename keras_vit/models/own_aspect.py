@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import re
 from typing import Any
 
@@ -115,16 +116,17 @@ class OwnAspect:
 
     def read(self, image):
         """Returns the `(height, width)` of an image, and its pixels at the size for the model."""
-        return resized_to(self.model, image, self.size_of)
+        name = repr(str(image)) if isinstance(image, (str, os.PathLike)) else "an array"
+        return resized_to(self.model, image, functools.partial(self.size_of, name=name))
 
-    def size_of(self, shape):
+    def size_of(self, shape, name="an image"):
         """Returns the size at which the model sees an image of `(height, width)`; ValueError for a very long one."""
         full = image_shape(self.model)[:2]
         size = keeping_aspect(shape, full, self.aspect["multiple"])
         if math.prod(size) > LARGEST * math.prod(full):
             raise ValueError(
                 f"An image must be less than about {LARGEST} times as long as wide to keep its aspect ratio: cut it. "
-                f"Received: {shape[1]} x {shape[0]} pixels"
+                f"Received: {name} of {shape[1]} x {shape[0]} pixels"
             )
         return size
 

@@ -73,6 +73,7 @@ def gather(target, arrays=None, most=10_000):
     """
     need_tensorflow("A report")
     checks.positive(most=most)
+    from keras_vit.data import pipeline, views
     from keras_vit.training import evaluation, history
 
     found = trained.load_run(target)
@@ -85,8 +86,10 @@ def gather(target, arrays=None, most=10_000):
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
     best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
     view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
+    several = task.clips is not None and task.clips.count > 1
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
-    chosen = _examples(some, recipe, size, {*range(placed), *best, *worst})
+    chosen = _examples(pipeline.evaluation_arrays, some, recipe, size, {*range(placed), *best, *worst})
+    viewed = _examples(views.view_arrays, some, recipe, size, {*best, *worst, *first}) if several else chosen
     images = np.stack([chosen[i]["images"] for i in range(placed)])
     outputs = _in_batches(run, images) if len(model.output_shape) == 2 and len(task.inputs) == 1 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
@@ -106,7 +109,7 @@ def gather(target, arrays=None, most=10_000):
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
-            heading: _shown(found, view, [chosen[i] for i in indices])
+            heading: _shown(found, view, *([those[i] for i in indices] for those in (chosen, viewed)))
             for heading, indices in {"Worst": worst, "Best": best, "First": first}.items()
             if indices
         },
@@ -145,26 +148,24 @@ def _extremes(scores):
     return order[: min(SHOWN, len(order) - worst)].tolist(), order[::-1][:worst].tolist()
 
 
-def _examples(source, recipe, size, indices):
+def _examples(arrays, source, recipe, size, indices):
     """Returns images, prepared as for evaluation, and their targets: a dictionary from indices to dictionaries."""
-    from keras_vit.data import pipeline
-
     found, first = {}, 0
-    for batch in pipeline.evaluation_arrays(source, recipe, size):
+    for batch in arrays(source, recipe, size):
         count = len(batch["images"])
         here = {i for i in indices if first <= i < first + count}
         found |= {i: {name: values[i - first] for name, values in batch.items()} for i in here}
         first += count
-        if first > max(indices):
+        if first > max(indices, default=-1):
             break
     return found
 
 
-def _shown(found, view, examples):
-    """Returns the `Example`s of some images."""
+def _shown(found, view, examples, viewed):
+    """Returns the `Example`s of some images; `viewed` are the same, as they are scored."""
     task, support = found.task, looking.support_of(found.model)
     given = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
-    outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in examples]
+    outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in viewed]
     maps = support(given) if support else [None] * len(examples)
     return [
         Example(one["images"], task.picture(one["images"], output, one), task.caption(output, one), heat)

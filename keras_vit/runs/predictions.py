@@ -120,7 +120,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     keeps = kind.keeps if place or paths else None
     read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
     with tables.written(paths, kind.columns) as add:
-        for batch in reading.batches(read_all, files, count, ahead=1 if single else reading.AHEAD):
+        for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
             pixels = [one for one, _ in batch.pixels.values()]
             sources = {i: source for i, (_, source) in batch.pixels.items()}
             least = count if traced else 1

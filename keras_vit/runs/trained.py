@@ -81,6 +81,7 @@ class Trained:
     def answering(self, eager=False, count=None):
         """Returns the function from inputs to what is scored and answered; arguments as in `predictor`."""
         own = self.task.answering(self.model)
+        count = count and count * (1 if self.task.clips is None else self.task.clips.count)
         return predictor(self.model, eager, count) if own is self.model else own
 
     def ids_of(self, texts, count):

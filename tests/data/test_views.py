@@ -11,6 +11,7 @@ from keras_vit import config
 from keras_vit.config import ClassifyClips, Data, Recipe
 from keras_vit.data import pipeline, sources, views
 from keras_vit.data.clips import Clips
+from keras_vit.reporting.gather import gather
 from keras_vit.runs import predictions, results, trained
 from keras_vit.training import evaluation
 from keras_vit.utils.clips import read_clip
@@ -137,6 +138,10 @@ def test_answers_of_a_run_are_those_of_its_views(found):
     assert scores["accuracy"] == pytest.approx((expected.argmax(1) == labels).mean())
     with pytest.raises(ValueError, match="Received: task.crops=3, data.resize=None"):
         keras_vit.evaluate(found, changes={"task.crops": 3, "data.resize": None})
+    with pytest.raises(ValueError, match=r"Received: task.crops=3, data.resize=\(8, 8\)"):  # the model's own size
+        keras_vit.evaluate(found, changes={"task.crops": 3, "data.resize": (8, 8)})
+    best = gather(changed).examples["Best"][0]  # is said to be what it was scored for
+    assert f"({expected[np.arange(8), labels].max():.0%})" in best.caption
 
 
 def test_a_single_view_is_what_it_was(found):
@@ -149,6 +154,15 @@ def test_a_single_view_is_what_it_was(found):
     tally, _ = evaluation.tally_of(found.answering(), several, made, found.size)
     assert tally.counts.images == 8  # of videos, not of 72 views
     assert trained.reader(found, several=True)(made.images[0]).ndim == 4
+
+
+def test_an_engine_is_chosen_for_as_many_clips(found, monkeypatch):
+    counts = []
+    monkeypatch.setattr(trained, "predictor", lambda model, eager, count: counts.append(count))
+    several = config.override(found.recipe, {"task.views": 3, "task.crops": 3, "data.resize": "window"})
+    for each in (found, dataclasses.replace(found, recipe=several)):
+        each.answering(count=8)
+    assert counts == [8, 72]
 
 
 @slow

@@ -97,7 +97,8 @@ def test_a_processor_that_squashes_is_followed(tmp_path):
     """Intel/dpt-large keeps no aspect ratio; multiples that no patch divides are squashed too."""
     copied("dpt_depth", tmp_path)
     assert own_aspect(from_checkpoint(tmp_path)) is None
-    assert own_aspect(read("depth_anything", tmp_path / "a", multiple=10)) is None
+    with pytest.warns(UserWarning, match="resizes it to one size.$"):  # and not that it is kept
+        assert own_aspect(read("depth_anything", tmp_path / "a", multiple=10)) is None
     copied("depth_anything", tmp_path)
     bare = from_checkpoint(tmp_path)  # without a processor's file: as published, multiples of 14
     assert own_aspect(bare).aspect == {"multiple": 14, "positions": "bicubic"}
@@ -119,8 +120,10 @@ def test_refused(tmp_path):
         estimate_depth(vit("Ti/8", image_size=16, depth=1, name="vit", num_classes=0), image)
     with pytest.raises(ValueError, match="must estimate depth"):
         estimate_depth(poses.small(), image)
-    with pytest.raises(ValueError, match="about 6 times as long as wide .*Received: 800 x 100 pixels"):
-        estimate_depth(model, photo(100, 800))
+    Image.fromarray(photo(100, 800)).save(tmp_path / "long.png")
+    for given, name in ((photo(100, 800), "an array"), (tmp_path / "long.png", "'.*long.png'")):
+        with pytest.raises(ValueError, match=f"about 6 times as long as wide .*Received: {name} of 800 x 100 pixels"):
+            estimate_depth(model, given)
     with pytest.raises(ValueError, match="own aspect ratio needs a model without LoRA"):
         estimate_depth(add_lora(model, 2), image)
     rescale = read("depth_anything", tmp_path).get_layer("rescale")

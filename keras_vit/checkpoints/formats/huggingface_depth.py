@@ -4,7 +4,19 @@ import re
 
 from keras_vit.checkpoints.formats import huggingface, huggingface_dinov2
 from keras_vit.checkpoints.formats.transformers_config import GELUS
-from keras_vit.checkpoints.tables import CONV, SAME, Format, Missing, Row, need, renamed, torch_dense, torch_norm
+from keras_vit.checkpoints.tables import (
+    CONV,
+    SAME,
+    Format,
+    Missing,
+    Otherwise,
+    Row,
+    need,
+    renamed,
+    torch_dense,
+    torch_norm,
+)
+from keras_vit.utils import checks
 
 STAGE, FUSION = "neck.reassemble_stage", "neck.fusion_stage.layers"
 HEADS = {  # the three convolutions of the head, in Depth Anything and in DPT
@@ -168,8 +180,12 @@ def _with(head, shapes, checkpoint, found, positions):
     `positions` is how the source resamples them for another aspect ratio.
     """
     arguments, evaluation, origins = found
-    if "aspect" in evaluation:
-        evaluation = {**evaluation, "aspect": {**evaluation["aspect"], "positions": positions}}
+    evaluation = dict(evaluation)
+    aspect = evaluation.pop("aspect", None)
+    if aspect and not any(aspect["multiple"] % side for side in checks.pair("patch_size", arguments["patch_size"])):
+        evaluation["aspect"] = {**aspect, "positions": positions}
+        told = Otherwise(f"{origins['evaluation'][:-1]}; `estimate_depth` and `predict` keep it.")
+        origins = {**origins, "evaluation": told}
     config, count = checkpoint.config, len(head["blocks"])
     index, factors = config.get("head_in_index", -1), config.get("reassemble_factors", [4, 2, 1, 0.5])
     if index not in (-1, count - 1):

@@ -114,7 +114,7 @@ ALIASES = (
 
 IGNORED = (  # parts of training, and what only repeats the architecture
     "mask_token",
-    r"(decoder[_.]|encoder_to_decoder\.).*",
+    r"decoder_.*",
     r"rope_embed\.periods",
     r"local_cls_norm\..*",
     r".*\.bias_mask",

@@ -180,7 +180,6 @@ def read_processor(processor, kind):
     told = f"transformers keeps the aspect ratio of an image ({source}), and `preprocess` resizes it to one size."
     if (name == "DPT" or not processor) and stated.get("keep_aspect_ratio") and not stated.get("do_pad"):
         evaluation["aspect"] = {"multiple": stated.get("ensure_multiple_of", 1)}
-        told = f"{told[:-1]}; `estimate_depth` and `predict` keep it."
     return arguments, evaluation, {"mean": source, "evaluation": Otherwise(told) if any_aspect else source}
 
 

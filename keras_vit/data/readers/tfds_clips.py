@@ -4,12 +4,12 @@ A video is a sequence of encoded frames in a record. Records are found by their 
 all of a split, however large it is. Videos that fit into memory are decoded once.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import pathlib
 import struct
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -43,16 +43,23 @@ class RecordedClips(Clips):
     feature: str = "video"  # the name in a record
 
     def read_file(self, file, choose):
-        try:
-            with tf.io.gfile.GFile(file.path, "rb") as opened_file:
-                opened_file.seek(file.start)
-                frames = _frames(_values(opened_file.read(file.length)), self.feature)
+        with _named(file.path, file.start):
+            frames = self._encoded(file)
             wanted = np.asarray(choose(len(frames))).tolist()
             pixels = {place: decoded(frames[place], 3) for place in sorted({*wanted})}
             return np.stack([pixels[place] for place in wanted])  # an error if frames differ in size
-        except Exception as error:  # any error of a decoder is a fault of this file
-            place = f"The video at byte {file.start:,} of {file.path!r}"
-            raise ValueError(f"{place} cannot be read: {error_reason(error)}.") from None
+
+    def _encoded(self, file):
+        with tf.io.gfile.GFile(file.path, "rb") as opened_file:
+            opened_file.seek(file.start)
+            return _frames(_values(opened_file.read(file.length)), self.feature)
+
+    def check(self):
+        """Raises ValueError with the place of the first video that can no longer be read, if there is one."""
+        for file in self.images:
+            with _named(file.path, file.start):
+                if {decoded(frame, 3).shape[:2] for frame in self._encoded(file)} != {file.size}:
+                    raise ValueError("it has changed")
 
     def sizes(self):
         return [(f"video {i}", video.size) for i, video in enumerate(self.images)]
@@ -80,14 +87,14 @@ def read(name, split, data, targets, extras, sampling):
         )
     videos, labels = [], []
     parts = [(piece.filename, piece.skip, piece.take) for piece in pieces]
-    for path, start, record in passing(_records(parts), "reading videos: {n:,}", 3.0, sys.stderr):
-        values = _values(record)
-        frames = _frames(values, keys["images"])
-        if not frames:
-            raise ValueError(f"A video must have a frame. Received: none in example {len(videos)} of {name!r}")
-        videos.append(Video(path, start, len(record), len(frames), image_size(frames[0])))
-        if "labels" in keys:
-            labels.append(values[keys["labels"]].int64_list.value[0])
+    for path, start, record in passing(_records(parts), "reading videos: {n:,}", 3.0):
+        with _named(path, start):
+            values = _values(record)
+            frames = _frames(values, keys["images"])
+            if not frames:
+                raise ValueError("it has no frames")
+            videos.append(Video(path, start, len(record), len(frames), tuple(image_size(frames[0]))))
+            labels += [values[keys["labels"]].int64_list.value[0]] if "labels" in keys else []
     places = np.empty(len(videos), object)  # else of its tuples it would make rows
     for i, video in enumerate(videos):
         places[i] = video
@@ -128,17 +135,25 @@ def _records(pieces):
     """Yields the path, the place and the bytes of each record in some parts of TFRecord files."""
     for path, skip, take in pieces:
         with tf.io.gfile.GFile(path, "rb") as file:
-            start = BEFORE
+            start, end = BEFORE, file.size()
             for number in range(skip + take):
                 head = file.read(BEFORE)
-                length = LENGTH.unpack_from(head)[0] if len(head) == BEFORE else 0
-                record = file.read(length) if number >= skip else b""
-                if len(head) < BEFORE or (number >= skip and len(record) < length):
+                length = LENGTH.unpack_from(head)[0] if len(head) == BEFORE else end
+                if start + length + AFTER > end:  # before it is read: a damaged length may be any
                     raise ValueError(f"{path!r} ends early: prepare the data set again. Received: {number} records")
                 if number >= skip:
-                    yield path, start, record
+                    yield path, start, file.read(length)
                 file.seek(start + length + AFTER)
                 start += length + AFTER + BEFORE
+
+
+@contextlib.contextmanager
+def _named(path, start):
+    """Gives any error of a record and its frames the place of the record."""
+    try:
+        yield
+    except Exception as error:  # any error of a decoder is a fault of this file
+        raise ValueError(f"The video at byte {start:,} of {path!r} cannot be read: {error_reason(error)}.") from None
 
 
 def _values(record):

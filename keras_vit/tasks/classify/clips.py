@@ -8,6 +8,7 @@ from keras_vit.models.clip_preparation import frames_rule
 from keras_vit.models.outputs import unbounded
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.of_clips import OfClips
+from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.sampling import check_crops
 
@@ -52,7 +53,8 @@ class ClassifyClips(OfClips, Classify):
 
     def check(self, recipe):
         super().check(recipe)
-        check_crops(self.crops, recipe.data.resize)
+        size = recipe.model.get("image_size")
+        check_crops(self.crops, recipe.data.resize, size and tuple(checks.pair("model.image_size", size)))
         for name in OF_IMAGES:
             if getattr(self, name):
                 raise ValueError(f"ClassifyClips has no teacher. Received: task.{name}={getattr(self, name)!r}")

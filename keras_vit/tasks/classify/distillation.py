@@ -185,6 +185,6 @@ def check_models(student, teacher):
     names, theirs = stated_labels(student), stated_labels(teacher)
     if differ(names, theirs):
         said = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(theirs)!s:.100}"
-        if {*names} & {*theirs}:
-            raise ValueError(f"The teacher must have {said}")
+        if any(name != other and name in theirs for name, other in zip(names, theirs)):
+            raise ValueError(f"The teacher must have {said}. To rename them: keras_vit.class_names(teacher, names)")
         warn(f"The teacher's classes have other names. It is taken to have {said}")

@@ -1,4 +1,5 @@
 import dataclasses
+import struct
 
 import numpy as np
 import pytest
@@ -130,7 +131,19 @@ def test_what_is_no_set_of_videos_is_refused(data, tmp_path, monkeypatch):
     file.write_bytes(whole[:at] + b"none" + whole[at + 4 :])  # after it was found
     with pytest.raises(ValueError, match=f"The video at byte {video.start:,} of .* cannot be read: "):
         found.clip(5, np.arange)
-    file.write_bytes(whole)
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="ends early: prepare the data set again. Received: 11 records"):
-        load(data)
+    made = Recipe(name="x", task=ClassifyClips(frames=2, classes=NAMES), model={}, data=data)
+    with pytest.raises(ValueError, match=f"The video at byte {video.start:,} of .* cannot be read: "):
+        [*pipeline.evaluation_arrays(found, made, (2, 8, 8, 3))]
+    first = whole.index(b"\x89PNG", found.images[2].start)
+    for damaged in (whole[:first] + b"none" + whole[first + 4 :], _with(whole, found.images[2].start, b"\xff" * 20)):
+        file.write_bytes(damaged)  # before it is found
+        with pytest.raises(ValueError, match=f"The video at byte {found.images[2].start:,} of .* cannot be read: "):
+            load(data)
+    for damaged in (whole[:-20], _with(whole, found.images[11].start - 12, struct.pack("<Q", 2**40))):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match="ends early: prepare the data set again. Received: 11 records"):
+            load(data)
+
+
+def _with(data, at, some):
+    return data[:at] + some + data[at + len(some) :]

@@ -86,16 +86,16 @@ def test_a_teacher_of_other_classes_is_refused():
 def test_a_teacher_with_the_classes_in_another_order_is_refused():
     student, teacher = model(1), model(2)
     class_names(student, ["cat", "dog", "fox"])
-    for names in (["cat", "fox", "dog"], ["cat", "dog", "wolf"]):
-        class_names(teacher, names)
-        with pytest.raises(ValueError, match=f"in their order, cat, dog, fox. Received: {', '.join(names)}"):
-            Distiller(student, teacher)
+    class_names(teacher, ["cat", "fox", "dog"])
+    with pytest.raises(ValueError, match="in their order, cat, dog, fox. Received: cat, fox, dog. To rename them: "):
+        Distiller(student, teacher)
     for names in (["cat", "dog", "fox"], ["0", "1", "2"]):  # numbers say nothing
         class_names(teacher, names)
         Distiller(student, teacher)
-    class_names(teacher, ["n02123045", "n02084071", "n02119789"])  # another library's names
-    with pytest.warns(UserWarning, match="taken to have the student's classes in their order, cat, dog, fox"):
-        Distiller(student, teacher)
+    for names in (["n02123045", "n02084071", "n02119789"], ["cat", "dog, hound", "fox"]):  # of other libraries
+        class_names(teacher, names)
+        with pytest.warns(UserWarning, match="taken to have the student's classes in their order, cat, dog, fox"):
+            Distiller(student, teacher)
 
 
 def test_a_teacher_of_other_pixels_is_refused():
