@@ -65,6 +65,17 @@ def test_int8_has_its_scales_from_calibration(batch, tmp_path):
     assert report.images == 40 and report.agreement > 0.8 and report.quantize == "int8"
 
 
+def test_int8_of_more_tokens_than_the_width_needs_a_batch(tmp_path):
+    pytest.importorskip("nncf")
+    model = keras_vit.vit("mu/4", image_size=24, depth=1)  # 37 tokens of 32 values
+    images = np.random.default_rng(0).integers(0, 256, (4, 24, 24, 3)).astype("uint8")
+    given = dict(quantize="int8", calibration=images, images=images)
+    with pytest.raises(RuntimeError, match="cannot run .* more tokens than the model is wide: pass `batch`"):
+        export_openvino(model, tmp_path / "i.xml", **given)
+    assert not [*tmp_path.iterdir()]
+    assert export_openvino(model, tmp_path / "i.xml", batch=2, **given).operators["FakeQuantize"] > 5
+
+
 @slow
 @pytest.mark.parametrize("name", ["set", "masks"])
 def test_int8_of_other_tasks(name, tmp_path):
