@@ -1,4 +1,4 @@
-"""Scores images that a model draws with several guidances, and real, blurred and noisy images beside them.
+"""Scores images that a model draws with several guidances, and for comparison real, blurred and noisy images.
 
 python benchmarks/generated.py mnist_dit --guidance 1 1.5 2 3 --pictures docs/images
 

@@ -13,6 +13,7 @@ from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.runs import looking, results, trained
+from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
@@ -86,10 +87,13 @@ def gather(target, arrays=None, most=10_000):
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
     best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
     view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
-    several = task.clips is not None and task.clips.count > 1
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(pipeline.evaluation_arrays, some, recipe, size, {*range(placed), *best, *worst})
-    viewed = _examples(views.view_arrays, some, recipe, size, {*best, *worst, *first}) if several else chosen
+    viewed = (
+        _examples(views.view_arrays, some, recipe, size, {*best, *worst, *first})
+        if averaged_views(task) > 1
+        else chosen
+    )
     images = np.stack([chosen[i]["images"] for i in range(placed)])
     outputs = _in_batches(run, images) if len(model.output_shape) == 2 and len(task.inputs) == 1 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])

@@ -15,6 +15,7 @@ from keras_vit.models.own_aspect import own_aspect
 from keras_vit.runs import tables
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import load_run, reader
+from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.clips import is_clip
 from keras_vit.utils.files import replacing
@@ -154,8 +155,9 @@ def _reading(trained, aspect):
         return (lambda path: aspect.read(path)[1]), 1
     if trained.task.whole:
         return (lambda path: read_pixels(path, trained.size[2])), 1
-    views = 1 if trained.task.clips is None else trained.task.clips.count
-    return reader(trained, several=True), max(min(IMAGES, VALUES // math.prod(trained.size) // views), 1)
+    return reader(trained, several=True), max(
+        min(IMAGES, VALUES // math.prod(trained.size) // averaged_views(trained.task)), 1
+    )
 
 
 def followed(found, total):

@@ -15,6 +15,7 @@ from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
 from keras_vit.models.preprocessing import preprocess, stated_labels
+from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks, progress
@@ -72,7 +73,7 @@ class Trained:
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
         own = own or self.answering(eager, count)
-        if self.task.clips is not None and self.task.clips.count > 1:
+        if averaged_views(self.task) > 1:
             from keras_vit.data.views import averaged
 
             return averaged(own, self.task, self.bound.data.batch_size)
@@ -81,7 +82,7 @@ class Trained:
     def answering(self, eager=False, count=None):
         """Returns the function from inputs to what is scored and answered; arguments as in `predictor`."""
         own = self.task.answering(self.model)
-        count = count and count * (1 if self.task.clips is None else self.task.clips.count)
+        count = count and count * averaged_views(self.task)
         return predictor(self.model, eager, count) if own is self.model else own
 
     def ids_of(self, texts, count):
@@ -238,7 +239,7 @@ def reader(trained, several=False):
     """
     if trained.alone:
         return lambda file: preprocess(trained.model, file)[0]
-    if several and trained.task.clips is not None and trained.task.clips.count > 1:
+    if several and averaged_views(trained.task) > 1:
         from keras_vit.data import views
 
         return views.reader(trained.size, trained.recipe.data, trained.task.clips)

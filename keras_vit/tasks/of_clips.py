@@ -14,6 +14,11 @@ MODEL = tuple(name for name in video.ARGUMENTS if name not in ("frames", "metada
 SHOWN = 4  # frames in a picture
 
 
+def averaged_views(task):
+    """Returns of how many views of each input a task averages its answers: 1 for all tasks but those of clips."""
+    return 1 if task.clips is None else task.clips.count
+
+
 @dataclass(frozen=True, repr=False)
 class OfClips:
     """A part of a task, before its class of images. `model` is arguments of `keras_vit.video_vit`.

@@ -3,6 +3,7 @@
 from keras_vit.data import pipeline, views
 from keras_vit.data.readers.whole import whole_arrays
 from keras_vit.models.inputs import fed
+from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.utils.progress import counted
 from keras_vit.utils.tiles import tiled
 
@@ -24,7 +25,7 @@ def tally_of(function, recipe, source, size, keep=False):
     tally, scores, arrays = recipe.task.tally(keep), [], pipeline.evaluation_arrays
     if recipe.task.whole:
         function, arrays = tiled(function, size), whole_arrays
-    elif recipe.task.clips is not None and recipe.task.clips.count > 1:
+    elif averaged_views(recipe.task) > 1:
         function, arrays = views.averaged(function, recipe.task, recipe.data.batch_size), views.view_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):
         score = tally.add(examples, function(fed(examples, recipe.task.inputs)))

@@ -42,7 +42,7 @@ WRITTEN = re.compile(
 )
 # The neck of models of depth: DPT's, Depth Anything's.
 NECK = re.compile(r"neck\.(reassemble_stage|convs|fusion_stage)\..*")
-# The decoder beside `encoder.` in files of VideoMAE's authors, and the layer between both.
+# Files of VideoMAE's authors: the layer between encoder and decoder, and all that is not in `encoder.`.
 BETWEEN, BESIDE = "encoder_to_decoder.weight", re.compile(r"(decoder|encoder_to_decoder)\..*|mask_token")
 ADAPTER = re.compile(r"(.*\.)?(lora_\w+|base_layer|modules_to_save|ia3_\w+)\..*")
 
