@@ -148,5 +148,13 @@ def _few_objects_to_collect():
 
 
 @pytest.fixture(autouse=True)
-def _seed():
+def _seed(monkeypatch):
+    """One seed for each test; of TensorFlow's own, which few operations use, only a slow run sets it.
+
+    It makes TensorFlow forget the kernels of all operations, and making them anew takes longer than most tests.
+    """
+    from tests.marks import QUICKLY
+
+    if QUICKLY and keras.backend.backend() == "tensorflow":
+        monkeypatch.setattr("tensorflow.random.set_seed", lambda seed: None)
     keras.utils.set_random_seed(0)

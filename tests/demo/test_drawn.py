@@ -3,13 +3,17 @@ import types
 import numpy as np
 import pytest
 
-pytest.importorskip("gradio")
 pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import Data, Generate, Recipe
 from keras_vit.demo.drawn import NONE, PICTURES, SIDE, drawing_page
 from tests.generation import SIZES, small
+
+
+@pytest.fixture(autouse=True)
+def gradio():  # takes seconds to import
+    return pytest.importorskip("gradio", reason="gradio is not installed")
 
 
 def trained(model, names=("cat", "dog", "7")):

@@ -3,13 +3,19 @@ import http.client
 import pytest
 
 pytest.importorskip("tensorflow")
-gradio = pytest.importorskip("gradio", reason="gradio is not installed")
 
-from keras_vit.demo import guard, serving  # noqa: E402
-from tests.demo.pages import kept, request, served, upload  # noqa: E402
+from keras_vit.demo import guard, serving
+from tests.demo.pages import kept, request, served, upload
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gradio():  # takes seconds to import
+    return pytest.importorskip("gradio", reason="gradio is not installed")
 
 
 def blocks():
+    import gradio
+
     with gradio.Blocks(analytics_enabled=False) as page:
         gradio.Markdown("hello")
     return page.queue(api_open=False)
