@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.attention.attend import MASKED, fused_attention, joined_mask
+from keras_vit.layers.attention.with_scores import WithCrossScores
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
@@ -11,7 +12,7 @@ from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class CrossAttention(Layer):
+class CrossAttention(WithCrossScores, Layer):
     """Multi-head attention of tokens to the tokens of a context.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2, encoder-decoder attention. The softmax is in float32 under any

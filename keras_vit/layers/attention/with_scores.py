@@ -1,4 +1,4 @@
-"""Shapes of a layer that returns attention scores if asked to."""
+"""Shapes of a layer that returns attention scores if asked to, known without computing its graph once more."""
 
 import keras
 
@@ -27,3 +27,19 @@ class WithScores:
         if return_keys:
             outputs.append(keras.KerasTensor((batch, tokens, heads, width // heads), dtype=self.compute_dtype))
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+
+class WithCrossScores:
+    """Part of a layer with `num_heads` from tokens and a context to as many tokens, and to `(tokens, scores)`."""
+
+    def compute_output_shape(self, x_shape, context_shape=None):
+        return x_shape
+
+    def compute_output_spec(self, x, context=None, *masks, return_attention_scores=False, **options):
+        outputs = keras.KerasTensor(x.shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return outputs
+        if context is None:
+            return (outputs,)
+        shape = (x.shape[0], self.num_heads, x.shape[1], context.shape[1])
+        return outputs, keras.KerasTensor(shape, dtype="float32")

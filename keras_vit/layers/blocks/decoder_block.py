@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.attention.cross_attention import CrossAttention
+from keras_vit.layers.attention.with_scores import WithCrossScores
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import ACTIVATIONS, MLP
 from keras_vit.layers.blocks.norms import WithNormOrder, norm
@@ -11,7 +12,7 @@ from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DecoderBlock(WithNormOrder, Layer):
+class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
     """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and

@@ -1,7 +1,7 @@
 import keras
 import pytest
 
-from keras_vit.layers.attention.with_scores import WithScores
+from keras_vit.layers.attention.with_scores import WithCrossScores, WithScores
 
 pytestmark = pytest.mark.backend
 
@@ -20,3 +20,21 @@ def test_shapes_with_and_without_scores():
     outputs, scores = layer(tokens, return_attention_scores=True)
     assert (outputs.shape, outputs.dtype) == ((None, 5, 12), "bfloat16")
     assert (scores.shape, scores.dtype) == ((None, 3, 5, 5), "float32")
+
+
+class Cross(WithCrossScores, keras.layers.Layer):
+    num_heads = 3
+
+    def call(self, x, context=None, mask=None, return_attention_scores=False):
+        raise AssertionError("symbolic tensors need no computation")
+
+
+def test_shapes_of_scores_to_a_context():
+    tokens, context, layer = keras.KerasTensor((None, 5, 12)), keras.KerasTensor((None, 7, 9)), Cross(dtype="float16")
+    mask = keras.KerasTensor((1, 7), dtype="bool")
+    assert layer(tokens).shape == layer(tokens, context, mask).shape == (None, 5, 12)
+    assert layer.compute_output_shape((2, 5, 12), (2, 7, 9)) == (2, 5, 12)
+    outputs, scores = layer(tokens, context, mask=mask, return_attention_scores=True)
+    assert (outputs.shape, outputs.dtype) == ((None, 5, 12), "float16")
+    assert (scores.shape, scores.dtype) == ((None, 3, 5, 7), "float32")
+    assert [one.shape for one in layer(tokens, return_attention_scores=True)] == [(None, 5, 12)]
