@@ -47,6 +47,8 @@ def faults(name, make, function=None):
     found, function = [], function or getattr(keras_vit, name)
     for argument in make():
         for kind, value in ODD.items():
+            if name.startswith("export_") and (argument, kind) == ("path", "text"):
+                continue  # right, and a whole export
             arguments = make() | {argument: value}
             words = [arguments.pop(name) for name in ("words", "files") if name in arguments]
             before, call = state(model()), f"{name}({argument}={kind})"

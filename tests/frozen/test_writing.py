@@ -6,7 +6,7 @@ import keras_vit
 from keras_vit import generate_text
 from tests.captions import SIZES, decoder, images_of, io_in, marks_of, original, settings_in, small, until
 from tests.checkpoints.helpers import unexpected
-from tests.marks import slow
+from tests.marks import few, slow
 from tests.text.test_tokenizer import GOLDEN
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*texts were cut at length:UserWarning")
@@ -146,7 +146,8 @@ def test_words_are_drawn():
     )
 
 
-@pytest.mark.parametrize("way", [dict(), dict(temperature=1.0), dict(beams=2)])
+@few(2)
+@pytest.mark.parametrize("way", [dict(), dict(beams=2), dict(temperature=1.0)])
 def test_a_model_that_computes_nan_writes_nothing(way):
     model = small()
     table = model.get_layer("text").get_layer("words").word_embedding

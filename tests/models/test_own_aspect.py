@@ -10,6 +10,7 @@ from keras_vit.models.own_aspect import SIZES, own_aspect
 from keras_vit.utils.depth_maps import resized_map
 from tests import depths, poses
 from tests.checkpoints.formats.test_huggingface_depth import copied
+from tests.marks import few
 
 pytestmark = pytest.mark.filterwarnings("ignore::keras_vit.checkpoints.remarks.Assumption")
 
@@ -33,15 +34,16 @@ def photo(height, width):
     return np.clip(np.stack(waves, -1) + RNG.normal(0, 5, (height, width, 3)), 0, 255).astype("uint8")
 
 
+@few(3)
 @pytest.mark.parametrize(
     "case, multiple, shape, size",
     [
         ("depth_anything", 14, (100, 150), (56, 84)),  # by 56 / 100: 84 = 6 patches
+        ("dpt_depth", 16, (150, 100), (48, 32)),
         ("depth_anything", 14, (200, 90), (126, 56)),  # 124.4 is 9 patches, rounded
         ("depth_anything", 14, (30, 40), (42, 56)),  # enlarged by 56 / 40, the factor nearer to 1
         ("depth_anything", 14, (56, 56), (56, 56)),
         ("dpt_depth", 32, (100, 150), (32, 64)),  # 48 is 1.5 multiples
-        ("dpt_depth", 16, (150, 100), (48, 32)),
     ],
 )
 def test_equals_the_model_of_that_size(case, multiple, shape, size, tmp_path):

@@ -5,7 +5,7 @@ from keras_vit.models.search import Rules
 from keras_vit.models.writer import Writer, parts_of
 from tests.captions import WAYS, decoder, numbers, small
 from tests.checkpoints.helpers import unexpected
-from tests.marks import slow
+from tests.marks import few, slow
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 8, 8, 3)).astype("float32")
@@ -23,6 +23,7 @@ def whole(model, images, begun, length, end):
 
 
 @pytest.mark.backend
+@few(2)  # the others by steps, in test_decoding
 @pytest.mark.parametrize("way", WAYS)
 def test_writes_what_the_model_computes_word_by_word(way):
     unmasked = {"masked_id": None} if way == "blip" else {}  # a word that was written is seen, whatever its id
