@@ -1,4 +1,4 @@
-"""The Python lines of `docs/export.md` for a device."""
+"""The Python lines of `docs/on_device.md` for a device."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from tests.marks import slow
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "export.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "on_device.md"
 
 
 @slow

@@ -125,9 +125,9 @@ def test_lora_says_itself_what_is_trained():
 
 @slow
 def test_the_two_phases_of_the_page_run():
-    text = (pathlib.Path(__file__).parents[2] / "docs" / "training.md").read_text()
-    (block,), names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
-    exec(compile(block, "training.md", "exec"), names)
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "own_loop.md").read_text()
+    (_, block), names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
+    exec(compile(block, "own_loop.md", "exec"), names)
     assert len(names["model"].trainable_variables) == len(names["backbone"].weights) + 2
     assert min(names["model"].optimizer.factors) == 0.75**4 and names["model"].optimizer.factors[-1] == 1
 
