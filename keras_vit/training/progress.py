@@ -41,6 +41,7 @@ class RunProgress(keras.callbacks.Callback):
         self.run = run
         self.epochs = run.recipe.optim.epochs
         self.steps = run.steps
+        self.images = run.recipe.data.batch_size
         self.column = run.task.best[0]
         self.line = self.validation = None
         self.logs = {}
@@ -56,17 +57,19 @@ class RunProgress(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if self.line is None:
             total, done = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
-            begun, scale = f"epoch {self.run.epoch + 1}/{self.epochs}  compiling", self.run.recipe.data.batch_size
-            text = "{desc}  {remaining} left  {rate_noinv_fmt}"
-            self.line = line(total, text, desc=begun, initial=done, unit=" images", unit_scale=scale)
+            begun, text = (
+                f"epoch {self.run.epoch + 1}/{self.epochs}  compiling",
+                "{desc}  {remaining} left  {rate_noinv_fmt}",
+            )
+            self.line = line(total * self.images, text, desc=begun, initial=done * self.images, unit=" images")
 
     def on_train_batch_end(self, batch, logs=None):
         if not self.compiled:
             self.compiled = True
             self.line.unpause()  # the first step compiles: it does not count
-            self.line.initial += 1
-        self._show(logs, step=self.line.n + 1)
-        self.line.update()
+            self.line.initial += self.images
+        self._show(logs, coming=1)
+        self.line.update(self.images)
 
     def on_test_begin(self, logs=None):
         self._show(self.logs, "  validating")
@@ -75,9 +78,9 @@ class RunProgress(keras.callbacks.Callback):
         self.validation = (logs or {}).get(self.column)
         self._show(logs)
 
-    def _show(self, logs, more="", step=None):
+    def _show(self, logs, more="", coming=0):
         """Sets the text after a step, the most important first: a narrow terminal cuts the rest off."""
-        step = self.line.n if step is None else step
+        step = self.line.n // self.images + coming
         self.logs = logs or {}
         name = self.column.removeprefix("val_")
         numbers = {"loss": self.logs.get("loss"), name: self.logs.get(name), "validation": self.validation}

@@ -53,6 +53,8 @@ def test_a_resumed_training_begins_where_it_stopped(train):
     stream = train(True, epochs=3, done=6)
     assert stream.lines[0].startswith("epoch 2/3  compiling")
     assert not [line for line in stream.lines if line.startswith("epoch 1/3  loss")]
+    speeds = [float(line.split()[-2]) for line in stream.lines[1:]]  # steps of 50 images and a second, and validations
+    assert max(speeds) <= 50 and abs(speeds[-1] - 5 * 50 / (5 + 2 + 2)) < 0.01
 
 
 def test_a_finished_training_shows_nothing(monkeypatch):
@@ -80,4 +82,4 @@ def test_a_stopped_training_leaves_a_fresh_line(monkeypatch):
 
     with pytest.raises(RuntimeError), RunProgress(run_of(2, 3, 4)) as told:
         model.fit(np.zeros((12, 2)), np.zeros(12), epochs=2, batch_size=4, verbose=0, callbacks=[told, Stop()])
-    assert stream.getvalue().endswith("\n") and told.line.n == 1
+    assert stream.getvalue().endswith("\n") and told.line.n == 4
