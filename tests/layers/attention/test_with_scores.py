@@ -25,7 +25,7 @@ def test_shapes_with_and_without_scores():
 class Cross(WithCrossScores, keras.layers.Layer):
     num_heads = 3
 
-    def call(self, x, context=None, mask=None, return_attention_scores=False):
+    def call(self, x, context=None, attention_mask=None, return_attention_scores=False):
         raise AssertionError("symbolic tensors need no computation")
 
 
@@ -34,7 +34,7 @@ def test_shapes_of_scores_to_a_context():
     mask = keras.KerasTensor((1, 7), dtype="bool")
     assert layer(tokens).shape == layer(tokens, context, mask).shape == (None, 5, 12)
     assert layer.compute_output_shape((2, 5, 12), (2, 7, 9)) == (2, 5, 12)
-    outputs, scores = layer(tokens, context, mask=mask, return_attention_scores=True)
+    outputs, scores = layer(tokens, context, attention_mask=mask, return_attention_scores=True)
     assert (outputs.shape, outputs.dtype) == ((None, 5, 12), "float16")
     assert (scores.shape, scores.dtype) == ((None, 3, 5, 7), "float32")
     assert [one.shape for one in layer(tokens, return_attention_scores=True)] == [(None, 5, 12)]
