@@ -57,10 +57,9 @@ class RunProgress(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if self.line is None:
             total, done = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
-            begun, text = (
-                f"epoch {self.run.epoch + 1}/{self.epochs}  compiling",
-                "{desc}  {remaining} left  {rate_noinv_fmt}",
-            )
+            begun = f"epoch {self.run.epoch + 1}/{self.epochs}  compiling"
+            text = "{desc}  {remaining} left  {rate_noinv_fmt}"
+            # in images: tqdm's `unit_scale` does not scale `initial`, and a resumed run would seem much faster
             self.line = line(total * self.images, text, desc=begun, initial=done * self.images, unit=" images")
 
     def on_train_batch_end(self, batch, logs=None):
