@@ -15,7 +15,7 @@ SHOWN = 4  # frames in a picture
 
 
 def averaged_views(task):
-    """Returns of how many views of each input a task averages its answers: 1 for all tasks but those of clips."""
+    """Returns the number of views per input over which a task averages its predictions: 1 without clips."""
     return 1 if task.clips is None else task.clips.count
 
 

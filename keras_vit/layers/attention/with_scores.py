@@ -30,12 +30,21 @@ class WithScores:
 
 
 class WithCrossScores:
-    """Part of a layer with `num_heads` from tokens and a context to as many tokens, and to `(tokens, scores)`."""
+    """Part of a layer with `num_heads` from tokens and a context to as many tokens, and to `(tokens, scores)`.
+
+    Its `build` sets `widths`, the channels of the tokens and of the context or `None`.
+    """
 
     def compute_output_shape(self, x_shape, context_shape=None):
         return x_shape
 
     def compute_output_spec(self, x, context=None, *masks, return_attention_scores=False, **options):
+        built, other = self.widths, None if context is None else context.shape[-1]
+        if x.shape[-1] != built[0] or other not in (None, built[1]):
+            raise ValueError(
+                f"`x` and `context` must have the widths that the layer was built with, {built[0]} and {built[1]}. "
+                f"Received: {x.shape[-1]} and {other}"
+            )
         outputs = keras.KerasTensor(x.shape, dtype=self.compute_dtype)
         if not return_attention_scores:
             return outputs
