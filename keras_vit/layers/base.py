@@ -19,16 +19,21 @@ class Layer(keras.layers.Layer):
     their quantization, their LoRA and their frozen weights. Here `get_config` lists them in `parts`, and `build`
     restores them.
 
-    Each argument is kept in an attribute of its name.
+    Each argument is kept in an attribute of its name. Once built, a layer with weights takes only inputs as wide as the
+    first one, also when a model is put together, where the shapes of most layers are known without a computation.
 
     Args:
         parts: Dictionary from the path of a layer inside, such as `"attention/qkv"`, to what was changed in it:
             `quantization`, `lora`, `trainable` and `frozen` (names of weights). `""` is the layer itself.
     """
 
+    ndim = None  # axes of the first input, in layers that take one number of them only
+
     def __init__(self, *, parts: dict | None = None, **kwargs):
         super().__init__(**kwargs)
         self.parts = parts or {}
+        if self.ndim is not None:
+            self.input_spec = keras.layers.InputSpec(ndim=self.ndim)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -60,6 +65,9 @@ def _restoring(build):
     @functools.wraps(build)
     def wrapper(self, *args, **kwargs):
         build(self, *args, **kwargs)
+        shape = (*args, *kwargs.values())[0]
+        if self.weights and isinstance(shape, (tuple, list)) and len(shape) > 2 and isinstance(shape[-1], int):
+            self.input_spec = keras.layers.InputSpec(ndim=self.ndim, axes={-1: shape[-1]})
         for norm in sublayers(self):
             if isinstance(norm, keras.layers.LayerNormalization):
                 _count_from_the_end(norm)

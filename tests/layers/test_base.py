@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import MLP, MaskDecoder, TokenPool, TransformerBlock
+from keras_vit import MLP, ConvStem, MaskDecoder, MultiHeadSelfAttention, TokenPool, TransformerBlock
 from keras_vit.layers.base import Layer
 from tests.marks import few, first_everywhere, once, slow_on_jax
 
@@ -53,6 +53,31 @@ def model(seed=0):
 
 def trained(made):
     return [v.path for v in made.trainable_variables]
+
+
+@pytest.mark.parametrize(
+    "layer, shape",
+    [
+        (TransformerBlock(2, 8), (1, 5, 4)),
+        (MultiHeadSelfAttention(2), (1, 5, 4)),
+        (MLP(8), (1, 5, 4)),
+        (ConvStem((6,)), (1, 8, 8, 3)),
+    ],
+)
+def test_another_width_is_refused_when_a_model_is_put_together(layer, shape):
+    layer(keras.Input(batch_shape=shape))
+    assert layer(keras.Input(batch_shape=(None, *shape[1:]))).shape[0] is None
+    for inputs in keras.Input(batch_shape=(*shape[:-1], 7)), np.zeros((*shape[:-1], 7), "float32"):
+        with pytest.raises(ValueError, match=f"axis -1 of input shape to have value {shape[-1]}.*7"):
+            layer(inputs)
+
+
+@pytest.mark.parametrize("layer", [TransformerBlock(2, 8), MultiHeadSelfAttention(2)])
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 5, 4)])
+def test_tokens_of_another_number_of_axes_are_refused_before_anything_is_built(layer, shape):
+    with pytest.raises(ValueError, match=f"expected ndim=3, found ndim={len(shape)}"):
+        layer(np.zeros(shape, "float32"))
+    assert not layer.built
 
 
 def test_a_configuration_holds_the_arguments_of_a_class_and_of_those_above_it():

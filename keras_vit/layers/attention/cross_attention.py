@@ -79,7 +79,7 @@ class CrossAttention(WithCrossScores, Layer):
             raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
         self.head_dim = width // self.num_heads
         self.scale = self.head_dim**-0.5
-        self.widths = (width, context_shape[-1])
+        self.context_width = context_shape[-1]
         for name, shape in {"query": x_shape, "key": context_shape, "value": context_shape}.items():
             dense = Dense(width, use_bias=self.qkv_bias, name=name, dtype=dtype)
             dense.build(shape)

@@ -6,6 +6,8 @@ import keras
 class WithScores:
     """Part of a layer with `num_heads` that maps tokens to as many, and may return `(tokens, scores)`."""
 
+    ndim = 3
+
     def compute_output_shape(self, input_shape):
         return input_shape
 
@@ -32,18 +34,19 @@ class WithScores:
 class WithCrossScores:
     """Part of a layer with `num_heads` from tokens and a context to as many tokens, and to `(tokens, scores)`.
 
-    Its `build` sets `widths`, the channels of the tokens and of the context or `None`.
+    Its `build` sets `context_width`, the channels of the context or `None`.
     """
+
+    ndim = 3
 
     def compute_output_shape(self, x_shape, context_shape=None):
         return x_shape
 
     def compute_output_spec(self, x, context=None, *masks, return_attention_scores=False, **options):
-        built, other = self.widths, None if context is None else context.shape[-1]
-        if x.shape[-1] != built[0] or other not in (None, built[1]):
+        if context is not None and context.shape[-1] != self.context_width:
             raise ValueError(
-                f"`x` and `context` must have the widths that the layer was built with, {built[0]} and {built[1]}. "
-                f"Received: {x.shape[-1]} and {other}"
+                f"`context` must have the width that the layer was built with, {self.context_width}. "
+                f"Received: {context.shape[-1]}"
             )
         outputs = keras.KerasTensor(x.shape, dtype=self.compute_dtype)
         if not return_attention_scores:

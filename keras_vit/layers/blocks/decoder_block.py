@@ -85,7 +85,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout, "dtype": dtype}
         self.attention = CrossAttention(self.num_heads, name="attention", **rates)
         self.attention.build(x_shape, x_shape)
-        self.widths = (x_shape[-1], context_shape and context_shape[-1])
+        self.context_width = context_shape and context_shape[-1]
         if context_shape is not None:
             self.cross = CrossAttention(self.num_heads, name="cross", **rates)
             self.cross.build(x_shape, context_shape)

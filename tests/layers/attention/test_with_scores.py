@@ -24,7 +24,7 @@ def test_shapes_with_and_without_scores():
 
 class Cross(WithCrossScores, keras.layers.Layer):
     num_heads = 3
-    widths = (12, 9)
+    context_width = 9
 
     def call(self, x, context=None, attention_mask=None, return_attention_scores=False):
         raise AssertionError("symbolic tensors need no computation")
@@ -39,6 +39,5 @@ def test_shapes_of_scores_to_a_context():
     assert (outputs.shape, outputs.dtype) == ((None, 5, 12), "float16")
     assert (scores.shape, scores.dtype) == ((None, 3, 5, 7), "float32")
     assert [one.shape for one in layer(tokens, return_attention_scores=True)] == [(None, 5, 12)]
-    for given in [(context,), (tokens, tokens)]:
-        with pytest.raises(ValueError, match="was built with, 12 and 9. Received: "):
-            layer(*given)
+    with pytest.raises(ValueError, match="was built with, 9. Received: 12"):
+        layer(tokens, tokens)
