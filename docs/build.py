@@ -17,7 +17,7 @@ PAGES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
-    "benchmarks/README.md",
+    "benchmarks/**/README.md",
     "saved_models/README.md",
     "docs/**/*.md",
     "docs/**/*.png",

@@ -49,7 +49,7 @@ class Augment(Checked):
     flip: bool = False  # left to right, with probability 1/2
     jitter: float = number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation
     randaugment: int = number(0)  # operations per image; see `keras_vit.data.augment.randaugment`
-    magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale
+    magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale; for colors 5 is no change
     erase: float = number(0.0, below=1)  # probability of one black rectangle of 2 to 20 % of the area
     layers: tuple[Any, ...] = ()  # Keras preprocessing layers, called one after the other on a batch
     mixup: float = number(0.0)  # alpha of Beta(alpha, alpha), the share of each of two blended images
