@@ -96,7 +96,7 @@ def test_in_a_browser(address, digits, tmp_path):
             page.wait_for_function("texts => texts.every(text => document.body.innerText.includes(text))", arg=texts)
 
         page.locator(".pixi-target canvas").wait_for()
-        expect("mnist", "28 x 28 pixels, gray, 10 classes, test accuracy 99.61%", "scaled to 20 of 28 pixels")
+        expect("mnist", "28 x 28 pixels, gray, 10 classes, test accuracy 99.70%", "scaled to 20 of 28 pixels")
         files.set_input_files(tmp_path / "three.png")
         expect("Attention rollout: what attention reads most, whatever the prediction")
         assert answer.inner_text() == "3" and page.locator("img[src*='/gradio_api/file=']").count() == 2
