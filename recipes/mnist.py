@@ -7,9 +7,10 @@ The second command is for processors without instructions for bfloat16 (`avx512_
 
 Reached 99.70 % on the test set (99.71 in bfloat16), and 99.58 % on the 5,000 training images kept for validation, after
 the last epoch of a single run of the first command: 131 minutes on one CPU core, next to other work. It reads 99.64 %
-of the validation images blurred by a Gaussian of one pixel; noise it reads worse than the weights before. Without the first convolution and with 32 filters in place of 48, 45 epochs
-had reached 99.61, 99.48 and 99.52 % in 39 minutes of two cores; without blur and changes of brightness 99.68 % on the
-test set and 81 % on blurred digits; with every image blurred and 32 epochs, 99.57 and 99.6 %.
+of the validation images blurred by a Gaussian of one pixel; noise it reads worse than the weights before. Those had
+no first convolution and 32 filters in place of 48, and 99.61, 99.48 and 99.52 % after 45 epochs, 39 minutes of two
+cores; without blur and changes of brightness 99.68 % on the test set and 81 % on blurred digits; with every image
+blurred and 32 epochs, 99.57 and 99.6 %.
 """
 
 import keras

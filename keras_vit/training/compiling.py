@@ -2,8 +2,6 @@
 
 import warnings
 
-import keras
-
 from keras_vit.models import remat
 from keras_vit.training import ema, finetuning, optimizers
 
@@ -11,7 +9,6 @@ from keras_vit.training import ema, finetuning, optimizers
 def compile_run(run):
     """Returns the compiled model to fit: the task's learner around the run's model, or the model itself."""
     optim = run.recipe.optim
-    _warn_of_float16(run.model)
     with remat.scope(optim):  # it may add blocks, such as a decoder's
         learner = run.task.learner(prepare(run.model, optim), run.teacher)
     return compile_model(learner, optim, run.steps, run.task.compiled(run.train), run.place.compiles(optim))
@@ -50,14 +47,3 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
     model.compile(optimizer, jit_compile=jit_compile, **losses)
     model.optimizer.build(model.trainable_variables)
     return model
-
-
-def _warn_of_float16(model):
-    if model.compute_dtype == "float16" and not any(
-        name.startswith(("gpu", "tpu")) for name in keras.distribution.list_devices()
-    ):
-        warnings.warn(
-            "On a CPU training in float16 takes several times as long as in float32: take mixed_bfloat16, which is "
-            f"faster on some processors, or float32. Received: dtype={model.dtype_policy.name}",
-            stacklevel=3,
-        )

@@ -5,8 +5,6 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-import keras
-
 from keras_vit import config
 from keras_vit.models import remat
 from keras_vit.tasks import Classify
@@ -20,16 +18,6 @@ LOSSES = Classify().compiled(SOURCE)
 def test_a_peak_that_is_never_reached_is_warned_of():
     with pytest.warns(UserWarning, match="never reaches its peak"):
         compile_model(tiny(), config.override(RECIPE, {"optim.warmup_epochs": 4.0}).optim, 5, LOSSES)
-
-
-def test_float16_on_a_cpu_is_warned_of(tmp_path, monkeypatch, recwarn):
-    compile_run(Run(RECIPE, tiny(dtype="mixed_bfloat16"), SOURCE, SOURCE, tmp_path))
-    monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])
-    compile_run(Run(RECIPE, tiny(dtype="mixed_float16"), SOURCE, SOURCE, tmp_path))
-    assert not [each for each in recwarn if "float16" in str(each.message)]
-    monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["cpu:0", "cpu:1"])
-    with pytest.warns(UserWarning, match="takes several times as long .* Received: dtype=mixed_float16"):
-        compile_run(Run(RECIPE, tiny(dtype="mixed_float16"), SOURCE, SOURCE, tmp_path))
 
 
 def test_blocks_that_a_task_adds_are_rematerialized_too(tmp_path, monkeypatch):
