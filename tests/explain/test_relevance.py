@@ -128,7 +128,7 @@ def test_relevance_points_at_the_digit():
     found = attention_relevance(model, images)
     on_digit = images.reshape(count, 7, 4, 7, 4).max((2, 4)) > 60
     points = np.eye(49)[found.reshape(count, 49).argmax(1)].reshape(count, 7, 7)
-    assert (points * on_digit).sum((1, 2)).mean() >= 0.7  # 0.80; by chance 0.27
+    assert (points * on_digit).sum((1, 2)).mean() >= 0.75  # by chance 0.27
     assert (found * on_digit).sum() / found.sum() > 2 * on_digit.mean()
 
 
