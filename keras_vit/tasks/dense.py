@@ -6,6 +6,7 @@ import re
 import keras
 
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
 SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
@@ -70,8 +71,13 @@ def finished(encoder, output, arguments, classes, what):
 
     model = Model(encoder.input, output, name=encoder.name)
     weights, wanted = arguments.get("weights"), arguments.get("head")
-    if weights is not None and wanted != "new" and not _load_head(model, location(weights), classes) and wanted:
+    if weights is None or wanted == "new":
+        return model
+    loaded = _load_head(model, location(weights), classes)
+    if not loaded and wanted:
         raise ValueError(f"`weights` must be a {what} with this head and these classes. Received: {weights!r}")
+    if loaded is False:
+        warn(f"{str(weights)!r} has a head of other shapes: the encoder is loaded, and the head is new")
     return model
 
 
@@ -90,7 +96,11 @@ def head_in(weights):
 
 
 def _load_head(model, source, classes):
-    """Loads the head too if the weights are of such a model with the same one and the same classes, and says so."""
+    """Loads the head too if the weights are of such a model with the same one and the same classes.
+
+    Returns:
+        Whether it did; `None`, too, if the weights have no head for these classes.
+    """
     from keras_vit.checkpoints.arguments import arguments_of
     from keras_vit.checkpoints.describe import describe
     from keras_vit.checkpoints.files.fetch import fetch
@@ -99,7 +109,7 @@ def _load_head(model, source, classes):
     from keras_vit.checkpoints.match import matching
 
     if source is None:  # published by name: no model of these tasks
-        return False
+        return None
     head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
     with open_checkpoint(fetch(source)) as checkpoint:
         form, names, encoder, *_ = describe(checkpoint)
@@ -107,18 +117,20 @@ def _load_head(model, source, classes):
         unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
         if not dense or not (unnamed or known == classes):
-            return False
-        placeholders, found, used = form.placeholders(arguments_of(model)), {}, set()
+            return None
+        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
+        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
+        if not theirs:
+            return None
+        placeholders, found = form.placeholders(arguments_of(model)), {}
         for path in head:
             row = next(matching(form, path, placeholders), None)
             if row is None or not set(row.theirs) <= set(names):
-                return False
+                return None if unnamed else False
             [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
-            used |= set(row.theirs)
-        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
-        surplus = [name for name in theirs - used if not re.fullmatch(form.ignored, name)]
-        if surplus or any(found[path].shape != tuple(head[path].shape) for path in head):
-            return False
+            theirs -= set(row.theirs)
+        if theirs or any(found[path].shape != tuple(head[path].shape) for path in head):
+            return None if unnamed else False
     for path, array in found.items():
         head[path].assign(array)
     return True

@@ -33,6 +33,10 @@ def test_starts_as_cubic_convolution_and_learns(tmp_path):
     np.testing.assert_array_equal(np.asarray(loaded(IMAGES)), np.asarray(model(IMAGES)))
     started = TASK.model(**SMALL, weights=tmp_path / "model.keras", head="require")
     np.testing.assert_allclose(np.asarray(started(IMAGES)), np.asarray(model(IMAGES)), atol=1e-3)
+    with pytest.warns(UserWarning, match="model.keras' has a head of other shapes: the encoder is loaded"):
+        deeper = dataclasses.replace(TASK, head_depth=3).model(**SMALL, weights=tmp_path / "model.keras")
+    np.testing.assert_allclose(np.asarray(deeper(IMAGES)), enlarged, atol=1e-3)
+    assert np.array_equal(deeper.get_layer("block_0").weights[2], model.get_layer("block_0").weights[2])
 
 
 @slow_on_jax
