@@ -6,7 +6,7 @@ The mean absolute error finds the colors of sky, water, grass and sand. Objects 
 Zhang et al. 2016 (arXiv:1603.08511) classify colors instead.
 
 Reached a PSNR of 26.39 dB on the test images, of red, green and blue; the gray images themselves have 25.64 dB. It took
-16 minutes on two CPU cores that also did other work. Images are those of a JPEG copy of CIFAR-10, slightly lossy.
+16 minutes on two CPU cores that also did other work. Images are those of a JPEG copy of CIFAR-10.
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore
