@@ -13,31 +13,38 @@ SMALLEST = 11  # pixels of a side: SSIM is not defined for smaller images
 class ImageTally:
     """The mean over images of PSNR in dB and of SSIM, after outputs are rounded as in a file, and borders cut off.
 
+    Next to them, the PSNR without the model, `input_psnr`.
+
     Args:
         border: Pixels that are left out on each side.
         of_luma: Whether brightness alone is compared, as is usual for enlarged images.
+        enlarged: Function from a given image to one of the output's shape; without it, there is no `input_psnr`.
 
     Raises:
         ImportError: If scikit-image is not installed.
     """
 
-    def __init__(self, border=0, of_luma=True):
+    def __init__(self, border=0, of_luma=True, enlarged=None):
         extras.need("The score of restored images", "restoration", "skimage")
         self.border = border
         self.of_luma = of_luma
+        self.enlarged = enlarged
         self.psnr = []
         self.ssim = []
+        self.input_psnr = []
 
     def add(self, examples, outputs):
-        from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+        from skimage.metrics import structural_similarity
 
         found = []
-        for original, output in zip(examples["originals"], outputs):
-            pair = [self._compared(image) for image in (original, np.rint(np.clip(output, 0, 255)))]
-            with np.errstate(divide="ignore"):  # of equal images
-                found.append(min(peak_signal_noise_ratio(*pair, data_range=255), 100.0))
+        for i, (original, output) in enumerate(zip(examples["originals"], outputs)):
+            pair = self._compared(original), self._compared(_as_bytes(output))
+            found.append(_psnr(*pair))
             if min(pair[0].shape[:2]) >= SMALLEST:
                 self.ssim.append(structural_similarity(*pair, channel_axis=-1, **SSIM))
+            if self.enlarged is not None:
+                given = _as_bytes(self.enlarged(examples["images"][i]))
+                self.input_psnr.append(_psnr(pair[0], self._compared(given)))
         self.psnr += found
         return np.asarray(found)
 
@@ -47,11 +54,22 @@ class ImageTally:
         return _luma(image) if self.of_luma else image
 
     def result(self):
-        found = {"psnr": self.psnr, "ssim": self.ssim}
+        found = {"psnr": self.psnr, "ssim": self.ssim, "input_psnr": self.input_psnr}
         return {name: float(np.mean(values)) for name, values in found.items() if values}
 
     def figures(self):
         return {}
+
+
+def _as_bytes(image):
+    return np.rint(np.clip(image, 0, 255))
+
+
+def _psnr(original, image):
+    from skimage.metrics import peak_signal_noise_ratio
+
+    with np.errstate(divide="ignore"):  # of equal images
+        return min(peak_signal_noise_ratio(original, image, data_range=255), 100.0)
 
 
 def _luma(image):

@@ -135,7 +135,8 @@ class Restore(Task):
         return examples["images"], examples["originals"]
 
     def tally(self, keep=False):
-        return ImageTally(self.scale if self.scale > 1 else 0, of_luma=self.luma or (self.scale > 1 and not self.gray))
+        border, of_luma = self.scale if self.scale > 1 else 0, self.luma or (self.scale > 1 and not self.gray)
+        return ImageTally(border, of_luma, self._enlarged)
 
     def answer(self, output):
         """Returns the sides of the image in pixels."""
@@ -146,9 +147,9 @@ class Restore(Task):
         return np.clip(np.rint(output), 0, 255).astype("uint8")
 
     def caption(self, output, example):
-        given = self.tally().add(example_of(example), [self._enlarged(example["images"])])[0]
-        found = self.tally().add(example_of(example), [output])[0]
-        return f"{found:.2f} dB, without the model {given:.2f} dB"
+        tally = self.tally()
+        tally.add(example_of(example), [output])
+        return f"{tally.psnr[0]:.2f} dB, without the model {tally.input_psnr[0]:.2f} dB"
 
     def picture(self, image, output, example=None):
         from keras_vit.plots.canvas import side_by_side

@@ -41,6 +41,13 @@ def test_colors_and_gray_images():
     np.testing.assert_allclose(one, three, atol=1e-6)
 
 
+def test_the_given_image_is_measured_too():
+    small, original = np.full((1, 4, 4, 3), 90.0), np.full((1, 8, 8, 3), 100.0)
+    tally = ImageTally(of_luma=False, enlarged=lambda image: image.repeat(2, 0).repeat(2, 1) + 5.4)
+    tally.add({"images": small, "originals": original}, original)
+    assert tally.result() == {"psnr": 100.0, "input_psnr": pytest.approx(20 * np.log10(255 / 5))}  # 95.4 rounds to 95
+
+
 def test_images_smaller_than_the_window_have_no_similarity():
     tally = ImageTally()
     tally.add({"originals": TRUE[:, :8, :8]}, FOUND[:, :8, :8])

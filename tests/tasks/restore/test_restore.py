@@ -106,7 +106,9 @@ def test_answers_and_pictures():
     assert TASK.picture(IMAGES[0], output).shape == (16, 49, 3)
     assert TASK.picture(IMAGES[0], output, {"originals": ORIGINALS[0]}).shape == (16, 74, 3)
     said = TASK.caption(ORIGINALS[0], {"images": IMAGES[0], "originals": ORIGINALS[0]})
-    assert said.startswith("100.00 dB, without the model ")
+    tally = TASK.tally()
+    tally.add({"images": IMAGES, "originals": ORIGINALS}, ORIGINALS)
+    assert said == f"100.00 dB, without the model {tally.input_psnr[0]:.2f} dB" and tally.result()["psnr"] == 100
     gray = Restore(gray=True)
     assert gray.picture(IMAGES[0, ..., :1], IMAGES[0]).shape == (8, 25, 3)
     assert "dB" in gray.caption(IMAGES[0], {"images": IMAGES[0, ..., :1], "originals": IMAGES[0]})
