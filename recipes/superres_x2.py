@@ -1,4 +1,4 @@
-"""Photographs at twice the size: trained on 190 photographs, tested on Set5 and Set14.
+r"""Photographs at twice the size: trained on 190 photographs, tested on Set5 and Set14.
 
 python -m keras_vit fit superres_x2 data.source=folder:superres
 python -m keras_vit predict superres_x2 photo.png --to larger
@@ -13,6 +13,12 @@ of the luma channel without a border of two pixels. Cubic convolution has 33.68 
 dB on Set5 for SRCNN, 37.53 for VDSR and 37.99 for EDSR's baseline. It took 86 minutes on two CPU cores that also did
 other work most of the time. Settings were chosen on the ten photographs of the validation split; Set5 had been
 used once before, after a third of the run. The first residual branch died: its ReLUs are always zero.
+
+From these weights, and with more convolutions after the blocks, it went on to 37.48 and 33.17 dB in 72 minutes of one
+core, next to other work. That model takes twice as long for an image and does not ship:
+
+python -m keras_vit fit superres_x2 data.source=folder:superres model.weights=superres_x2 task.head_depth=5 \
+    model.dtype=mixed_bfloat16 optim.epochs=680 optim.learning_rate=2e-3 --workdir runs/superres_deeper
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore, Weights
