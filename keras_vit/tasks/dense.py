@@ -99,7 +99,7 @@ def _load_head(model, source, classes):
     """Loads the head too if the weights are of such a model with the same one and the same classes.
 
     Returns:
-        Whether it did; `None`, too, if the weights have no head for these classes.
+        Whether it did, or `None` if the weights have no head for these classes.
     """
     from keras_vit.checkpoints.arguments import arguments_of
     from keras_vit.checkpoints.describe import describe
