@@ -16,11 +16,8 @@ import checkout
 import numpy as np
 
 import keras_vit
-from keras_vit.data import pipeline
-from keras_vit.data.readers.whole import whole_arrays
-from keras_vit.models.inputs import fed
 from keras_vit.runs import results
-from keras_vit.utils.tiles import tiled
+from keras_vit.training import evaluation
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "spread.json"
 
@@ -28,16 +25,11 @@ RESULTS = pathlib.Path(__file__).parent / "results" / "spread.json"
 def answers(name):
     """Returns the task of shipped weights, and a pair for each test image: what belongs to it, and the output."""
     found = keras_vit.load_run(name)
-    task, run, pairs = found.bound.task, found.answering(), []
-    if task.whole:
-        run, arrays = tiled(run, found.size), whole_arrays
-    else:
-        arrays = pipeline.evaluation_arrays
-    for examples in arrays(results.source_of(found, None, None), found.bound, found.size):
-        outputs = run(fed(examples, task.inputs))
+    source, pairs = results.source_of(found, None, None), []
+    for examples, outputs in evaluation.answered(found.answering(), found.bound, source, found.size):
         for i in range(len(outputs)):
             pairs.append(({key: value[i : i + 1] for key, value in examples.items()}, outputs[i : i + 1]))
-    return task, pairs
+    return found.bound.task, pairs
 
 
 def scores(task, pairs):

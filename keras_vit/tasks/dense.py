@@ -122,14 +122,13 @@ def _load_head(model, source, classes):
         theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
         if not theirs:
             return None
-        placeholders, found = form.placeholders(arguments_of(model)), {}
-        for path in head:
-            row = next(matching(form, path, placeholders), None)
-            if row is None or not set(row.theirs) <= set(names):
-                return None if unnamed else False
-            [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
-            theirs -= set(row.theirs)
-        if theirs or any(found[path].shape != tuple(head[path].shape) for path in head):
+        placeholders = form.placeholders(arguments_of(model))
+        rows = {path: next(matching(form, path, placeholders), None) for path in head}
+        used, found = {name for row in rows.values() if row for name in row.theirs}, {}
+        if None not in rows.values() and theirs <= used <= set(names):
+            for path, row in rows.items():
+                [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+        if {path: array.shape for path, array in found.items()} != {path: tuple(v.shape) for path, v in head.items()}:
             return None if unnamed else False
     for path, array in found.items():
         head[path].assign(array)

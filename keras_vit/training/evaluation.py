@@ -22,13 +22,20 @@ def tally_of(function, recipe, source, size, keep=False):
     Returns:
         The task's `Tally`, and a list of the scores of each batch's images, `None` where the task has no such scores.
     """
-    tally, scores, arrays = recipe.task.tally(keep), [], pipeline.evaluation_arrays
+    tally, scores = recipe.task.tally(keep), []
+    for examples, outputs in answered(function, recipe, source, size):
+        score = tally.add(examples, outputs)
+        if keep:
+            scores.append(score)
+    return tally, scores
+
+
+def answered(function, recipe, source, size):
+    """Yields each batch of a source as a tally takes it, examples and outputs; arguments are those of `tally_of`."""
+    arrays = pipeline.evaluation_arrays
     if recipe.task.whole:
         function, arrays = tiled(function, size), whole_arrays
     elif averaged_views(recipe.task) > 1:
         function, arrays = views.averaged(function, recipe.task, recipe.data.batch_size), views.view_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):
-        score = tally.add(examples, function(fed(examples, recipe.task.inputs)))
-        if keep:
-            scores.append(score)
-    return tally, scores
+        yield examples, function(fed(examples, recipe.task.inputs))

@@ -38,12 +38,12 @@ class ImageTally:
 
         found = []
         for i, (original, output) in enumerate(zip(examples["originals"], outputs)):
-            pair = self._compared(original), self._compared(_as_bytes(output))
+            pair = self._compared(original), self._compared(_rounded(output))
             found.append(_psnr(*pair))
             if min(pair[0].shape[:2]) >= SMALLEST:
                 self.ssim.append(structural_similarity(*pair, channel_axis=-1, **SSIM))
             if self.enlarged is not None:
-                given = _as_bytes(self.enlarged(examples["images"][i]))
+                given = _rounded(self.enlarged(examples["images"][i]))
                 self.input_psnr.append(_psnr(pair[0], self._compared(given)))
         self.psnr += found
         return np.asarray(found)
@@ -61,7 +61,7 @@ class ImageTally:
         return {}
 
 
-def _as_bytes(image):
+def _rounded(image):
     return np.rint(np.clip(image, 0, 255))
 
 
