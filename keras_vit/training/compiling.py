@@ -1,9 +1,7 @@
 """From a recipe's `optim` to a compiled model."""
 
-import warnings
-
 from keras_vit.models import remat
-from keras_vit.training import ema, finetuning, optimizers
+from keras_vit.training import doubts, finetuning, optimizers
 
 
 def compile_run(run):
@@ -36,13 +34,9 @@ def compile_model(model, optim, steps, losses, jit_compile=True):
     Returns:
         The model, with its optimizer built.
     """
-    if optim.warmup_epochs > optim.epochs:
-        warnings.warn(
-            f"The learning rate never reaches its peak: optim.warmup_epochs={optim.warmup_epochs} is longer than "
-            f"optim.epochs={optim.epochs}.",
-            stacklevel=2,
-        )
-    ema.warn_of_lag(optim, steps)
+    doubts.warm_up(optim)
+    doubts.lag(optim, steps)
+    doubts.precision(model, jit_compile)
     optimizer = optimizers.make(optim, model.trainable_variables, steps)
     model.compile(optimizer, jit_compile=jit_compile, **losses)
     model.optimizer.build(model.trainable_variables)

@@ -1,26 +1,10 @@
 """EMA weights: an exponential moving average of the weights, used to evaluate and to save."""
 
 import contextlib
-import math
 
 import keras
 
 from keras_vit.utils.keras_private import ema_weights
-from keras_vit.utils.warned import warn
-
-LAG = 0.05  # of the initial weights in the EMA weights, at most, at the end of a run
-
-
-def warn_of_lag(optim, steps):
-    """Warns if a run is too short for its EMA, which begins with the initial weights; `steps` are of an epoch."""
-    updates = max(optim.epochs * steps // optim.accumulate, 1)
-    share = (optim.ema or 0.0) ** updates
-    if share > LAG:
-        better = math.floor(1e4 * LAG ** (1 / updates)) / 1e4
-        warn(
-            f"At the end of {updates:,} updates, the EMA weights, which are evaluated and saved, are still {share:.0%} "
-            f"the initial ones: optim.ema={optim.ema} is for longer runs. Take {better} or less."
-        )
 
 
 class EvaluateWithEMA(keras.callbacks.Callback):

@@ -20,6 +20,11 @@ def test_a_peak_that_is_never_reached_is_warned_of():
         compile_model(tiny(), config.override(RECIPE, {"optim.warmup_epochs": 4.0}).optim, 5, LOSSES)
 
 
+def test_half_precision_that_gains_nothing_is_warned_of():
+    with pytest.warns(UserWarning, match="Training in float16 takes"):
+        compile_model(tiny(dtype="mixed_float16"), RECIPE.optim, 5, LOSSES)
+
+
 def test_blocks_that_a_task_adds_are_rematerialized_too(tmp_path, monkeypatch):
     inside = []
 

@@ -1,10 +1,8 @@
-import warnings
-
 import keras
 import numpy as np
 import pytest
 
-from keras_vit import Optim, vit
+from keras_vit import vit
 from keras_vit.training import ema
 
 pytestmark = pytest.mark.backend
@@ -40,15 +38,3 @@ def test_without_an_average_nothing_moves():
     with ema.averaged(model), ema.averaged(vit("mu/4", image_size=8)):
         for a, b in zip(numbers(model.weights), weights):
             np.testing.assert_array_equal(a, b)
-
-
-def test_a_run_that_is_too_short_for_its_average():
-    """Public reports of diffusion models show pictures of noise: the average was that of the first steps."""
-    with pytest.warns(
-        UserWarning, match="At the end of 200 updates, .* still 82% the initial ones: .*Take 0.9851 or less"
-    ):
-        ema.warn_of_lag(Optim(ema=0.999, epochs=4, accumulate=2), 100)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ema.warn_of_lag(Optim(ema=0.999, epochs=4), 1000)
-        ema.warn_of_lag(Optim(epochs=1), 1)
