@@ -1,18 +1,14 @@
 """Settings that train, but hardly as they were meant: a warning for each."""
 
 import math
-import pathlib
-import re
 
 import keras
 
+from keras_vit.utils import machine
 from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.warned import warn
 
 LAG = 0.05  # of the initial weights in the EMA weights, at most, at the end of a run
-HALF = ("float16", "bfloat16")
-CPUINFO = pathlib.Path("/proc/cpuinfo")  # of Linux
-INSTRUCTIONS = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # Intel's and AMD's; ARM's
 
 
 def warm_up(optim):
@@ -43,27 +39,19 @@ def precision(model, jit_compile):
         model: The model; the policy that it was built with counts.
         jit_compile: Whether XLA compiles the step.
     """
-    half = next((one for one in HALF if any(layer.compute_dtype == one for layer in sublayers(model))), None)
-    if half is None or not keras.distribution.list_devices()[0].startswith("cpu"):
+    dtypes = {layer.compute_dtype for layer in sublayers(model)}
+    half = next((dtype for dtype in ("float16", "bfloat16") if dtype in dtypes), None)
+    if half is None or machine.accelerators():
         return
+    lacking = machine.lacks_bfloat16()
     if half == "float16":
         why = "a CPU has no fast products of float16"
     elif jit_compile:
         why = "XLA computes bfloat16 no faster on a CPU"
-    elif _without_instructions():
+    elif lacking:
         why = "this processor has no instructions for bfloat16"
     else:
         return
-    fast = keras.backend.backend() == "tensorflow" and not _without_instructions()  # JAX has no step without XLA
-    instead = "model.dtype=mixed_bfloat16 and optim.xla=False" if fast else "no model.dtype"
+    helps = keras.backend.backend() == "tensorflow" and not lacking  # JAX has no step without XLA
+    instead = "model.dtype=mixed_bfloat16 and optim.xla=False" if helps else "no model.dtype"
     warn(f"Training in {half} takes as long as in float32 here, or several times as long: {why}. Pass {instead}")
-
-
-def _without_instructions():
-    """Whether Linux lists the processor's abilities, and bfloat16 is not one of them."""
-    try:
-        text = CPUINFO.read_text()
-    except OSError:
-        return False
-    listed = re.search(r"^(flags|Features)\s*:.*", text, re.MULTILINE)
-    return listed is not None and re.search(INSTRUCTIONS, listed[0]) is None

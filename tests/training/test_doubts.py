@@ -6,6 +6,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import doubts
+from keras_vit.utils import machine
 
 INTEL = "processor : 0\nflags\t\t: fpu avx512f {}\nbugs : bf16\n"
 ARM = "processor : 0\nFeatures\t: fp asimd {}\n"
@@ -23,7 +24,7 @@ def warned(tmp_path, monkeypatch, recwarn):
         recwarn.clear()
         if text is not None:
             (tmp_path / "cpuinfo").write_text(text)
-        monkeypatch.setattr(doubts, "CPUINFO", tmp_path / "cpuinfo")
+        monkeypatch.setattr(machine, "CPUINFO", tmp_path / "cpuinfo")
         doubts.precision(tiny(dtype), jit_compile)
         return [str(one.message) for one in recwarn if one.category is UserWarning]
 

@@ -5,6 +5,7 @@ import functools
 import keras
 from keras import ops
 
+from keras_vit.utils import machine
 from keras_vit.utils.keras_private import under_xla
 
 LONG = 1024  # tokens from which on blocks are as fast as all scores at once
@@ -22,7 +23,7 @@ def suits(query, bias=None, mask=None):
 @functools.cache
 def _on_cpu():
     of_backend = keras.backend.backend() in ("tensorflow", "jax")  # torch has a fused kernel of its own
-    return of_backend and all(name.startswith("cpu") for name in keras.distribution.list_devices())
+    return of_backend and not machine.accelerators()
 
 
 def blockwise_attention(query, key, value, terms=(), dropout=None):
