@@ -4,10 +4,10 @@ python benchmarks/engines.py [--peers PYTHON] [--out benchmarks/results/engines.
 
 The file has a table for each processor: run it on each in turn, and it adds or replaces that processor's. `--peers` is
 a Python with torch and timm, and optimum-intel if it is installed. Each engine runs in a process of its own with all
-cores; those of a model are alive together and take turns, A B C A B C. A figure is the median of its turns. Weights are
-random, except those of `mnist`; int8 is calibrated on random images, so only its speed is measured. TFLite takes one
-image a call; OpenVINO is compiled for each number of images. About twelve minutes on two cores;
-`--only mnist --seconds 0.2` is a rehearsal.
+cores; those of a model are alive together and take turns, A B C A B C, with a pause before each, since threads of the
+engine before still spin for a while. A figure is the median of its turns. Weights are random, except those of `mnist`;
+int8 is calibrated on random images, so only its speed is measured. TFLite takes one image a call; OpenVINO is compiled
+for each number of images. About 25 minutes on two cores; `--only mnist --seconds 0.2` is a rehearsal.
 """
 
 import argparse
@@ -33,6 +33,7 @@ CONTESTANTS = [  # engine, precision
 ]
 PEERS = [("timm, torch.compile", "float32"), ("timm, torch.compile", "bfloat16"), ("Optimum-Intel", "float32")]
 ROUNDS = (3, 15)  # turns of an engine: at least, at most
+PAUSE = 0.3  # seconds
 
 
 def processor():
@@ -187,6 +188,7 @@ class Worker:
 
     def seconds(self, batch):
         """Returns the seconds of one call; `None` if the process has ended."""
+        time.sleep(PAUSE)
         try:
             self.process.stdin.write(f"{batch}\n")
             self.process.stdin.flush()

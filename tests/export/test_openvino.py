@@ -11,6 +11,8 @@ import openvino
 
 import keras_vit
 from keras_vit.export import export_openvino, prepare, runtimes
+from keras_vit.layers import CrossAttention, MultiHeadSelfAttention
+from keras_vit.utils.keras_private import sublayers
 from tests.export.small import CALIBRATION, IMAGES, KINDS, tiny
 from tests.marks import few, slow
 
@@ -30,6 +32,15 @@ def test_every_kind_of_model_runs_in_its_own_runtime(name, tmp_path):
     assert read.input(0).names == {"images"} and read.input(0).partial_shape[0].is_dynamic
     run, _ = runtimes.openvino(tmp_path / "m.xml")
     assert run(images[:1]).shape == (1, *model.output_shape[1:]) and len(run(images)) == 5
+
+
+@few(2)
+@pytest.mark.parametrize("name", ["classes", "set", "rotary", "relative"])
+def test_attention_is_one_operator_which_openvino_computes_at_once(name, tmp_path):
+    model, images = KINDS[name]()
+    found = export_openvino(model, tmp_path / "m.xml", images=images).operators
+    count = sum(isinstance(layer, MultiHeadSelfAttention | CrossAttention) for layer in sublayers(model))
+    assert found["ScaledDotProductAttention"] == count > 0 and "Einsum" not in found
 
 
 def test_the_files_say_what_a_user_needs(tmp_path):

@@ -51,7 +51,9 @@ def attend(query, key, value, scale):
 
 
 def fused_attention(query, key, value, bias=None, mask=None, training=False):
-    """Computes `keras.ops.dot_product_attention` with logits that are scaled already.
+    """Computes attention with logits that are scaled already, by the backend's fused kernel if it has one.
+
+    TensorFlow has none. Its products are written over heads and tokens, as the runtimes of exports fuse them.
 
     JAX's kernel for GPUs does not train on an odd number of tokens, such as 196 patches and a class token. It says so
     too late for Keras to take another under gradient checkpointing: then the plain formula is chosen here.
@@ -67,11 +69,25 @@ def fused_attention(query, key, value, bias=None, mask=None, training=False):
     Returns:
         Tensor like `query`.
     """
+    if keras.backend.backend() == "tensorflow":
+        return weighted(attention_scores(query, key, bias, mask), value)
     odd = any(count is None or count % 2 for count in (query.shape[1], key.shape[1]))
     refused = keras.backend.backend() == "jax" and training and odd
     off = refused or keras.config.is_flash_attention_enabled() is False
     flash = False if off else None  # `None`: if the backend can
     return ops.dot_product_attention(query, key, value, bias=bias, mask=mask, scale=1.0, flash_attention=flash)
+
+
+def attention_scores(query, key, bias=None, mask=None):
+    """Computes the softmax of logits that are scaled already, float32, `(batch, heads, tokens, other tokens)`."""
+    logits = ops.cast(ops.matmul(_rows(query), ops.swapaxes(_rows(key), -1, -2)), "float32")
+    logits = logits if bias is None else logits + ops.cast(bias, "float32")
+    return ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
+
+
+def weighted(scores, value):
+    """Computes the sum of values by their scores, `(batch, tokens, heads, head_dim)`, in the values' precision."""
+    return _rows(ops.matmul(ops.cast(scores, value.dtype), _rows(value)))
 
 
 def joined_mask(attention_mask, use_causal_mask, rows, columns):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.attention import terms
-from keras_vit.layers.attention.attend import MASKED, attend, fused_attention, joined_mask
+from keras_vit.layers.attention.attend import attend, attention_scores, fused_attention, joined_mask, weighted
 from keras_vit.layers.attention.blockwise import blockwise_attention, suits
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import OPTIONS, RotaryPositions
@@ -31,7 +31,8 @@ class MultiHeadSelfAttention(WithScores, Layer):
     - from the scores, if they are returned, offset or dropped;
     - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
       or where heads are narrower than 32;
-    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one (TensorFlow has none).
+    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one; TensorFlow has none, and
+      computes the scores.
 
     Args:
         num_heads: Number of heads; must divide the width.
@@ -186,8 +187,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
             x = blockwise_attention(query * self.scale, key, value, self._terms(bias, mask), dropout)
         elif seen or drops:
             scores = self._scores(query, key, bias, mask, scores_offset)  # (batch, heads, tokens, tokens)
-            dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
-            x = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+            x = weighted(self.attention_drop(ops.cast(scores, value.dtype), training=training), value)
         elif mask is None and bias is None and self.uses_attend(training):
             x = attend(query, key, value, self.scale)
         else:
@@ -210,9 +210,5 @@ class MultiHeadSelfAttention(WithScores, Layer):
         return possible and (training or self.head_dim < NARROW)
 
     def _scores(self, query, key, bias, mask, offset):
-        logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
-        logits = logits if bias is None else logits + ops.cast(bias, "float32")
-        if mask is not None:
-            logits = ops.where(mask, logits, MASKED)
-        scores = ops.softmax(logits, axis=-1)
+        scores = attention_scores(query * self.scale, key, bias, mask)
         return scores if offset is None else scores + ops.cast(offset, "float32")

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.layers.attention.attend import MASKED, fused_attention, joined_mask
+from keras_vit.layers.attention.attend import attention_scores, fused_attention, joined_mask, weighted
 from keras_vit.layers.attention.with_scores import WithCrossScores
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
@@ -113,10 +113,8 @@ class CrossAttention(WithCrossScores, Layer):
         """Computes the layer for keys and values that are known; `mask` broadcasts to all heads' scores."""
         query = self._heads(self.query, x if positions is None else x + positions)
         if return_attention_scores or (training and self.attention_dropout > 0):
-            logits = ops.cast(ops.einsum("bthd,bshd->bhts", query * self.scale, key), "float32")
-            scores = ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
-            dropped = self.attention_drop(ops.cast(scores, value.dtype), training=training)
-            y = ops.einsum("bhts,bshd->bthd", dropped, value)  # (batch, tokens, heads, head_dim)
+            scores = attention_scores(query * self.scale, key, mask=mask)
+            y = weighted(self.attention_drop(ops.cast(scores, value.dtype), training=training), value)
         else:
             y = fused_attention(query * self.scale, key, value, mask=mask, training=training)
         y = self.drop(tokenwise(self.proj, ops.reshape(y, ops.shape(x))), training=training)

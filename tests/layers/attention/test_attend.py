@@ -10,7 +10,9 @@ from keras_vit.layers.attention.attend import attend, fused_attention, joined_ma
 from keras_vit.layers.attention.attention import NARROW
 
 pytestmark = pytest.mark.backend
-on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the layer asks for it there alone")
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+on_tensorflow = pytest.mark.skipif(not TENSORFLOW, reason="the layer asks for it there alone")
+with_kernel = pytest.mark.skipif(TENSORFLOW, reason="TensorFlow has no kernel")
 RNG = np.random.default_rng(0)
 
 
@@ -136,11 +138,13 @@ def asked(monkeypatch, tokens, training, others=None):
     return seen[0]
 
 
+@with_kernel
 def test_jax_s_kernel_does_not_train_on_an_odd_number_of_tokens(monkeypatch):
     assert asked(monkeypatch, 5, True) is asked(monkeypatch, 4, True, others=5) is (False if JAX else None)
     assert asked(monkeypatch, 4, True) is asked(monkeypatch, 5, False) is None
 
 
+@with_kernel
 def test_the_kernel_can_be_switched_off(monkeypatch):
     monkeypatch.setattr(keras.config, "is_flash_attention_enabled", lambda: False)
     assert asked(monkeypatch, 4, False) is False
