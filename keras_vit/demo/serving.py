@@ -10,6 +10,7 @@ import tempfile
 
 from keras_vit.demo.guard import MOST_BYTES, Guard
 from keras_vit.demo.page import need_gradio, page
+from keras_vit.utils.environment import environment
 from keras_vit.utils.signals import handled
 
 
@@ -56,15 +57,9 @@ def listening(host, port):
 @contextlib.contextmanager
 def private_folder():
     """Lets Gradio keep uploads in a temporary folder that only this user can read; deletes it at the end."""
-    name = "GRADIO_TEMP_DIR"
-    before = os.environ.get(name)
-    with tempfile.TemporaryDirectory(prefix="keras_vit-", ignore_cleanup_errors=True) as folder:
-        os.environ[name] = folder
-        try:
-            yield pathlib.Path(folder)
-        finally:
-            os.environ.pop(name)
-            os.environ |= {} if before is None else {name: before}
+    made = tempfile.TemporaryDirectory(prefix="keras_vit-", ignore_cleanup_errors=True)
+    with made as folder, environment("GRADIO_TEMP_DIR", folder):
+        yield pathlib.Path(folder)
 
 
 def server(blocks, host, folder):

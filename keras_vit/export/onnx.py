@@ -14,6 +14,7 @@ from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export.examples import drawn
 from keras_vit.export.forms import export_copy
 from keras_vit.models.inputs import TYPES, fed, first, inputs_of
+from keras_vit.utils.environment import environment
 
 
 def export_onnx(
@@ -74,7 +75,8 @@ def _write(model, path, probabilities, facts):
     last = keras.layers.Activation("linear", dtype="float32")
     outer = keras.Model(given, [last(output) for output in named.values()])
     outer(first(drawn(model), 1))
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    alone = environment("TF2ONNX_CATCH_ERRORS", "FALSE")  # else each of its passes copies graph and weights
+    with alone, contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
         outer.export(str(path), format="onnx", verbose=False)
     written = onnx.load(path)

@@ -19,6 +19,7 @@ from keras_vit.layers import PointBoxes
 from keras_vit.models.inputs import TYPES, count, fed, first, inputs_of
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks
+from keras_vit.utils.environment import environment
 from keras_vit.utils.keras_private import sublayers
 
 FORMATS = (None, "int8")
@@ -142,8 +143,9 @@ def converted(function, shapes, batch=None):
 
     given = {name: tf.TensorSpec((batch, *shape), TYPES[name], name=name) for name, shape in shapes.items()}
     traced = tf.function(function).get_concrete_function(fed(given, shapes))
-    # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
-    with _without_telemetry():
+    # Without the variable OpenVINO sends notes of its use: each would fork this process, and wait for a network.
+    with environment("CI", "true"):
+        # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
         model = openvino.convert_model(traced, share_weights=False)
     for each in model.inputs:
         known = len(each.partial_shape) - 1, each.element_type.to_dtype()
@@ -151,20 +153,6 @@ def converted(function, shapes, batch=None):
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model
-
-
-@contextlib.contextmanager
-def _without_telemetry():
-    """A block in which OpenVINO sends no notes of its use: each would fork this process, and wait for a network."""
-    before = os.environ.get("CI")
-    os.environ["CI"] = "true"  # its own switch
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["CI"]
-        else:
-            os.environ["CI"] = before
 
 
 def in_int8(model, calibration, batch=None):
