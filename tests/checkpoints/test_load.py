@@ -22,13 +22,14 @@ from tests.checkpoints.helpers import (
     weights,
     write,
 )
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
 GOOGLE, TIMM, HUB = "google_vit", "timm_vit", "hf_vit"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=slow_on_jax if "r50" in case else ()) for case in CASES])
 def test_logits_are_the_originals(case):
     x, expected = io_of(case)
     assert np.abs(logits(original(case), x) - expected).max() <= 1e-4

@@ -9,6 +9,7 @@ from keras_vit.explain import attention_distance, attention_from, inside, positi
 from keras_vit.explain.relevance import gradients
 from keras_vit.models import anatomy
 from tests.checkpoints.helpers import randomized
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -90,7 +91,7 @@ def pooled_by(pooling):
     return np.eye(1 + PATCHES)[0] if pooling == "token" else np.full(PATCHES, 1 / PATCHES)
 
 
-@pytest.mark.parametrize("pooling", ["token", "gap"])
+@pytest.mark.parametrize("pooling", [pytest.param("token", marks=slow_on_jax), "gap"])
 def test_rollout_of_a_factorised_encoder_is_that_of_patches_that_see_their_step_only(pooling):
     model, prefix = factorised(pooling), int(pooling == "token")
     found = keras_vit.attention_rollout(model, CLIPS)
@@ -125,6 +126,7 @@ def test_rollout_of_even_attention_by_hand():
         np.testing.assert_allclose(found, np.full((2, 3, 2, 3), 3 / 4 / (1 + STEPS) * read), atol=1e-7)
 
 
+@slow_on_jax
 @pytest.mark.parametrize("pooling", ["token", "gap"])
 def test_relevance_of_a_factorised_encoder(pooling):
     """With the gradients of all scores at once, and the matrices of equation 6 written out."""

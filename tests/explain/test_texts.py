@@ -5,6 +5,7 @@ import pytest
 from keras_vit import captioner, explain, vilt, vit
 from tests import captions
 from tests.checkpoints.helpers import randomized
+from tests.marks import slow_on_jax
 from tests.towers import WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -15,6 +16,7 @@ EIGHT = IMAGES[:, :8]
 IDS = np.array([[5, 7, 2, 0, 0, 0], [5, 8, 9, 11, 12, 2], [4, 2, 0, 0, 0, 0]], "int32")
 
 
+@slow_on_jax
 def test_the_map_of_a_text_is_the_cosine_of_each_patch_alone():
     """Patches whose attention is cut off from all others: the mean before a head without bias is that of the image."""
     model = two_towers(words=WORDS)
@@ -43,6 +45,7 @@ def _unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+@slow_on_jax
 @pytest.mark.parametrize("pooling", ["token", "token+gap", "map"])
 def test_maps_of_texts_with_other_pooling(pooling):
     from keras_vit import text_tower, two_towers, vit
@@ -77,7 +80,7 @@ def test_the_attention_of_a_word_is_the_softmax_of_its_query_and_the_keys_of_pat
     np.testing.assert_allclose(maps, shares.mean(1)[..., -6:].reshape(3, 2, 3, 2), atol=1e-5)
 
 
-@pytest.mark.parametrize("way", ["gpt2", "projected", "blip"])
+@pytest.mark.parametrize("way", [pytest.param("gpt2", marks=slow_on_jax), "projected", "blip"])
 def test_where_each_word_was_read(way):
     model = captions.small(way)
     images = RNG.integers(0, 256, (9, 8, 8, 3)).astype("uint8")  # more than are computed at once
@@ -97,6 +100,7 @@ def small(**options):
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="gradients are TensorFlow's or JAX's")
+@slow_on_jax
 @pytest.mark.parametrize("pad", [0, None])
 def test_where_an_answer_was_found(pad):
     model = small(pad=pad)
@@ -111,6 +115,7 @@ def test_where_an_answer_was_found(pad):
     assert np.abs(other - patches).max() > 1e-6
 
 
+@slow_on_jax
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="gradients are TensorFlow's or JAX's")
 def test_the_relevance_is_that_of_the_equations():
     """Of one block: the gradient of the logit by each score, which differences approximate."""

@@ -5,6 +5,7 @@ import pytest
 import keras_vit
 from keras_vit.frozen import neighbors as neighbors
 from keras_vit.utils.warned import LeftOut
+from tests.marks import slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore::keras_vit.utils.warned.LeftOut")]
@@ -79,7 +80,7 @@ def test_one_bad_file_does_not_end_the_others(index, model, folder):
         keras_vit.nearest(index, files, model=model, bad_images="drop")
 
 
-@pytest.mark.parametrize("head", [True, False])
+@pytest.mark.parametrize("head", [pytest.param(True, marks=slow_on_jax), False])
 def test_texts_find_images_in_the_common_space(head, folder, tmp_path):
     """On an index of the image tower, which leaves out the projection: the tower's head."""
     both = two_towers(head=head)

@@ -5,6 +5,7 @@ from scipy.special import expit, softmax
 
 import keras_vit
 from keras_vit.frozen.zero_shot import PROMPTS
+from tests.marks import slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -28,7 +29,7 @@ def logits_of(model, prompts):
 
 
 @pytest.mark.parametrize(("bias", "head"), KINDS)
-@pytest.mark.parametrize("prompts", [PROMPTS, ("a photo of a {}.", "a {}", "{}")])
+@pytest.mark.parametrize("prompts", [pytest.param(PROMPTS, marks=slow_on_jax), ("a photo of a {}.", "a {}", "{}")])
 def test_probabilities_are_the_towers_own(bias, head, prompts):
     model = two_towers(bias, head)
     found = keras_vit.zero_shot(model, IMAGES, CLASSES, WORDS, prompts=prompts)

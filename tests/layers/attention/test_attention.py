@@ -4,7 +4,7 @@ import pytest
 
 from keras_vit import MultiHeadSelfAttention
 from tests.harness import run_layer_test
-from tests.marks import few
+from tests.marks import few, first_everywhere
 
 pytestmark = pytest.mark.backend
 
@@ -123,6 +123,18 @@ def test_symbolic_tokens_scores_masks_and_biases():
     assert MultiHeadSelfAttention(3)(x, mask).shape == (None, 5, 12)
     _, keys = MultiHeadSelfAttention(3)(x, bias=keras.KerasTensor((None, 1, 1, 5)), return_keys=True)
     assert keys.shape == (None, 5, 3, 4)
+
+
+@pytest.mark.parametrize("dtype", first_everywhere("float32", "mixed_float16"))
+def test_a_query_that_may_see_nothing_sees_all_alike_with_scores_and_without(dtype):
+    """As PyTorch's issues 160064 and 41508 ask: a mask of a whole row or head gave NaN, there with scores alone."""
+    x, mask = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32"), np.ones((2, 2, 5, 5), bool)
+    mask[0, :, 2], mask[1, 1] = False, False
+    layer = MultiHeadSelfAttention(2, dtype=dtype)
+    alone = keras.ops.convert_to_numpy(layer(x, attention_mask=mask))
+    seen, scores = (keras.ops.convert_to_numpy(y) for y in layer(x, attention_mask=mask, return_attention_scores=True))
+    np.testing.assert_allclose(alone, seen, atol=1e-6 if dtype == "float32" else 1e-3)
+    np.testing.assert_allclose(scores[~mask.any(-1)], 1 / 5, atol=1e-6)
 
 
 def test_attention_dropout_only_in_training():

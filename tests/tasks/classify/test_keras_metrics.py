@@ -6,6 +6,7 @@ from scipy.special import softmax
 from keras_vit import config
 from keras_vit.config import changes, plain
 from keras_vit.tasks import Classify
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -45,6 +46,7 @@ def scored(*metrics):
     return tally.result()
 
 
+@slow_on_jax
 def test_metrics_of_keras_and_ones_own_are_as_on_all_images_at_once():
     probabilities, truth = softmax(OUTPUTS, -1).astype("float32"), np.eye(3, dtype="float32")[LABELS]
     objects = (

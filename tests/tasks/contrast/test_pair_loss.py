@@ -9,6 +9,7 @@ from keras_vit.layers.functional import Model
 from keras_vit.layers.heads.similarity import LARGEST
 from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.training import optimizers
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -93,7 +94,12 @@ def towers(scale, bias, dtype=None):
 
 
 @pytest.mark.parametrize(
-    "kind, bias, dtype", [("softmax", None, None), ("sigmoid", -10.0, None), ("softmax", None, "mixed_bfloat16")]
+    "kind, bias, dtype",
+    [
+        ("softmax", None, None),
+        pytest.param("sigmoid", -10.0, None, marks=slow_on_jax),
+        pytest.param("softmax", None, "mixed_bfloat16", marks=slow_on_jax),
+    ],
 )
 def test_both_towers_learn_and_the_scale_is_clipped_at_100(kind, bias, dtype):
     model = towers(np.log(100) - 1e-4, bias, dtype)

@@ -73,6 +73,7 @@ def test_targets_and_loss_by_hand():
     assert float(MaskedLoss()(made.targets(CLIPS), packed)) == pytest.approx(np.mean(errors**2), rel=1e-4)
 
 
+@slow_on_jax
 def test_a_step_trains_the_encoder_and_the_decoder():
     made = learner(encoder(stochastic_depth=0.1, dropout=0.1, position="learned"))
     made.compile(keras.optimizers.Adam(0.02), MaskedLoss(), jit_compile=True)

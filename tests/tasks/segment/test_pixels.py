@@ -5,6 +5,7 @@ import pytest
 from keras_vit.tasks.segment import pixels
 from keras_vit.utils import images
 from keras_vit.utils.resampling import resize_matrix
+from tests.marks import slow_on_jax
 from tests.small import peak
 
 pytestmark = pytest.mark.backend
@@ -108,6 +109,7 @@ def test_resizes_as_keras_does():
     np.testing.assert_array_equal(pixels.predict(LOGITS[0], (9, 7)), larger[0])
 
 
+@slow_on_jax
 def test_pixels_are_counted_beyond_the_integers_of_float32():
     """20 million of one class in one batch, four fifths of them right; float32 counts to 16.8 million by ones."""
     metric = pixels.MeanIoU(2)
