@@ -1,4 +1,4 @@
-"""Variables of the environment, the only switch that some libraries have."""
+"""Environment variables, the only switch that some libraries have."""
 
 import contextlib
 import os
@@ -6,11 +6,13 @@ import os
 
 @contextlib.contextmanager
 def environment(name, value):
-    """A block in which a variable of the environment has a value."""
+    """Sets an environment variable within a block."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
         yield
     finally:
-        os.environ.pop(name)
-        os.environ |= {} if before is None else {name: before}
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -80,7 +80,7 @@ def fused_attention(query, key, value, bias=None, mask=None, training=False):
 
 def attention_scores(query, key, bias=None, mask=None):
     """Computes the softmax of logits that are scaled already, float32, `(batch, heads, tokens, other tokens)`."""
-    logits = ops.cast(ops.matmul(_rows(query), ops.swapaxes(_rows(key), -1, -2)), "float32")
+    logits = ops.cast(ops.matmul(_rows(query), _columns(key)), "float32")
     logits = logits if bias is None else logits + ops.cast(bias, "float32")
     return ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
 
