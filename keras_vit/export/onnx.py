@@ -1,20 +1,16 @@
 """Exports to ONNX, for other runtimes than TensorFlow's."""
 
-import contextlib
-import io
 import json
 import os
-import warnings
 from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 
-from keras_vit.export import check, prepare, runtimes, sequence
+from keras_vit.export import check, matrices, prepare, runtimes, sequence
 from keras_vit.export.examples import drawn
 from keras_vit.export.forms import export_copy
-from keras_vit.models.inputs import TYPES, fed, first, inputs_of
-from keras_vit.utils.environment import environment
+from keras_vit.models.inputs import TYPES, fed, first, inputs_of, named
 
 
 def export_onnx(
@@ -65,27 +61,17 @@ def export_onnx(
 
 
 def _write(model, path, probabilities, facts):
-    """Writes a model with Keras's exporter, which needs a model that was called, and then names the outputs."""
+    """Writes a model, with its outputs by name."""
     import onnx
 
     model = export_copy(model, erf=True)
     shapes = inputs_of(model)
-    given = fed({name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}, shapes)
-    named = prepare.named_outputs(model, model(given, training=False), probabilities)
+    given = {name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}
+    outputs = prepare.named_outputs(model, model(fed(given, shapes), training=False), probabilities)
     last = keras.layers.Activation("linear", dtype="float32")
-    outer = keras.Model(given, [last(output) for output in named.values()])
-    outer(first(drawn(model), 1))
-    alone = environment("TF2ONNX_CATCH_ERRORS", "FALSE")  # else each of its passes copies graph and weights
-    with alone, contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
-        outer.export(str(path), format="onnx", verbose=False)
-    written = onnx.load(path)
-    renamed = {output.name: name for output, name in zip(written.graph.output, named, strict=True)}
-    for output in written.graph.output:
-        output.name = renamed[output.name]
-    for node in written.graph.node:
-        node.input[:] = [renamed.get(name, name) for name in node.input]
-        node.output[:] = [renamed.get(name, name) for name in node.output]
+    outer = keras.Model(given, {name: last(output) for name, output in outputs.items()})
+    example = named(first(drawn(model), 1), shapes)
+    written = matrices.converted(outer, example, path, free=example)
     _round_up_scales(written.graph)
     onnx.helper.set_model_props(written, {name: json.dumps(value) for name, value in facts.items()})
     onnx.save(written, path)

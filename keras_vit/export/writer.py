@@ -6,20 +6,19 @@ import json
 import os
 import pathlib
 import tempfile
-import warnings
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.export import prepare, runtimes
+from keras_vit.export import matrices, prepare, runtimes
 from keras_vit.export.forms import export_copy
 from keras_vit.models.captioner import MARKS, words_of
 from keras_vit.models.decoding import blocks_of, context_of, step
 from keras_vit.models.writer import parts_of
 from keras_vit.utils import checks, files
 
-FORMATS = {".tflite": "litert", ".onnx": "onnx"}  # Keras's names
+FORMATS = (".tflite", ".onnx")
 CLOSE = 1e-3  # difference of logits allowed, as a share of their range
 NOTES = "writer.json"
 
@@ -132,10 +131,14 @@ def _first(notes, context):
 def _write(model, inputs, path):
     """Writes a part with Keras's exporter, and returns what it computes for some inputs."""
     outputs = model(inputs)
-    specs = {name: keras.InputSpec(shape=x.shape, dtype=str(x.dtype), name=name) for name, x in inputs.items()}
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
-        model.export(str(path), format=FORMATS[path.suffix], input_signature=[specs], verbose=False)
+    if path.suffix == ".onnx":
+        import onnx
+
+        onnx.save(matrices.converted(model, inputs, path), path)
+    else:
+        specs = {name: keras.InputSpec(shape=x.shape, dtype=str(x.dtype), name=name) for name, x in inputs.items()}
+        with contextlib.redirect_stdout(io.StringIO()):
+            model.export(str(path), format="litert", input_signature=[specs], verbose=False)
     return {name: ops.convert_to_numpy(output) for name, output in outputs.items()}
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
 
 import keras_vit
-from keras_vit.export import prepare, runtimes
+from keras_vit.export import matrices, prepare, runtimes
 from tests.export.small import IMAGES, tiny
 from tests.marks import few, slow
 
@@ -22,13 +22,18 @@ from tests.marks import few, slow
         (dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"}, dtype="mixed_bfloat16"), False),
     ],
 )
-def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities, tmp_path):
+def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities, tmp_path, monkeypatch):
+    monkeypatch.setattr(matrices, "LARGE", 64)
     model, path = tiny(**options), tmp_path / "m.onnx"
     report = keras_vit.export_onnx(model, path, images=IMAGES, labels=["a", "b", "c", "d"], probabilities=probabilities)
     assert report.agreement == 1 and report.max_abs_diff < 1e-4 * report.range
     assert not {"Erfc", "Einsum", "ReduceProd"} & set(report.operators)  # sums over any axes, written with shapes
+    import onnx
     import onnxruntime
 
+    constants = [each.name for each in onnx.load(path).graph.initializer]
+    large = [each for each in model.weights if len(each.shape) == 2 and np.prod(each.shape) >= 64]
+    assert len(large) > 4 and sum(name.startswith("matrix_") for name in constants) == len(large)
     session = onnxruntime.InferenceSession(path)
     assert [tensor.name for tensor in session.get_inputs()] == ["images"]
     assert [tensor.name for tensor in session.get_outputs()] == ["probabilities" if probabilities else "logits"]

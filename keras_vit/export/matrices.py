@@ -1,0 +1,61 @@
+"""ONNX from Keras's exporter, in little memory: large matrices are inputs of the graph that is converted.
+
+tf2onnx copies constants in each of its passes, which took 19 GB for the 0.3 of B/16.
+"""
+
+import contextlib
+import io
+import math
+import warnings
+
+import keras
+import numpy as np
+
+LARGE = 2**16  # numbers of a matrix
+
+
+class WithMatrices(keras.Model):
+    """A model whose call takes some of its weights too, by name."""
+
+    def __init__(self, model, matrices):
+        super().__init__()
+        self.inner = model
+        self.apart = matrices
+
+    def call(self, inputs):
+        with keras.StatelessScope([(variable, inputs[name]) for name, variable in self.apart.items()]):
+            return self.inner({name: x for name, x in inputs.items() if name not in self.apart})
+
+
+def converted(model, examples, path, free=()):
+    """Returns the ONNX form of a model.
+
+    Args:
+        model: A Keras model in float32 that takes a dictionary and returns one.
+        examples: What the model is called with, arrays by the names of the inputs.
+        path: A file that is written on the way.
+        free: Names of the inputs whose first axis may have any length.
+    """
+    import onnx
+
+    large = [each for each in model.weights if len(each.shape) == 2 and math.prod(each.shape) >= LARGE]
+    matrices = {f"matrix_{i}": each for i, each in enumerate(large)}
+    given = keras.tree.map_structure(keras.ops.convert_to_tensor, {**examples, **matrices})
+    outer = WithMatrices(model, matrices)
+    outer(given)  # Keras exports what was called
+    shapes = {name: (None if name in free else x.shape[0], *x.shape[1:]) for name, x in given.items()}
+    specs = {
+        name: keras.InputSpec(keras.backend.standardize_dtype(given[name].dtype), shape, name=name)
+        for name, shape in shapes.items()
+    }
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
+        outer.export(str(path), format="onnx", input_signature=[specs], verbose=False)
+    written = onnx.load(path)
+    kept = [each for each in written.graph.input if each.name not in matrices]
+    used = [each.name for each in written.graph.input if each.name in matrices]
+    del written.graph.input[:]
+    written.graph.input.extend(kept)
+    numbers = (onnx.numpy_helper.from_array(np.asarray(matrices[name]), name) for name in used)
+    written.graph.initializer.extend(numbers)
+    return written
