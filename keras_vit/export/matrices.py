@@ -53,9 +53,18 @@ def converted(model, examples, path, free=()):
         outer.export(str(path), format="onnx", input_signature=[specs], verbose=False)
     written = onnx.load(path)
     kept = [each for each in written.graph.input if each.name not in matrices]
-    used = [each.name for each in written.graph.input if each.name in matrices]
     del written.graph.input[:]
     written.graph.input.extend(kept)
+    used = dict.fromkeys(name for name in _read(written.graph) if name in matrices)  # the others stay out of the file
     numbers = (onnx.numpy_helper.from_array(np.asarray(matrices[name]), name) for name in used)
     written.graph.initializer.extend(numbers)
     return written
+
+
+def _read(graph):
+    """Yields the names of all tensors that nodes of a graph take, and nodes of the graphs inside it."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _read(inner)

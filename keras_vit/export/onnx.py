@@ -73,6 +73,8 @@ def _write(model, path, probabilities, facts):
     example = named(first(drawn(model), 1), shapes)
     written = matrices.converted(outer, example, path, free=example)
     _round_up_scales(written.graph)
+    for each in (*written.graph.input, *written.graph.output):
+        each.type.tensor_type.shape.dim[0].dim_param = "batch"  # tf2onnx gives each a name of its own
     onnx.helper.set_model_props(written, {name: json.dumps(value) for name, value in facts.items()})
     onnx.save(written, path)
 

@@ -77,7 +77,7 @@ def export_writer(
 
     Raises:
         TypeError, ValueError: For another model, or an argument outside the above.
-        FileExistsError: If the folder exists and `overwrite` is false.
+        FileExistsError: If the folder exists, unless `overwrite` is true and it has a `writer.json`.
         ImportError: For ONNX, without the extra `onnx`.
         RuntimeError: On another backend than TensorFlow; if a file computes something else than the model.
     """
@@ -92,7 +92,7 @@ def export_writer(
     words = words_of(text)
     if length > words.length:
         raise ValueError(f"`length` must be at most the model's, {words.length}. Received: length={length}")
-    files.check_free(path, overwrite)
+    files.check_free(path, overwrite, within=NOTES)
     prepare.need_tensorflow_backend("A file of this format")
     prepare.need(onnx=format == ".onnx")
 

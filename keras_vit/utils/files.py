@@ -39,11 +39,16 @@ def cache():
     return place if place.is_absolute() else None  # without a home, "~" stays as it is
 
 
-def check_free(path, overwrite):
+def check_free(path, overwrite, within="saved_model.pb"):
     """Checks that a file can be written, before there is anything to write.
 
+    Args:
+        path: A file or a folder.
+        overwrite: Whether it may exist.
+        within: A file by which a folder is known to be a former result; no other folder is replaced.
+
     Raises:
-        FileExistsError: If a path exists, unless `overwrite`; or if it is a folder but no SavedModel.
+        FileExistsError: If a path exists, unless `overwrite`; or if it is a folder of something else.
         NotADirectoryError: If it is below a file.
         OSError: If its name is too long.
     """
@@ -61,8 +66,9 @@ def check_free(path, overwrite):
         raise OSError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
     if taken and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
-    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "saved_model.pb")):
-        raise FileExistsError(f"{str(path)!r} is a folder but no SavedModel. Choose another path.")
+    if os.path.isdir(path) and not os.path.exists(os.path.join(path, within)):
+        what = "but no SavedModel" if within == "saved_model.pb" else f"without {within}"
+        raise FileExistsError(f"{str(path)!r} is a folder {what}. Choose another path.")
 
 
 def read(path, most=None):

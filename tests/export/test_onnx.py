@@ -36,6 +36,7 @@ def test_runs_in_its_own_runtime_for_any_number_of_images(options, probabilities
     assert len(large) > 4 and sum(name.startswith("matrix_") for name in constants) == len(large)
     session = onnxruntime.InferenceSession(path)
     assert [tensor.name for tensor in session.get_inputs()] == ["images"]
+    assert [x.shape[0] for x in (*session.get_inputs(), *session.get_outputs())] == ["batch"] * 2
     assert [tensor.name for tensor in session.get_outputs()] == ["probabilities" if probabilities else "logits"]
     run, _ = runtimes.onnx(path)
     assert run(IMAGES[:1]).shape == (1, 4) and run(IMAGES).shape == (5, 4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_vit import export_writer, generate_text
-from keras_vit.export import writer
+from keras_vit.export import matrices, writer
 from tests.captions import decoder, images_of, io_in, original, small
 from tests.checkpoints.helpers import unexpected
 from tests.marks import slow
@@ -37,16 +37,25 @@ def by_hand(folder, format, image):
         pytest.param("blip_captioning", ".onnx", marks=slow),
     ],
 )
-def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_path):
+def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_path, monkeypatch):
     if format == ".onnx":
         pytest.importorskip("tf2onnx")
         pytest.importorskip("onnxruntime")
+        monkeypatch.setattr(matrices, "LARGE", 64)
     model, images = original(case), images_of(original(case), io_in(case))
-    folder = export_writer(model, tmp_path / "files", format=format, length=12)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "writer.json").write_text("of an earlier export")
+    folder = export_writer(model, tmp_path / "files", format=format, length=12, overwrite=True)
     assert sorted(path.name for path in folder.iterdir()) == [f"encoder{format}", f"step{format}", "writer.json"]
     for image in images:
         ids = by_hand(folder, format, image)
         assert ids == generate_text(model, image, length=12).ids[0, : len(ids)].tolist()
+    if format == ".onnx":  # the table of words is in one file, once, though it gives the logits too
+        import onnx
+
+        table = list(model.get_layer("text").get_layer("words").weights[0].shape)
+        graphs = [onnx.load(folder / f"{name}.onnx").graph for name in ("encoder", "step")]
+        assert [[sorted(each.dims) for each in graph.initializer].count(sorted(table)) for graph in graphs] == [0, 1]
 
 
 def test_what_is_refused(tmp_path):
@@ -61,3 +70,5 @@ def test_what_is_refused(tmp_path):
     (tmp_path / "files").mkdir()
     with pytest.raises(FileExistsError):
         export_writer(**given)
+    with pytest.raises(FileExistsError, match="is a folder without writer.json"):
+        export_writer(**given, overwrite=True)
