@@ -28,8 +28,8 @@ def export_onnx(
 
     The file is in float32. Its input is `images`, any number of them with pixels 0..255; its output is `logits`, or
     `probabilities`. `PATH.json` next to it holds the report and the labels; the file's own metadata have the labels,
-    how to resize images and the shape and range of the pixels too, each as JSON. Of models of texts, see
-    `export_tflite`; here the batch is free too.
+    how to resize images and the shape and range of the pixels too, each as JSON. Weights of 2 GB or more are in
+    `PATH.data`, which belongs to the file. Of models of texts, see `export_tflite`; here the batch is free too.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary
@@ -49,13 +49,14 @@ def export_onnx(
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false.
-        ValueError: If `path` does not end in `.onnx`; if images, classes or labels do not match the model; or for a
-            model of 2 GB or more.
+        ValueError: If `path` does not end in `.onnx`, or images, classes or labels do not match the model.
         ImportError: If tf2onnx, onnx or onnxruntime is not installed.
         RuntimeError: If the backend is not TensorFlow, or the outputs of file and model differ; no file is kept then.
     """
     compared = images, classes, score
-    export = sequence.checked("An ONNX file", model, path, ".onnx", compared, labels, probabilities, overwrite)
+    export = sequence.checked(
+        "An ONNX file", model, path, ".onnx", compared, labels, probabilities, overwrite, limit=float("inf")
+    )
     prepare.need(onnx=True)
     return sequence.written(export, lambda path: _write(model, path, probabilities, export.facts), runtimes.onnx)
 
@@ -76,7 +77,8 @@ def _write(model, path, probabilities, facts):
     for each in (*written.graph.input, *written.graph.output):
         each.type.tensor_type.shape.dim[0].dim_param = "batch"  # tf2onnx gives each a name of its own
     onnx.helper.set_model_props(written, {name: json.dumps(value) for name, value in facts.items()})
-    onnx.save(written, path)
+    large = 4 * model.count_params() > prepare.LIMIT
+    onnx.save(written, path, save_as_external_data=large, location=f"{path.name}.data")
 
 
 def _round_up_scales(graph):

@@ -85,7 +85,8 @@ def onnx(path):
         found = session.run(None, {name: given[name].astype(TYPES[name]) for name in inputs})
         return packed(dict(zip(outputs, found)), size_of(given))
 
-    return run, dict(Counter(node.op_type for node in onnx.load(str(path)).graph.node).most_common())
+    nodes = onnx.load(str(path), load_external_data=False).graph.node
+    return run, dict(Counter(node.op_type for node in nodes).most_common())
 
 
 def openvino(path, precision="f32"):

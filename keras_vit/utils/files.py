@@ -103,7 +103,7 @@ def replacing(path, beside=()):
     """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
 
     All else in the temporary folder is removed, except files with the endings `beside`, which take the place of
-    `path.with_suffix(ending)` together with it: see `replace_files`.
+    `path.with_suffix(ending)` together with it, also where only one of old and new exists: see `replace_files`.
 
     Raises:
         OSError: If writing fails. `path` is then unchanged, and what was written is removed.
@@ -116,9 +116,11 @@ def replacing(path, beside=()):
     try:
         folder.mkdir()
         yield temporary
-        if beside:  # the others first: nothing reads them without `path`
-            names = [temporary.with_suffix(ending).name for ending in beside]
-            replace_files(folder, [*names, path.name], path.parent)
+        names = [temporary.with_suffix(ending).name for ending in beside]
+        new = [name for name in names if (folder / name).exists()]
+        old = [name for name in names if (path.parent / name).exists()]
+        if new or old:  # the others first: nothing reads them without `path`
+            replace_files(folder, [*new, path.name], path.parent, gone=set(old) - set(new))
         elif temporary.is_dir() or path.is_dir():
             replace_folder(temporary, path)
         else:
@@ -173,7 +175,7 @@ def recover(path):
         _remove(old)
 
 
-def replace_files(new, names, folder):
+def replace_files(new, names, folder, gone=()):
     """Moves files of one folder into another on the same disk: either all of them, even if the process is killed.
 
     Other files of the folder stay. If it has none of these names, or cannot be exchanged for a copy, such as the
@@ -183,15 +185,19 @@ def replace_files(new, names, folder):
         new: The folder with the files.
         names: Their names.
         folder: Where they are moved to.
+        gone: Names of files that are removed there.
     """
     folder, here = folder.resolve(), pathlib.Path.cwd()
     fixed = folder in (here, *here.parents) or os.path.ismount(folder) or not os.access(folder.parent, os.W_OK)
     if fixed or not any((folder / name).exists() for name in names):
         for name in names:
             commit(new / name, folder / name)
+        for name in gone:
+            (folder / name).unlink()
         return
     with replacing(folder) as merged:
-        others = lambda at, found: [n for n in found if n in names or n == new.name] if at == str(folder) else []  # noqa: E731
+        left = {*names, *gone, new.name}
+        others = lambda at, found: left & set(found) if at == str(folder) else ()  # noqa: E731
         shutil.copytree(folder, merged, symlinks=True, ignore=others, copy_function=_link)
         for name in names:
             commit(new / name, merged / name)

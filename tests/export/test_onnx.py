@@ -86,3 +86,17 @@ def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
     with pytest.raises(ValueError, match="`labels` must be a list of 2 class names"):
         keras_vit.export_onnx(model, tmp_path / "n.onnx", labels=list("abcdef"))
     assert not (tmp_path / "n.onnx").exists()
+
+
+def test_weights_of_two_gigabytes_are_in_a_file_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "LIMIT", 8_000)
+    monkeypatch.setattr(matrices, "LARGE", 64)
+    model, path = tiny(), tmp_path / "m.onnx"
+    report = keras_vit.export_onnx(model, path, images=IMAGES)
+    assert report.agreement == 1 and report.bytes > 4 * model.count_params() > path.stat().st_size
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.onnx", "m.onnx.data", "m.onnx.json"]
+    with pytest.raises(FileExistsError, match="m.onnx' exists"):
+        keras_vit.export_onnx(model, path)
+    monkeypatch.undo()
+    keras_vit.export_onnx(model, path, images=IMAGES, overwrite=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.onnx", "m.onnx.json"]

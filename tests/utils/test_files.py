@@ -188,6 +188,19 @@ def test_files_of_a_folder_are_replaced_and_others_stay(tmp_path, monkeypatch):
     assert pathlib.Path("text").read_text() == "newer" and sorted(os.listdir(tmp_path)) == ["a", "new"]
 
 
+def test_what_a_file_had_beside_it_goes_with_it(tmp_path):
+    path = folder_of(tmp_path / "a", "old") / "text"
+    (tmp_path / "a" / "text.data").write_text("old")
+    (tmp_path / "a" / "notes").write_text("mine")
+    with files.replacing(path, (".data",)) as temporary:
+        temporary.write_text("new")
+    assert {file.name: file.read_text() for file in path.parent.iterdir()} == {"text": "new", "notes": "mine"}
+    with files.replacing(path, (".data",)) as temporary:
+        temporary.write_text("newer")
+        temporary.with_suffix(".data").write_text("newer")
+    assert sorted(os.listdir(path.parent)) == ["notes", "text", "text.data"] and path.read_text() == "newer"
+
+
 def test_a_link_to_nothing_is_not_free(tmp_path):
     (tmp_path / "link").symlink_to("nothing")
     with pytest.raises(FileExistsError, match="link' exists"):
@@ -254,7 +267,7 @@ def test_files_beside_a_path_move_with_it(tmp_path):
             (temporary.parent / "scrap").write_text("")
         assert path.read_text() == other.read_text() == text and len(list(tmp_path.iterdir())) == 2
     with pytest.raises(OSError, match="m.xml' could not be written"), files.replacing(path, (".bin",)) as temporary:
-        temporary.write_text("one of two")
+        temporary.with_suffix(".bin").write_text("one of two")
     assert path.read_text() == other.read_text() == "new" and len(list(tmp_path.iterdir())) == 2
 
 
