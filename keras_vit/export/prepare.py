@@ -155,6 +155,13 @@ def parts(path):
     return [path, *(path.with_suffix(ending) for ending in BESIDE.get(path.suffix, ()))]
 
 
+def check_parts_free(path, overwrite, folder):
+    """Checks that a file, or a folder, and what is written next to a file can be written: see `check_free`."""
+    described = [] if folder else [path.with_name(f"{path.name}.json")]
+    for each in (*parts(path), *described):
+        files.check_free(each, overwrite)
+
+
 @contextlib.contextmanager
 def destination(path, overwrite):
     """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.

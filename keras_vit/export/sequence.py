@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit.export import check, prepare
 from keras_vit.export.examples import sample
-from keras_vit.utils import checks, files
+from keras_vit.utils import checks
 
 IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSON next to it
 
@@ -53,8 +53,7 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     prepare.check_model(model, limit)
     prepare.check_labels(model, labels)
     prepare.check_probabilities(model, probabilities)
-    for each in [*prepare.parts(path), *[f"{path}.json"] * bool(ending)]:
-        files.check_free(each, overwrite)
+    prepare.check_parts_free(path, overwrite, folder=not ending)
     score = check.scorer(model, images, classes, score)
     images = sample(model, images)
     return Export(model, path, images, score, probabilities, {**prepare.facts(model, labels), **facts}, overwrite)

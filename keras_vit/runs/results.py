@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_vit import config
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
-from keras_vit.export.prepare import need
+from keras_vit.export.prepare import check_parts_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
@@ -18,7 +18,6 @@ from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
-from keras_vit.utils.files import check_free
 from keras_vit.utils.warned import warn
 
 OUTPUTS = 2**26  # numbers that a model returns for all images on which its exports are compared, at most
@@ -124,7 +123,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     others |= {"model.xml": export_openvino} if openvino else {}
     planned = _planned(pathlib.Path(folder or trained.home), quantize, others, overwrite)
     for path in planned:
-        check_free(path, overwrite)
+        check_parts_free(path, overwrite, folder=path.name == rundir.SAVED_MODEL)
     need(quantize, onnx, openvino)
     given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
     calibration = {}

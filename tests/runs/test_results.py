@@ -42,6 +42,10 @@ def test_evaluate_export_and_evaluate_again(run):
     assert results.evaluate(run, "all[80%:]")[str(run / "model.xml")] == found[str(run / "model.keras")]
     with pytest.raises(FileExistsError, match="model.xml' exists"):
         results.export(run, openvino=True)
+    (run / "model.xml").unlink()
+    with pytest.raises(FileExistsError, match="model.bin' exists"):  # and nothing is written before
+        results.export(run, quantize=["dynamic"], openvino=True)
+    assert not (run / "model-dynamic.tflite").exists()
     with pytest.raises(FileExistsError, match="saved_model' exists"):
         results.export(run)
     with pytest.raises(ValueError, match="'int8'"):
