@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_vit.data import inspection
 from keras_vit.data.augment import masks
 from keras_vit.utils import checks
+from keras_vit.utils.cores import cores
 from keras_vit.utils.images import image_size
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
@@ -187,7 +188,7 @@ class Source:
         paths = tf.constant(list(map(os.fsencode, column)))  # as bytes, since a name may be no UTF-8
         if name in self._unread:
             return paths
-        files = tf.data.Dataset.from_tensor_slices(paths).map(tf.io.read_file, num_parallel_calls=os.cpu_count())
+        files = tf.data.Dataset.from_tensor_slices(paths).map(tf.io.read_file, num_parallel_calls=cores())
         return files.batch(len(self)).get_single_element()
 
 

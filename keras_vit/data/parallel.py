@@ -1,9 +1,9 @@
 """Work on many files, several at once, with a line that says how far it is."""
 
 import itertools
-import os
 from concurrent.futures import ThreadPoolExecutor
 
+from keras_vit.utils.cores import cores
 from keras_vit.utils.progress import counted
 
 AT_ONCE = 4096  # parts that wait for a thread: each takes memory
@@ -28,7 +28,7 @@ def in_parts(function, items, count, what, threads=None):
         what: What the line of progress begins with.
         threads: How many there are; as many as processors if `None`.
     """
-    starts, pool = range(0, len(items), count), ThreadPoolExecutor(threads or os.cpu_count())
+    starts, pool = range(0, len(items), count), ThreadPoolExecutor(threads or cores())
     parts = (starts[first : first + AT_ONCE] for first in range(0, len(starts), AT_ONCE))
 
     def of_part(start):

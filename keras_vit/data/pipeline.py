@@ -5,7 +5,6 @@ sees the batches that it would have seen.
 """
 
 import math
-import os
 
 import tensorflow as tf
 
@@ -18,6 +17,7 @@ from keras_vit.data.draws import draws
 from keras_vit.data.orientation import orientations
 from keras_vit.data.readers.image_files import read_files as read_files
 from keras_vit.data.targets import KINDS
+from keras_vit.utils.cores import cores
 
 CHUNK = 2**21  # pixel values that are processed at once
 
@@ -182,7 +182,7 @@ def _chunk(batch, size):
 
 def _parallel(dataset, function):
     plain = tf.autograph.experimental.do_not_convert(function)  # to convert its source takes seconds at each start
-    return dataset.map(plain, num_parallel_calls=os.cpu_count(), deterministic=True)
+    return dataset.map(plain, num_parallel_calls=cores(), deterministic=True)
 
 
 def _prefetch(batches, count):

@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import os
 import pathlib
 import statistics
 import subprocess
@@ -15,6 +14,7 @@ import numpy as np
 
 from keras_vit.models import kinds
 from keras_vit.models.inputs import TYPES, named
+from keras_vit.utils.cores import cores
 from keras_vit.utils.keras_private import tflite_operators
 
 THREADS = (1, 2)
@@ -148,7 +148,7 @@ def openvino_has(capability):
 
 def tflite(path, threads=None):
     """Loads a TFLite file; returns the function from inputs to outputs, and its operators."""
-    interpreter = opened(path, threads or os.cpu_count())
+    interpreter = opened(path, threads or cores())
     operators = Counter(op["op_name"] for op in tflite_operators(interpreter) if op["op_name"] != "DELEGATE")
     runner = interpreter.get_signature_runner("serve")
     details = runner.get_input_details()

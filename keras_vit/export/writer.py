@@ -17,6 +17,7 @@ from keras_vit.models.captioner import MARKS, words_of
 from keras_vit.models.decoding import blocks_of, context_of, step
 from keras_vit.models.writer import parts_of
 from keras_vit.utils import checks, files
+from keras_vit.utils.cores import cores
 
 FORMATS = (".tflite", ".onnx")
 CLOSE = 1e-3  # difference of logits allowed, as a share of their range
@@ -150,7 +151,7 @@ def load_part(path):
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]
         return lambda **inputs: dict(zip(names, session.run(None, inputs)))
-    return runtimes.opened(path, os.cpu_count()).get_signature_runner()
+    return runtimes.opened(path, cores()).get_signature_runner()
 
 
 def _compare(folder, format, notes, parts, pixels):

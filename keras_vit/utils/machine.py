@@ -1,7 +1,6 @@
 """What a process runs on: devices, abilities of the processor, versions."""
 
 import importlib.metadata
-import os
 import pathlib
 import platform
 import re
@@ -9,6 +8,7 @@ import re
 import keras
 
 from keras_vit import __version__
+from keras_vit.utils.cores import cores
 
 PACKAGES = ("keras", "tensorflow", "jax")
 CPUINFO = pathlib.Path("/proc/cpuinfo")  # of Linux
@@ -18,7 +18,7 @@ BFLOAT16 = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # instructions of Intel and AMD, 
 def describe():
     """Returns the devices and library versions of this process, as a dictionary for JSON."""
     return {
-        "device": ", ".join([*accelerators(), f"{os.cpu_count()} CPU cores, {platform.machine()}"]),
+        "device": ", ".join([*accelerators(), f"{cores()} CPU cores, {platform.machine()}"]),
         "system": platform.system(),
         "python": platform.python_version(),
         "backend": keras.backend.backend(),

@@ -1,10 +1,11 @@
 """Reads images ahead of a model, several at once."""
 
 import itertools
-import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
+
+from keras_vit.utils.cores import cores
 
 AHEAD = 2  # batches that are read while the model runs
 
@@ -31,7 +32,7 @@ def batches(read, images, count, ahead=AHEAD):
         count: Images in a batch.
         ahead: Batches that are being read or wait; with 1 a batch is read when it is asked for.
     """
-    pool, waiting, source = ThreadPoolExecutor(os.cpu_count()), deque(), iter(images)
+    pool, waiting, source = ThreadPoolExecutor(cores()), deque(), iter(images)
     try:
         while True:
             while len(waiting) < ahead and (batch := list(itertools.islice(source, count))):

@@ -1,19 +1,19 @@
 import importlib.metadata
 import json
-import os
 
 import keras
 import pytest
 
 import keras_vit
 from keras_vit.utils import machine
+from keras_vit.utils.cores import cores
 
 pytestmark = pytest.mark.backend
 
 
 def test_devices_and_versions():
     facts = json.loads(json.dumps(machine.describe()))
-    assert f"{os.cpu_count()} CPU cores" in facts["device"]
+    assert f"{cores()} CPU cores" in facts["device"]
     assert facts["backend"] == keras.backend.backend()
     assert facts["keras"] == keras.__version__
     assert facts["keras_vit"] == keras_vit.__version__

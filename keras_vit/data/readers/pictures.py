@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.utils import checks, images
+from keras_vit.utils.cores import cores
 from keras_vit.utils.depth_maps import depth_file, depth_pixels
 from keras_vit.utils.warned import left_out, named
 
@@ -127,7 +128,7 @@ def _all_decode(files):
         return False
     parts = lambda: (files[i : i + AT_ONCE] for i in range(0, len(files), AT_ONCE))  # noqa: E731
     found = tf.data.Dataset.from_generator(parts, output_signature=tf.TensorSpec((None,), "string")).unbatch()
-    sizes = found.map(lambda item: tf.size(decode(item, 3)), num_parallel_calls=os.cpu_count(), deterministic=False)
+    sizes = found.map(lambda item: tf.size(decode(item, 3)), num_parallel_calls=cores(), deterministic=False)
     try:
         return sizes.reduce(np.int64(0), lambda count, _: count + 1) == len(files)
     except tf.errors.OpError:

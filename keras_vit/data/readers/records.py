@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import os
 import pathlib
 
 import numpy as np
@@ -13,6 +12,7 @@ import tensorflow as tf
 from keras_vit.data.augment import masks
 from keras_vit.data.orientation import orientations
 from keras_vit.utils import checks
+from keras_vit.utils.cores import cores
 
 FILES, RUN = 16, 16  # files that are read in turn, and records that are read in a row from each
 BUFFER = 2**31  # bytes of the records from which the next one is drawn
@@ -53,7 +53,7 @@ class Stream:
             key = tf.stack([seed, epoch])
             order = tf.random.experimental.index_shuffle(tf.range(last + 1, dtype="int64"), key, last)
             pieces = tf.data.Dataset.from_tensor_slices(tuple(tf.gather(column, order) for column in self._columns()))
-            calls = min(FILES, os.cpu_count())
+            calls = min(FILES, cores())
             records = pieces.interleave(_records, FILES, RUN, num_parallel_calls=calls, deterministic=True)
             tf.compat.v1.set_random_seed(1)  # of this function's graph, else the order depends on the global seed
             draw = tf.random.stateless_uniform((), key, None, None, "int64")
