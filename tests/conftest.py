@@ -11,6 +11,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_VIT_CACHE"] = "off"  # tests of the cache name a folder
 os.environ["CI"] = "true"  # by which OpenVINO sends no telemetry, from a fork of this process for each event
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):  # threads of one disturb the other
+    worker, workers = os.environ["PYTEST_XDIST_WORKER"][2:], int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[int(worker) % len(cores) :: workers])
 # Compiling takes longer than running here.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
