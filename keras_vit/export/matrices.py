@@ -11,6 +11,8 @@ import warnings
 import keras
 import numpy as np
 
+from keras_vit.export import prepare
+
 LARGE = 2**16  # numbers of a matrix
 
 
@@ -59,6 +61,14 @@ def converted(model, examples, path, free=()):
     numbers = (onnx.numpy_helper.from_array(np.asarray(matrices[name]), name) for name in used)
     written.graph.initializer.extend(numbers)
     return written
+
+
+def save(written, path, model):
+    """Writes the ONNX form of a model; weights of 2 GB or more, which its file cannot hold, to `PATH.data`."""
+    import onnx
+
+    large = 4 * model.count_params() > prepare.LIMIT
+    onnx.save(written, path, save_as_external_data=large, location=f"{path.name}.data")
 
 
 def _read(graph):

@@ -77,8 +77,7 @@ def _write(model, path, probabilities, facts):
     for each in (*written.graph.input, *written.graph.output):
         each.type.tensor_type.shape.dim[0].dim_param = "batch"  # tf2onnx gives each a name of its own
     onnx.helper.set_model_props(written, {name: json.dumps(value) for name, value in facts.items()})
-    large = 4 * model.count_params() > prepare.LIMIT
-    onnx.save(written, path, save_as_external_data=large, location=f"{path.name}.data")
+    matrices.save(written, path, model)
 
 
 def _round_up_scales(graph):

@@ -64,6 +64,11 @@ def check_model(model, limit=LIMIT):
             f"Received: {model.name!r}, output shape {outputs}"
         )
     check_plain(model, "Export (see its argument `quantize`)")
+    check_size(model, limit)
+
+
+def check_size(model, limit=LIMIT):
+    """Raises ValueError if a model has too many weights for a format, in float32."""
     size = 4 * model.count_params()
     if size > limit:
         raise ValueError(

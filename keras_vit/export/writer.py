@@ -64,7 +64,7 @@ def export_writer(
     `ids`, `(1, 1)`, and `place`, `(1,)`, int32: a word and its place from 0; `cache`, zeros at first, of the shape in
     `writer.json`; and `context`. It returns `logits`, `(1, vocabulary)`, and `next_cache`, the cache for the next word.
     `writer.json` also has the ids of start, end and padding. Both files are run and compared with the model word by
-    word before they are moved to `path`.
+    word before they are moved to `path`. Weights of 2 GB or more are in `NAME.onnx.data`; TFLite cannot hold them.
 
     Args:
         model: A model from `captioner`.
@@ -77,7 +77,7 @@ def export_writer(
         The path of the folder.
 
     Raises:
-        TypeError, ValueError: For another model, or an argument outside the above.
+        TypeError, ValueError: For another model, one that is too large, or an argument outside the above.
         FileExistsError: If the folder exists, unless `overwrite` is true and it has a `writer.json`.
         ImportError: For ONNX, without the extra `onnx`.
         RuntimeError: On another backend than TensorFlow; if a file computes something else than the model.
@@ -93,6 +93,8 @@ def export_writer(
     words = words_of(text)
     if length > words.length:
         raise ValueError(f"`length` must be at most the model's, {words.length}. Received: length={length}")
+    for part in (image, text) if format == ".tflite" else ():
+        prepare.check_size(part)
     files.check_free(path, overwrite, within=NOTES)
     prepare.need_tensorflow_backend("A file of this format")
     prepare.need(onnx=format == ".onnx")
@@ -133,9 +135,7 @@ def _write(model, inputs, path):
     """Writes a part with Keras's exporter, and returns what it computes for some inputs."""
     outputs = model(inputs)
     if path.suffix == ".onnx":
-        import onnx
-
-        onnx.save(matrices.converted(model, inputs, path), path)
+        matrices.save(matrices.converted(model, inputs, path), path, model)
     else:
         specs = {name: keras.InputSpec(shape=x.shape, dtype=str(x.dtype), name=name) for name, x in inputs.items()}
         with contextlib.redirect_stdout(io.StringIO()):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_vit import export_writer, generate_text
-from keras_vit.export import matrices, writer
+from keras_vit.export import matrices, prepare, writer
 from tests.captions import decoder, images_of, io_in, original, small
 from tests.checkpoints.helpers import unexpected
 from tests.marks import slow
@@ -42,11 +42,15 @@ def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_pa
         pytest.importorskip("tf2onnx")
         pytest.importorskip("onnxruntime")
         monkeypatch.setattr(matrices, "LARGE", 64)
+        monkeypatch.setattr(prepare, "LIMIT", 8_000)
     model, images = original(case), images_of(original(case), io_in(case))
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "writer.json").write_text("of an earlier export")
     folder = export_writer(model, tmp_path / "files", format=format, length=12, overwrite=True)
-    assert sorted(path.name for path in folder.iterdir()) == [f"encoder{format}", f"step{format}", "writer.json"]
+    written = [
+        f"{part}{end}" for part in ("encoder", "step") for end in (format, *[f"{format}.data"] * (format == ".onnx"))
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == [*written, "writer.json"]
     for image in images:
         ids = by_hand(folder, format, image)
         assert ids == generate_text(model, image, length=12).ids[0, : len(ids)].tolist()
@@ -58,7 +62,7 @@ def test_the_files_write_word_by_word_what_the_model_writes(case, format, tmp_pa
         assert [[sorted(each.dims) for each in graph.initializer].count(sorted(table)) for graph in graphs] == [0, 1]
 
 
-def test_what_is_refused(tmp_path):
+def test_what_is_refused(tmp_path, monkeypatch):
     model = small()
     wrong = [
         (dict(length=13), "`length` must be at most the model's, 12. Received: length=13"),
@@ -67,6 +71,10 @@ def test_what_is_refused(tmp_path):
     ]
     given = dict(model=model, path=tmp_path / "files", length=12)
     assert not unexpected([(lambda more=more: export_writer(**given | more), says) for more, says in wrong])
+    monkeypatch.setattr(type(model), "count_params", lambda model: 2**29 if model.name == "text" else 1)
+    with pytest.raises(ValueError, match="less than 2 GB in this format. Received: 'text', 2.1 GB"):
+        export_writer(**given)
+    monkeypatch.undo()
     (tmp_path / "files").mkdir()
     with pytest.raises(FileExistsError):
         export_writer(**given)
