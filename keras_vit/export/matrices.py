@@ -64,7 +64,7 @@ def converted(model, examples, path, free=()):
 
 
 def save(written, path, model):
-    """Writes the ONNX form of a model; weights of 2 GB or more, which its file cannot hold, to `PATH.data`."""
+    """Writes the ONNX form of a model, with weights of 2 GB or more as external data in `PATH.data`."""
     import onnx
 
     large = 4 * model.count_params() > prepare.LIMIT

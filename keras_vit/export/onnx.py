@@ -28,8 +28,8 @@ def export_onnx(
 
     The file is in float32. Its input is `images`, any number of them with pixels 0..255; its output is `logits`, or
     `probabilities`. `PATH.json` next to it holds the report and the labels; the file's own metadata have the labels,
-    how to resize images and the shape and range of the pixels too, each as JSON. Weights of 2 GB or more are in
-    `PATH.data`, which belongs to the file. Of models of texts, see `export_tflite`; here the batch is free too.
+    how to resize images and the shape and range of the pixels too, each as JSON. Weights of 2 GB or more are
+    external data in `PATH.data`. Of models of texts, see `export_tflite`; here the batch is free too.
 
     Args:
         model: A Keras model from pixels to logits, under any precision policy; or from ids of texts, or a dictionary

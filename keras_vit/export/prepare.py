@@ -23,7 +23,7 @@ CONVERTERS = {  # of formats: the extra, and the modules to import
     "openvino": ("openvino", ["openvino"]),
     "openvino int8": ("openvino", ["openvino", "nncf"]),
 }
-BESIDE = {".xml": (".bin",), ".onnx": (".onnx.data",)}  # of a format of several files: the endings of the others
+BESIDE = {".xml": (".bin",), ".onnx": (".onnx.data",)}  # formats that need companion files, and the endings of these
 FREQUENT = 1000.0  # of a time embedding: the scaled time at its end
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 

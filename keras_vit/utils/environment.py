@@ -7,12 +7,12 @@ import os
 @contextlib.contextmanager
 def environment(name, value):
     """Sets an environment variable within a block."""
-    before = os.environ.get(name)
+    previous = os.environ.get(name)
     os.environ[name] = value
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del os.environ[name]
         else:
-            os.environ[name] = before
+            os.environ[name] = previous

@@ -88,7 +88,7 @@ def test_a_detector_returns_boxes_in_pixels_and_scores(tmp_path):
     assert not (tmp_path / "n.onnx").exists()
 
 
-def test_weights_of_two_gigabytes_are_in_a_file_beside_it(tmp_path, monkeypatch):
+def test_weights_of_two_gigabytes_are_external_data(tmp_path, monkeypatch):
     monkeypatch.setattr(prepare, "LIMIT", 8_000)
     monkeypatch.setattr(matrices, "LARGE", 64)
     model, path = tiny(), tmp_path / "m.onnx"

@@ -188,7 +188,7 @@ def test_files_of_a_folder_are_replaced_and_others_stay(tmp_path, monkeypatch):
     assert pathlib.Path("text").read_text() == "newer" and sorted(os.listdir(tmp_path)) == ["a", "new"]
 
 
-def test_what_a_file_had_beside_it_goes_with_it(tmp_path):
+def test_companion_files_are_added_and_removed_with_the_file(tmp_path):
     path = folder_of(tmp_path / "a", "old") / "text"
     (tmp_path / "a" / "text.data").write_text("old")
     (tmp_path / "a" / "notes").write_text("mine")
