@@ -30,13 +30,17 @@ def rewritten(text):
 
 
 def fields(cls):
-    """Yields one line per field of a dataclass or named tuple: its comment in the source, and its default."""
-    lines = cls.source.splitlines()
-    typed = [field for field in cls.attributes.values() if field.annotation]  # properties have none
-    starts = [field.lineno - cls.lineno for field in typed]
-    for field, start, stop in zip(typed, starts, [*starts[1:], None]):
-        more = itertools.takewhile(lambda line: line.strip().startswith("#"), lines[start + 1 : stop])
-        words = [line.partition("#")[2].strip() for line in (lines[start], *more)]
+    """Yields one line per field of a dataclass or named tuple: its comment in the source, and its default.
+
+    Fields of its base classes are among them, but not what these keep for the class: those stand in other files.
+    """
+    for field in cls.attributes.values():
+        inherited = field.filepath != cls.filepath or not cls.lineno <= field.lineno <= cls.endlineno
+        if not field.annotation or (inherited and str(field.annotation).startswith("ClassVar")):  # a property has none
+            continue
+        line, *after = field.lines_collection[field.filepath][field.lineno - 1 :]
+        more = itertools.takewhile(lambda line: line.strip().startswith("#"), after)
+        words = [line.partition("#")[2].strip() for line in (line, *more)]
         notes = [" ".join(words)] * bool(words[0])
         if field.value:
             default = re.sub(r"^number\((.+?)[,)].*", r"\1", str(field.value))  # of config/checked.py, with its range

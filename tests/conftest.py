@@ -52,9 +52,9 @@ LONGEST = (
 )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Leaves out what is slow, and starts the longest files first, lest one worker wait for them at the end."""
-    from tests.marks import slow
+    from tests.marks import QUICKLY, WHICH, is_slow, sliced, slow
 
     seen = collections.Counter()
     for item in items:
@@ -64,6 +64,13 @@ def pytest_collection_modifyitems(items):
             seen[item.path, item.originalname] += 1
             if seen[item.path, item.originalname] > mark.args[0]:
                 item.add_marker(slow)
+    if "/" in WHICH:
+        chosen = sliced(items, WHICH)
+        config.hook.pytest_deselected(items=[*set(items) - set(chosen)])
+        items[:] = chosen
+    for item in items:
+        if QUICKLY and is_slow(item):
+            item.add_marker(pytest.mark.skip("slow: set KERAS_VIT_SLOW=1"))
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 

@@ -12,7 +12,7 @@ from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
 from keras_vit.models.preprocessing import evaluation_rule  # noqa: E402
 from tests import exiffiles  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
-from tests.marks import QUICKLY, few, slow  # noqa: E402
+from tests.marks import QUICKLY, few, fuller, slow  # noqa: E402
 
 SCRIPT = """
 import sys
@@ -27,6 +27,7 @@ assert "keras_vit" not in sys.modules
 """
 
 
+@fuller
 def test_runs_without_keras_vit_and_agrees(tmp_path):
     rows = [dict(tokens={"distilled": True, "registers": 2}, block={"gelu": "exact"})]
     rows += [] if QUICKLY else [dict(dtype="mixed_bfloat16")]

@@ -16,7 +16,7 @@ from keras_vit.export import runtimes
 from keras_vit.runs import predictions
 from keras_vit.training import history
 from tests.clipfiles import animated, moving
-from tests.marks import QUICKLY
+from tests.marks import QUICKLY, fuller
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
@@ -50,6 +50,7 @@ def shapes(tmp_path):
     return tmp_path / "shapes"
 
 
+@fuller
 def test_classify(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="digits",
@@ -62,6 +63,7 @@ def test_classify(tmp_path, monkeypatch, shapes):
     run_task_test(recipe, tmp_path, monkeypatch, sorted((shapes / "images").iterdir())[:2], whole=True)
 
 
+@fuller
 def test_clips(tmp_path, monkeypatch):
     for i in range(12):
         (tmp_path / "clips" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
@@ -87,6 +89,7 @@ def test_clips(tmp_path, monkeypatch):
         predictions.predict(run, [tmp_path / "bad.gif"])
 
 
+@fuller
 def test_several_labels(tmp_path, monkeypatch, shapes):
     names = ("odd", "first", "fourth")
     recipe = Recipe(
@@ -139,6 +142,7 @@ def exports_of_several(trained, folder):
         np.testing.assert_allclose(reader(folder / name)[0](pixels), expected, atol=1e-4)
 
 
+@fuller
 def test_segment(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="shapes",
@@ -160,6 +164,7 @@ def test_segment(tmp_path, monkeypatch, shapes):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
 
 
+@fuller
 def test_regress(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="places",
@@ -181,6 +186,7 @@ def test_regress(tmp_path, monkeypatch, shapes):
     assert [name for name, _ in answer] == ["top", "left"] and all(-8 < value < 16 for _, value in answer)
 
 
+@fuller
 def test_detect(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="boxes",
@@ -214,6 +220,7 @@ def test_detect(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:1], json=tmp_path / "nowhere" / "found.json")
 
 
+@fuller
 def test_restore(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="larger",

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vit.layers.own_gradient import own_gradient
+
 MASKED = -0.7 * 3.4e38  # a logit; Keras's value: adding two does not overflow
 
 
@@ -24,7 +26,7 @@ def attend(query, key, value, scale):
         Tensor, `(batch, tokens, heads, head_dim)`.
     """
 
-    @ops.custom_gradient
+    @own_gradient
     def attended(query, key, value):
         dtype = value.dtype
         query = query * scale

@@ -5,6 +5,7 @@ import functools
 import keras
 from keras import ops
 
+from keras_vit.layers.own_gradient import own_gradient
 from keras_vit.utils import machine
 from keras_vit.utils.keras_private import under_xla
 
@@ -87,7 +88,7 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         noise = keras.random.uniform((block, key.shape[1]), seed=_Drawn(seed))
         return ops.cast(noise >= rate, "float32") / (1 - rate)
 
-    @ops.custom_gradient
+    @own_gradient
     def attended(query, key, value, *given):
         dtype = value.dtype
         keys, values = by_head(key), by_head(value)

@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_vit.layers.own_gradient import own_gradient
+
 SLOPE = math.sqrt(2 / math.pi)
 CUBE = 0.044715
 
@@ -36,7 +38,7 @@ def recomputed_gelu(x, approximate):
         Tensor like `x`.
     """
 
-    @ops.custom_gradient
+    @own_gradient
     def computed(x):
         def gradient(upstream):
             return upstream * (_tanh_slope(x) if approximate else _exact_slope(x))

@@ -10,7 +10,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
 from keras_vit.runs import looking
 from keras_vit.training import devices
-from tests.marks import slow
+from tests.marks import fuller, slow
 from tests.tasks.harness import run_task_test
 
 COLORS = {"red": (220, 20, 20), "blue": (20, 20, 220)}
@@ -44,6 +44,7 @@ def recipe(folder, epochs=2):
     )
 
 
+@fuller
 def test_answer(tmp_path, monkeypatch, asked):
     trained = run_task_test(recipe(asked), tmp_path, monkeypatch, [asked / "0.png"], texts="is it red?", source=False)
     assert trained.class_names == ("blue", "no", "red", "yes")

@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.config import Augment, Caption, Data, Optim, Recipe
 from keras_vit.training import devices
-from tests.marks import slow
+from tests.marks import fuller, slow
 from tests.tasks.harness import run_task_test
 
 COLORS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220)}
@@ -41,6 +41,7 @@ def recipe(folder, epochs=2):
     )
 
 
+@fuller
 def test_caption(tmp_path, monkeypatch, pictures):
     trained = run_task_test(recipe(pictures), tmp_path, monkeypatch, [pictures / "0.png"], exported=False)
     assert trained.task.text_of(trained.task.ids_of()("a red picture")[0]) == "a red picture"

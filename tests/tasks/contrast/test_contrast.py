@@ -11,7 +11,7 @@ from keras_vit.data.readers.texts import together
 from keras_vit.runs import results
 from keras_vit.tasks.contrast import contrast
 from keras_vit.training import devices
-from tests.marks import QUICKLY, few, slow
+from tests.marks import QUICKLY, few, fuller, slow
 from tests.tasks.harness import run_task_test
 from tests.towers import two_towers
 
@@ -47,6 +47,7 @@ def recipe(folder, epochs=2, **settings):
     )  # fmt: skip
 
 
+@fuller
 @few(1)
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_contrast(tmp_path, monkeypatch, pairs, loss):

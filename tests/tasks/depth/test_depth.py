@@ -13,13 +13,14 @@ from keras_vit.models.map_heads import head_of
 from keras_vit.runs import predictions
 from tests.checkpoints.helpers import GOLDEN
 from tests.depths import folder
-from tests.marks import slow
+from tests.marks import fuller, slow
 from tests.tasks.harness import run_task_test
 
 SMALL = dict(variant="mu/4", image_size=16, depth=2)
 PUBLISHED = GOLDEN.parent / "depth" / "depth_anything" / "checkpoint.safetensors"
 
 
+@fuller
 def test_everything_that_is_done_with_a_task(tmp_path, monkeypatch):
     path = folder(tmp_path / "pairs")
     recipe = Recipe(

@@ -10,6 +10,7 @@ from keras_vit.config import Augment, Data, Generate, Optim, Recipe
 from keras_vit.runs import sampled
 from keras_vit.tasks.generate.generate import VelocityLoss
 from tests.generation import small
+from tests.marks import fuller
 from tests.tasks.harness import run_task_test
 
 MODEL = dict(variant=None, image_size=8, channels=1, patch_size=4, width=16, depth=1, num_heads=2, num_classes=10)
@@ -28,6 +29,7 @@ def recipe(**changes):
     return Recipe(**{**given, **changes})
 
 
+@fuller
 def test_generate(tmp_path, monkeypatch):
     run = run_task_test(recipe(), tmp_path, monkeypatch, source=False)
     measured = keras_vit.evaluate(run)[run.file]
