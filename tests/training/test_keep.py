@@ -63,7 +63,8 @@ class ClassifyAround(Classify):
 
 @slow
 def test_a_learner_of_any_kind_resumes_within_an_epoch(tmp_path):
-    recipe = dataclasses.replace(RECIPE, task=ClassifyAround(), optim=config.Optim(epochs=1, warmup_epochs=0.0))
+    task, optim = ClassifyAround(classes=tuple("abc")), config.Optim(epochs=1, warmup_epochs=0.0)
+    recipe = dataclasses.replace(RECIPE, task=task, optim=optim)
     _, history = fit(tmp_path / "one", recipe)
     with pytest.raises(SystemError):
         fit(tmp_path / "two", recipe, save_steps=2, extra=[Break(3)])
