@@ -4,6 +4,7 @@ import keras
 
 from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TimeSteps, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
+from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
 
 
@@ -25,7 +26,9 @@ def blocks(model):
 def only(model, kind):
     """Returns the model's only layer of a class, at any depth."""
     if not isinstance(model, keras.Model):
-        raise ValueError(f"The model must be a Keras model with one {kind.__name__} layer. Received: {model!r}")
+        raise ValueError(
+            f"The model must be a Keras model with one {kind.__name__} layer. Received: {checks.shown(model)}"
+        )
     layers = [layer for layer in sublayers(model) if isinstance(layer, kind)]
     if len(layers) != 1:
         raise ValueError(

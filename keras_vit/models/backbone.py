@@ -4,6 +4,7 @@ import keras
 
 from keras_vit.layers import TransformerBlock
 from keras_vit.layers.base import STATES
+from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, kernel_without_lora, sublayers
 
 TOWERS = ("image", "text", "similarity")  # layers of a model of images and texts
@@ -119,7 +120,9 @@ def backbone(model: keras.Model) -> keras.Model:
     True
     """
     if not isinstance(model, keras.Model):
-        raise ValueError(f"The model must be a Keras model with `TransformerBlock` layers. Received: {model!r}")
+        raise ValueError(
+            f"The model must be a Keras model with `TransformerBlock` layers. Received: {checks.shown(model)}"
+        )
     holders = list({id(holder): holder for holder in _holders(model)}.values())
     if len(holders) == 1:
         return holders[0]

@@ -44,7 +44,7 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     if [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]] != [4, 3]:
         raise ValueError(
             "`image` must be a functional Keras model from images to tokens, such as vit(..., pooling='none', "
-            f"num_classes=0). Received: {getattr(image, 'name', image)!r}"
+            f"num_classes=0). Received: {checks.shown(getattr(image, 'name', image))}"
         )
     words, given = words_of(decoder, "decoder"), decoder.input
     if not isinstance(given, dict):
@@ -74,7 +74,8 @@ def words_of(model, name="model"):
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     if not isinstance(layers.get("words"), Words) or "block_0" not in layers or len(model.output_shape) != 3:
         raise ValueError(
-            f"`{name}` must be a model from keras_vit.text_decoder. Received: {getattr(model, 'name', model)!r}"
+            f"`{name}` must be a model from keras_vit.text_decoder. "
+            f"Received: {checks.shown(getattr(model, 'name', model))}"
         )
     return layers["words"]
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from keras_vit.models.backbone import image_tower
-from keras_vit.utils import clips
+from keras_vit.utils import checks, clips
 from keras_vit.utils.sampling import frame_indices
 
 RULE = {"stride": 1, "segments": False}  # see `frame_indices`
@@ -21,7 +21,7 @@ def frames_rule(model):
     about = layer.metadata if layer else {}
     rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
     if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
-        raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {rule!r}")
+        raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {checks.shown(rule)}")
     return {name: rule[name] for name in RULE}
 
 

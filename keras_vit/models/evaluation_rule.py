@@ -26,12 +26,14 @@ def checked(rule):
         pair = rule["resize"] == "squash" and isinstance(share, (list, tuple)) and len(share) == 2
         for each in share if pair else [share]:
             if isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each <= 1:
-                raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={share!r}")
+                raise ValueError(f"`crop_pct` must be above 0 and at most 1. Received: crop_pct={checks.shown(share)}")
     checks.pair("full_size", rule["full_size"])
     aspect = rule.get("aspect")
     if aspect is not None:
         if not isinstance(aspect, dict) or aspect.get("positions", POSITIONS[0]) not in POSITIONS:
-            raise ValueError(f"`aspect` must be a multiple, and how positions are resampled. Received: {aspect!r}")
+            raise ValueError(
+                f"`aspect` must be a multiple, and how positions are resampled. Received: {checks.shown(aspect)}"
+            )
         checks.positive(**{"aspect.multiple": aspect.get("multiple")})
     return rule
 

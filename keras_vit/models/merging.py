@@ -7,6 +7,7 @@ import keras
 from keras_vit.layers import MergingBlock, Positions, Unmerge
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import backbone, fill, has_lora
+from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -60,7 +61,8 @@ def _schedule(r, depth):
     rows = list(r) if isinstance(r, Sequence) and not isinstance(r, (str, bytes)) else [r] * depth
     if len(rows) > depth or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in rows):
         raise ValueError(
-            f"`r` must be a number of tokens from 0, or a list of at most {depth} of them. Received: r={r!r}"
+            f"`r` must be a number of tokens from 0, or a list of at most {depth} of them. "
+            f"Received: r={checks.shown(r)}"
         )
     return rows + [0] * (depth - len(rows))
 

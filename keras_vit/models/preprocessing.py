@@ -131,7 +131,7 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
     if names is not None:
         names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
         if first is None or fitting(names, count) is None:
-            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {names!r:.200}")
+            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
         check_labels(names)
         first.metadata["labels"] = list(names)
     if (stated := stated_labels(model)) is None:

@@ -7,6 +7,7 @@ from keras_vit.layers import Similarity
 from keras_vit.layers.functional import Model
 from keras_vit.layers.heads.similarity import SCALE
 from keras_vit.models.backbone import outputs_of
+from keras_vit.utils import checks
 
 RANKS = {"image": 4, "text": 2}  # axes of each tower's input
 
@@ -71,7 +72,7 @@ def _tower(name, model):
     if [len(shape) for shape in shapes] != [RANKS[name], 2]:
         raise ValueError(
             f"`{name}` must be a functional Keras model from {name}s, a tensor of {RANKS[name]} axes, to vectors "
-            f"(batch, width). Received: {getattr(model, 'name', model)!r}"
+            f"(batch, width). Received: {checks.shown(getattr(model, 'name', model))}"
             + (f" with shapes {shapes}" if shapes else "")
         )
     return Model(model.inputs[0], model.outputs[0], name=name)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import compiled
-from keras_vit.utils.checks import pixels, range_of, rows, targets
+from keras_vit.utils.checks import pixels, range_of, rows, shown, targets
 
 BATCHES = 4  # of a dataset that are checked
 
@@ -41,12 +41,12 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         shape, outputs = model.input_shape, model.output_shape
     except AttributeError:
         raise TypeError(
-            f"`model` must be a functional Keras model or a built Sequential. Received: {model!r}"
+            f"`model` must be a functional Keras model or a built Sequential. Received: {shown(model)}"
         ) from None
     if not (isinstance(shape, tuple) and len(shape) == 4 and isinstance(outputs, tuple) and len(outputs) == 2):
         raise ValueError(
             "`model` must take images and return one vector of logits for each. "
-            f"Received: {getattr(model, 'name', model)!r}, input shape {shape}, output shape {outputs}"
+            f"Received: {shown(getattr(model, 'name', model))}, input shape {shape}, output shape {outputs}"
         )
     loss = compiled.loss_of(model)
     regression = loss is not None and compiled.is_regression(loss, outputs[-1])

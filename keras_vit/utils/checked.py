@@ -26,11 +26,11 @@ class Checked:
             object.__setattr__(self, item.name, value)
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
-                raise TypeError(f"{name} must be {_words(hint)}. Received: {value!r}")
+                raise TypeError(f"{name} must be {_words(hint)}. Received: {checks.shown(value)}")
             low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
             if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
                 end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
-                raise ValueError(f"{name} must be at least {low}{end}. Received: {value!r}")
+                raise ValueError(f"{name} must be at least {low}{end}. Received: {checks.shown(value)}")
 
     def __repr__(self):
         """Python code that recreates it, with a line for each option that differs from its default."""

@@ -6,9 +6,28 @@ import inspect
 import math
 import os
 import pathlib
+import reprlib
 from collections.abc import Hashable
 
 import numpy as np
+
+
+class _Short(reprlib.Repr):
+    """Python's short form of a value, in which an array is its shape and type."""
+
+    def repr1(self, x, level):
+        if not isinstance(x, type) and hasattr(x, "shape") and hasattr(x, "dtype"):
+            shape = tuple(x.shape)
+            return f"an array of shape {shape}, {getattr(x.dtype, 'name', x.dtype)}" if shape else repr(plain(x))
+        return super().repr1(x, level)
+
+
+def shown(value):
+    """Returns a value as an error message shows it: short, and an array or a tensor without its numbers."""
+    short = _Short()
+    short.maxlist = short.maxtuple = short.maxdict = short.maxset = 12
+    short.maxstring = short.maxother = 200
+    return short.repr(value)
 
 
 def near(word, words):
@@ -56,7 +75,7 @@ def pair(name, value):
         or len(values) != 2
         or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < 1 for v in values)
     ):
-        raise ValueError(f"`{name}` must be a positive integer or (height, width). Received: {name}={value!r}")
+        raise ValueError(f"`{name}` must be a positive integer or (height, width). Received: {name}={shown(value)}")
     return int(values[0]), int(values[1])
 
 
@@ -64,68 +83,68 @@ def positive(**values):
     """Raises unless every value is an integer of at least 1."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={shown(value)}")
 
 
 def whole(**values):
     """Raises unless every value is an integer of at least 0."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise ValueError(f"`{name}` must be an integer, 0 or more. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be an integer, 0 or more. Received: {name}={shown(value)}")
 
 
 def rate(**values):
     """Raises unless every value is a number in [0, 1)."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value < 1:
-            raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {name}={shown(value)}")
 
 
 def not_negative(**values):
     """Raises unless every value is a finite number of at least 0."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 <= value < math.inf:
-            raise ValueError(f"`{name}` must be a finite number, 0 or more. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a finite number, 0 or more. Received: {name}={shown(value)}")
 
 
 def above_zero(**values):
     """Raises unless every value is a finite number above 0."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < math.inf:
-            raise ValueError(f"`{name}` must be a finite number above 0. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a finite number above 0. Received: {name}={shown(value)}")
 
 
 def number(**values):
     """Raises unless every value is a finite number."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not math.isfinite(value):
-            raise ValueError(f"`{name}` must be a finite number. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be a finite number. Received: {name}={shown(value)}")
 
 
 def switch(**values):
     """Raises unless every value is `True` or `False`: a string such as "False" would count as true."""
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+            raise ValueError(f"`{name}` must be True or False. Received: {name}={shown(value)}")
 
 
 def sequence(name, value):
     """Returns a list or tuple as a tuple; raises ValueError for anything else."""
     if not isinstance(value, (list, tuple)):
-        raise ValueError(f"`{name}` must be a list or tuple. Received: {name}={value!r}")
+        raise ValueError(f"`{name}` must be a list or tuple. Received: {name}={shown(value)}")
     return tuple(value)
 
 
 def options(name, value, known):
     """Raises unless a value is a dictionary with known keys only."""
     if not isinstance(value, dict) or not set(value) <= set(known):
-        raise ValueError(f"`{name}` must be a dictionary with keys among {', '.join(known)}. Received: {value!r}")
+        raise ValueError(f"`{name}` must be a dictionary with keys among {', '.join(known)}. Received: {shown(value)}")
 
 
 def path(name, value):
     """Returns a path as a `pathlib.Path`, `~` replaced; raises TypeError for anything else."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fspath(value):
-        raise TypeError(f"`{name}` must be a path. Received: {name}={value!r}")
+        raise TypeError(f"`{name}` must be a path. Received: {name}={shown(value)}")
     return pathlib.Path(os.path.expanduser(value))  # unlike pathlib's, it leaves a name like "~draft" as it is
 
 
@@ -134,13 +153,15 @@ def model(value, name="model"):
     import keras
 
     if not isinstance(value, keras.Model):
-        raise TypeError(f"`{name}` must be a Keras model. Received: {name}={value!r}")
+        raise TypeError(f"`{name}` must be a Keras model. Received: {name}={shown(value)}")
 
 
 def one_of(name, value, allowed):
     """Raises unless `value` is in `allowed`."""
     if not isinstance(value, Hashable) or value not in tuple(allowed):
-        raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={shown(value)}"
+        )
 
 
 BYTES = (0, 255)  # the range of pixels, unless a model states another

@@ -85,3 +85,14 @@ def test_only_a_known_home_directory_is_replaced_in_a_path(monkeypatch, tmp_path
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     assert checks.path("path", "~/a.keras") == tmp_path / "a.keras"
     assert checks.path("path", "~nobody-of-this-name/a.keras") == pathlib.Path("~nobody-of-this-name/a.keras")
+
+
+def test_an_error_shows_an_array_by_its_shape_and_type():
+    array = np.zeros((8, 3), "float32")
+    assert checks.shown(array) == "an array of shape (8, 3), float32"
+    assert checks.shown({"a": [array, 1]}) == "{'a': [an array of shape (8, 3), float32, 1]}"
+    assert checks.shown(keras.ops.convert_to_tensor(array)) == checks.shown(array)
+    assert checks.shown(np.float32(2)) == "2.0" and checks.shown("a") == "'a'" and checks.shown(None) == "None"
+    assert len(checks.shown("a" * 10_000)) < 300 and len(checks.shown(list(range(10_000)))) < 100
+    with pytest.raises(ValueError, match=r"Received: width=an array of shape \(8, 3\), float32$"):
+        checks.positive(width=array)

@@ -85,7 +85,9 @@ class DepthHead(Fusion):
         checks.above_zero(scale=scale)
         factors, neck = self.check_fusion(factors, neck, filters=filters, hidden=hidden)
         if None in factors:
-            raise ValueError(f"`factors` must be powers of two from 1/16 to 16. Received: factors={factors!r}")
+            raise ValueError(
+                f"`factors` must be powers of two from 1/16 to 16. Received: factors={checks.shown(factors)}"
+            )
         self.grid = checks.pair("grid", grid)
         self.filters = filters
         self.size = None if size is None else checks.pair("size", size)

@@ -31,12 +31,17 @@ class Fusion(Layer):
         checks.positive(**counts)
         factors = checks.sequence("factors", factors)
         if not factors or any(factor not in POWERS for factor in factors):
-            raise ValueError(f"`factors` must be powers of two from 1/16 to 16, or None. Received: factors={factors!r}")
+            raise ValueError(
+                f"`factors` must be powers of two from 1/16 to 16, or None. Received: factors={checks.shown(factors)}"
+            )
         if neck is not None:
             neck = checks.sequence("neck", neck)
             checks.positive(**{f"neck[{i}]": channels for i, channels in enumerate(neck)})
             if len(neck) != len(factors):
-                raise ValueError(f"`neck` must have one entry per factor. Received: neck={neck!r}, factors={factors!r}")
+                raise ValueError(
+                    "`neck` must have one entry per factor. "
+                    f"Received: neck={checks.shown(neck)}, factors={checks.shown(factors)}"
+                )
         return factors, neck
 
     def build_fusion(self, shapes):

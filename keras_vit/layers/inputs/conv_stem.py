@@ -67,19 +67,21 @@ class ConvStem(Layer):
         if not self.filters or not len(self.filters) == len(self.strides) == len(self.branches):
             raise ValueError(
                 "Each convolution must have one stride and one branch. "
-                f"Received: filters={filters!r}, strides={strides!r}, branches={branches!r}"
+                f"Received: filters={checks.shown(filters)}, strides={checks.shown(strides)}, "
+                f"branches={checks.shown(branches)}"
             )
         checks.positive(**{f"filters[{i}]": value for i, value in enumerate(self.filters)})
         for i, stride in enumerate(self.strides):
             words = [POOL] if i else [POOL, WHITEN]
             if isinstance(stride, str) and stride not in words:
                 allowed = " or ".join(["a positive integer", *map(repr, words)])
-                raise ValueError(f"`strides[{i}]` must be {allowed}. Received: strides[{i}]={stride!r}")
+                raise ValueError(f"`strides[{i}]` must be {allowed}. Received: strides[{i}]={checks.shown(stride)}")
             if not isinstance(stride, str):
                 checks.positive(**{f"strides[{i}]": stride})
         if WHITEN in self.strides and not norm:
             raise ValueError(
-                f"A 'whiten' convolution needs batch normalization. Received: strides={strides!r} and norm={norm}"
+                "A 'whiten' convolution needs batch normalization. "
+                f"Received: strides={checks.shown(strides)} and norm={norm}"
             )
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
         checks.switch(norm=norm)

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers.base import Layer
+from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -54,9 +55,11 @@ class Rescale(Layer):
             self.mean = np.asarray(mean, "float64").tolist()
             self.std = np.asarray(std, "float64").tolist()
         except (TypeError, ValueError):
-            raise ValueError(f"`mean` and `std` must be numbers. Received: mean={mean!r}, std={std!r}") from None
+            raise ValueError(
+                f"`mean` and `std` must be numbers. Received: mean={checks.shown(mean)}, std={checks.shown(std)}"
+            ) from None
         if not isinstance(metadata, (dict, type(None))):
-            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
+            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
         if not (np.asarray(self.std) > 0).all():
             raise ValueError(f"`std` must be above 0. Received: std={self.std}")
         if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
@@ -65,7 +68,8 @@ class Rescale(Layer):
         self.value_range = np.asarray(value_range).tolist()
         if np.shape(value_range) != (2,) or not -np.inf < value_range[0] < value_range[1] < np.inf:
             raise ValueError(
-                f"`value_range` must be the lowest and the highest pixel. Received: value_range={value_range!r}"
+                "`value_range` must be the lowest and the highest pixel. "
+                f"Received: value_range={checks.shown(value_range)}"
             )
 
     def build(self, input_shape):

@@ -7,6 +7,7 @@ import keras
 from keras_vit.layers.base import check_channels_last
 from keras_vit.layers.inputs.conv_stem import ConvStem
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
+from keras_vit.utils import checks
 
 
 def stem_for(stem, sizes, dtype, norm=True):
@@ -32,7 +33,7 @@ def stem_for(stem, sizes, dtype, norm=True):
         if not stem or any(not isinstance(one, (tuple, list)) or len(one) not in (2, 3) for one in stem):
             raise ValueError(
                 "A stem of convolutions must be (filters, stride) pairs, or with the convolutions of a residual branch "
-                f"as a third number. Received: stem={stem!r}"
+                f"as a third number. Received: stem={checks.shown(stem)}"
             )
         return ConvStem(*zip(*((*one, 0)[:3] for one in stem)), norm=norm, name="stem", dtype=dtype)
     if isinstance(stem, keras.Model):
@@ -42,7 +43,8 @@ def stem_for(stem, sizes, dtype, norm=True):
         return keras.Model(stem.inputs[0], stem.outputs[0], name="stem")  # the same layers and weights
     if not isinstance(stem, keras.layers.Layer):
         raise ValueError(
-            f"`stem` must be 'conv', (filters, stride) pairs, a Keras layer or a Keras model. Received: stem={stem!r}"
+            "`stem` must be 'conv', (filters, stride) pairs, a Keras layer or a Keras model. "
+            f"Received: stem={checks.shown(stem)}"
         )
     check_channels_last(stem, "stem")
     if not stem.built:

@@ -74,7 +74,7 @@ class Words(Layer):
         if positions == "sinusoidal" and (width % 2 or width < 4):
             raise ValueError(f"Sinusoidal positions need an even width of at least 4. Received: width={width}")
         if not isinstance(metadata, (dict, type(None))):
-            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
+            raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
         self.vocabulary = vocabulary
         self.width = width
         self.length = length
