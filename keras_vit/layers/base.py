@@ -5,7 +5,7 @@ import inspect
 
 import keras
 
-from keras_vit.utils import checks
+from keras_vit.utils import checks, other_words
 from keras_vit.utils.keras_private import sublayers, switched
 
 LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
@@ -38,7 +38,7 @@ class Layer(keras.layers.Layer):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            cls.__init__ = checks.plain_arguments(cls.__init__)
+            cls.__init__ = other_words.layer_arguments(checks.plain_arguments(cls.__init__))
         if "build" in vars(cls):
             cls.build = _restoring(cls.build)
 

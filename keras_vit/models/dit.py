@@ -16,6 +16,7 @@ XL = variants.Variant(1152, 28, 4608, 16, "Peebles and Xie 2023 (arXiv:2212.0974
 
 
 @checks.plain_arguments
+@options.explained
 def dit(
     variant: str | None = "S/2",
     *,

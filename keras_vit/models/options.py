@@ -7,7 +7,7 @@ from keras_vit.layers.blocks.norms import NORM
 from keras_vit.layers.blocks.transformer_block import BLOCK
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.layers.inputs.patch_encoder import TOKENS
-from keras_vit.utils import checks
+from keras_vit.utils import checks, other_words
 
 OPTIONS = {"tokens": TOKENS, "norm": NORM, "block": BLOCK, "pool": POOL}  # by argument: the options and their defaults
 
@@ -65,30 +65,32 @@ def check_names(arguments, known):
         complete(name, arguments.get(name))
 
 
-def unknown(name, value, known):
-    """Returns the message for an argument that `vit` does not have, with what is meant."""
-    home = next((argument for argument, options in OPTIONS.items() if name in options), None)
-    meant = f"keras_vit has {MEANT[name]}." if name in MEANT else checks.near(name, known)
+def unknown(name, value, known, function="vit"):
+    """Returns the message for an argument that a function of models does not have, with what is meant."""
+    home = next((argument for argument, options in OPTIONS.items() if argument in known and name in options), None)
+    ours = MEANT.get(name, "").partition("=")[0].partition(" ")[0]
+    meant = f"keras_vit has {MEANT[name]}." if name in MEANT and (ours in known or "." in ours or "(" in ours) else None
+    meant = meant or other_words.meant(name, known) or checks.near(name, known)
     if home:
         meant = f"`{name}` is an option of `{home}`: {written(f'{home}.{name}', value)}"
-    return f"`vit` has no argument {name!r}. {meant}"
+    return f"`{function}` has no argument {name!r}. {meant}"
 
 
 def explained(function):
-    """Decorates `vit`: for an unknown argument, the error says what is meant."""
+    """Decorates a function that builds a model: for an unknown argument, the error says what is meant."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def wrapper(*args, **arguments):
         for name, value in arguments.items():
             if name not in known:
-                raise TypeError(unknown(name, value, known))
+                raise TypeError(unknown(name, value, known, function.__name__))
         return function(*args, **arguments)
 
     return wrapper
 
 
-ARGUMENTS = {  # of other libraries, and what `vit` has in their place
+ARGUMENTS = {  # of other libraries, and what models have in their place; those of layers: `other_words`
     "num_classes": "classes class_num n_classes nb_classes num_class num_labels",
     "image_size": "image_shape img_size input_size size",
     "image_size=(height, width) and channels": "input_shape",
@@ -96,12 +98,5 @@ ARGUMENTS = {  # of other libraries, and what `vit` has in their place
     "num_classes=0, for a model without a head": "include_top",
     "keras.Sequential([model, keras.layers.Softmax()])": "activation classifier_activation",
     "from_pretrained('B/16-augreg-i21k-i1k-384', ...), for trained weights": "pretrained weights",
-    "width": "embed_dim embed_size hidden_dim hidden_size projection_dim",
-    "depth": "layers num_hidden_layers num_layers transformer_layers",
-    "num_heads": "heads num_attention_heads",
-    "mlp_dim": "intermediate_size mlp_size",
-    "stochastic_depth": "drop_path drop_path_rate",
-    "dropout": "drop_rate dropout_rate",
-    "pooling": "global_pool",
 }
 MEANT = {other: ours for ours, others in ARGUMENTS.items() for other in others.split()}

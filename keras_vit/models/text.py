@@ -5,6 +5,7 @@ import keras
 from keras_vit.layers import EndPool, TokenPool, TransformerBlock, Words
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.functional import Model
+from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
 from keras_vit.utils import checks
 
@@ -12,6 +13,7 @@ POOLINGS = ("end", "largest", "last", "first")
 
 
 @checks.plain_arguments
+@options.explained
 def text_tower(
     *,
     vocabulary: int,

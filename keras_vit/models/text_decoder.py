@@ -6,11 +6,13 @@ from keras_vit.layers import DecoderBlock, Words
 from keras_vit.layers.blocks.gelu import BY_NAME
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.functional import Model
+from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
 from keras_vit.utils import checks
 
 
 @checks.plain_arguments
+@options.explained
 def text_decoder(
     *,
     vocabulary: int,

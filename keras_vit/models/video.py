@@ -18,6 +18,7 @@ TOKENS = ("class_token", "class_position")  # the options of tokens that a model
 
 
 @checks.plain_arguments
+@options.explained
 def video_vit(
     variant: str | None = "B/16",
     *,

@@ -14,6 +14,7 @@ from keras_vit.utils import checks
 
 
 @checks.plain_arguments
+@options.explained
 def vilt(
     variant: str | None = "B/32",
     *,

@@ -86,6 +86,16 @@ def positive(**values):
             raise ValueError(f"`{name}` must be a positive integer. Received: {name}={shown(value)}")
 
 
+def heads_and_hidden(num_heads, mlp_dim):
+    """Raises unless both are positive integers in this order: others take the width first, or the heads last."""
+    positive(num_heads=num_heads, mlp_dim=mlp_dim)
+    if mlp_dim < num_heads:
+        raise ValueError(
+            "`mlp_dim`, the hidden channels of the MLP, must be at least `num_heads`, which comes first; the width is "
+            f"read off the input. Received: num_heads={num_heads}, mlp_dim={mlp_dim}"
+        )
+
+
 def whole(**values):
     """Raises unless every value is an integer of at least 0."""
     for name, value in values.items():

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit import config, from_pretrained, vit
 from keras_vit.config import consistency
 from keras_vit.layers.blocks.norms import NORM
@@ -84,6 +85,23 @@ def test_the_names_of_other_libraries_are_translated():
     named = {ours for ours in options.ARGUMENTS if not ours.startswith(("keras.", "from_pretrained"))}
     assert {ours.split("=")[0].split(",")[0] for ours in named} <= set(DEFAULTS)
     assert not set(options.MEANT) & set(DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    "function, given, meant",
+    [
+        ("video_vit", "num_frames", "Did you mean 'frames'"),
+        ("video_vit", "embed_dim", "keras_vit has width"),
+        ("dit", "hidden_size", "keras_vit has width"),
+        ("vilt", "num_attention_heads", "keras_vit has num_heads"),
+        ("text_decoder", "intermediate_size", "keras_vit has mlp_dim"),
+        ("vit", "num_patches", "The number of tokens is read off the input"),
+        ("vit", "hidden_units", "keras_vit has mlp_dim"),
+    ],
+)
+def test_every_function_that_builds_a_model_translates_them(function, given, meant):
+    with pytest.raises(TypeError, match=f"`{function}` has no argument '{given}'. {meant}"):
+        getattr(keras_vit, function)(**{given: 3})
 
 
 ODD = {"num_classes": "ten", "block.gelu": ["tanh"], "block.layer_scale": "a", "mean": "half"}

@@ -93,9 +93,21 @@ def weighted(scores, value):
 
 
 def joined_mask(attention_mask, use_causal_mask, rows, columns):
-    """Joins both masks into one that broadcasts to (batch, heads, rows, columns); `None` without any."""
+    """Joins both masks into one that broadcasts to (batch, heads, rows, columns); `None` without any.
+
+    Raises:
+        ValueError: For a mask of floats, such as a second tensor of tokens or terms of the logits, or of another rank.
+    """
     mask = None
     if attention_mask is not None:
+        dtype = keras.backend.standardize_dtype(attention_mask.dtype)
+        shape = tuple(attention_mask.shape)
+        if "float" in dtype or (len(shape) not in (3, 4) and shape != (rows, columns)):
+            raise ValueError(
+                "`attention_mask` must be boolean, (batch, tokens, tokens) or (batch, heads or 1, tokens, tokens). "
+                f"Received: shape {shape}, {dtype}. Self-attention takes one tensor of tokens, "
+                "not query and value: tokens attend to others in `CrossAttention`"
+            )
         mask = ops.cast(attention_mask, "bool")
         mask = ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
     if use_causal_mask:

@@ -67,7 +67,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
+        checks.heads_and_hidden(num_heads, mlp_dim)
         checks.one_of("norm_order", norm_order, ("pre", "post"))
         checks.one_of("gelu", gelu, ACTIVATIONS)
         checks.above_zero(epsilon=epsilon)

@@ -9,11 +9,12 @@ from keras import ops
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.token_matching import kinds, match, merge, moved, places, sizes_of, whole
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
+from keras_vit.layers.inputs.prefix import WithPrefix
 from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MergingBlock(TransformerBlock):
+class MergingBlock(WithPrefix, TransformerBlock):
     """A `TransformerBlock` that merges its most similar tokens between attention and MLP.
 
     Token merging, Bolya et al. 2023 (arXiv:2210.09461), section 3. Attention is proportional: the logarithm of the
@@ -21,7 +22,8 @@ class MergingBlock(TransformerBlock):
 
     Args:
         merged: Number of tokens to merge, at most half of the patches' tokens; 0 for attention in proportion only.
-        num_prefix: Number of tokens before the first patch, which stay as they are.
+        num_prefix: Number of tokens before the first patch, which stay as they are; `None` to read it off the layers
+            before, in a functional model from a `PatchEncoder` on.
         kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`: a merged token has no position.
 
     Call arguments:
@@ -40,7 +42,8 @@ class MergingBlock(TransformerBlock):
         `(batch, heads, tokens, tokens)`.
 
     Raises:
-        ValueError: For an argument outside its range, or positions in attention.
+        ValueError: For an argument outside its range, or positions in attention; in the call, if the number of prefix
+            tokens is not known.
 
     Example:
 
@@ -49,9 +52,10 @@ class MergingBlock(TransformerBlock):
     ((2, 13, 24), (2, 17, 1))
     """
 
-    def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int = 0, **kwargs):
+    def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int | None = None, **kwargs):
         super().__init__(num_heads, mlp_dim, **kwargs)
-        checks.whole(merged=merged, num_prefix=num_prefix)
+        checks.whole(merged=merged)
+        self.check_prefix(num_prefix)
         if self.rotary is not None or self.relative is not None:
             raise ValueError(
                 "Merged tokens have no position, which attention needs here. "
@@ -59,6 +63,9 @@ class MergingBlock(TransformerBlock):
             )
         self.merged = merged
         self.num_prefix = num_prefix
+
+    def prefix_found(self, x):
+        return super().prefix_found(x) if self.merged else 0
 
     def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         tokens = x.shape[1]

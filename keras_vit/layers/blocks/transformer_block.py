@@ -93,7 +93,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(num_heads=num_heads, mlp_dim=mlp_dim)
+        checks.heads_and_hidden(num_heads, mlp_dim)
         checks.one_of("gelu", gelu, GELUS)
         checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
         checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))

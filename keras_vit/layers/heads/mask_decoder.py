@@ -63,7 +63,8 @@ class MaskDecoder(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(units=units, num_heads=num_heads, mlp_dim=mlp_dim, depth=depth)
+        checks.positive(units=units, depth=depth)
+        checks.heads_and_hidden(num_heads, mlp_dim)
         if width is not None:
             checks.positive(width=width)
         if units < 3:

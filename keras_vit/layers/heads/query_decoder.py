@@ -65,7 +65,8 @@ class QueryDecoder(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(units=units, queries=queries, num_heads=num_heads, mlp_dim=mlp_dim, depth=depth)
+        checks.positive(units=units, queries=queries, depth=depth)
+        checks.heads_and_hidden(num_heads, mlp_dim)
         checks.rate(dropout=dropout)
         checks.above_zero(epsilon=epsilon)
         self.units = units

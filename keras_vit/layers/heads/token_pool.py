@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import MLP
+from keras_vit.layers.inputs.prefix import WithPrefix, has_class_token, prefix_of
 from keras_vit.utils import checks
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
@@ -13,7 +14,7 @@ OF_CLASS_TOKEN = ("token", "token+gap")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class TokenPool(Layer):
+class TokenPool(WithPrefix, Layer):
     """Pools a sequence of tokens into one vector.
 
     - `"token"`: the class token, which is the first token.
@@ -27,7 +28,8 @@ class TokenPool(Layer):
 
     Args:
         pooling: One of the above.
-        num_prefix: Number of tokens before the first patch.
+        num_prefix: Number of tokens before the first patch; `None` to read it off the layers before, in a functional
+            model from a `PatchEncoder` on.
         num_heads: Number of attention heads, for `"map"` only.
         mlp_dim: Hidden channels of the MLP of `"map"`; `None` for four times the width.
         gelu: GELU of that MLP: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
@@ -44,7 +46,8 @@ class TokenPool(Layer):
         `(batch, width)`; for `"token+gap"` `(batch, 2 * width)`, for `"none"` the input's.
 
     Raises:
-        ValueError: For an unknown pooling, the class token's without a prefix token, or `"map"` without `num_heads`.
+        ValueError: For an unknown pooling, the class token's without a prefix token, or `"map"` without `num_heads`; in
+            the call, if the number of prefix tokens is needed and not known.
 
     Example:
 
@@ -52,11 +55,13 @@ class TokenPool(Layer):
     (2, 64)
     """
 
+    keeps_prefix = False
+
     def __init__(
         self,
         pooling: str = "token",
         *,
-        num_prefix: int = 1,
+        num_prefix: int | None = None,
         num_heads: int | None = None,
         mlp_dim: int | None = None,
         gelu: str = "tanh",
@@ -66,25 +71,33 @@ class TokenPool(Layer):
     ):
         super().__init__(**kwargs)
         checks.one_of("pooling", pooling, POOLINGS)
-        checks.whole(num_prefix=num_prefix)
+        self.pooling = pooling
+        self.check_prefix(num_prefix)
         checks.above_zero(epsilon=epsilon)
         checks.switch(over_prefix=over_prefix)
-        if pooling in OF_CLASS_TOKEN and num_prefix < 1:
-            raise ValueError(
-                f"pooling={pooling!r} needs a class token before the patches. Received: num_prefix={num_prefix}"
-            )
+        if pooling in OF_CLASS_TOKEN and num_prefix == 0:
+            self._refuse_class_token(f"num_prefix={num_prefix}")
         if pooling == "map":
             checks.positive(num_heads=num_heads)
             if mlp_dim is not None:
                 checks.positive(mlp_dim=mlp_dim)
-        self.pooling = pooling
         self.num_prefix = num_prefix
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.gelu = gelu
         self.epsilon = epsilon
         self.over_prefix = over_prefix
-        self.start = 0 if over_prefix else num_prefix  # token that the probe attends to
+
+    def prefix_found(self, x):
+        symbolic = keras.utils.is_keras_tensor(x)
+        if self.pooling in OF_CLASS_TOKEN and symbolic and has_class_token(x) is False:
+            self._refuse_class_token("tokens of a `PatchEncoder` without it")
+        if self.pooling == "token" and not (symbolic and prefix_of(x)):
+            return 1  # the first token is asked for
+        return 0 if self.pooling in ("none", "last") else super().prefix_found(x)
+
+    def _refuse_class_token(self, given):
+        raise ValueError(f"pooling={self.pooling!r} needs a class token before the patches. Received: {given}")
 
     def build(self, input_shape):
         if (
@@ -120,7 +133,8 @@ class TokenPool(Layer):
             return mean if self.pooling == "gap" else ops.concatenate([ops.squeeze(tokens[:, :1], 1), mean], axis=-1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
-            x = self.attention(probe, tokens[:, self.start :])  # (batch, 1, width)
+            start = 0 if self.over_prefix else self.num_prefix
+            x = self.attention(probe, tokens[:, start:])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return ops.squeeze(x, 1)
         n = self.num_prefix

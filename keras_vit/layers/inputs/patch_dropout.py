@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
+from keras_vit.layers.inputs.prefix import WithPrefix
 from keras_vit.utils import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PatchDropout(Layer):
+class PatchDropout(WithPrefix, Layer):
     """Keeps a random part of the patch tokens of each sample in training, and all of them in inference.
 
     Liu et al. 2022 (arXiv:2208.07220). The blocks after it then compute fewer tokens. Prefix tokens are kept, and so is
@@ -16,7 +17,8 @@ class PatchDropout(Layer):
 
     Args:
         rate: Share of the patches that are left out, from 0 to below 1; at least one is kept.
-        num_prefix: Number of tokens before the first patch, such as a class token.
+        num_prefix: Number of tokens before the first patch, such as a class token; `None` to read it off the layers
+            before, in a functional model from a `PatchEncoder` on.
         seed: Optional integer.
 
     Call arguments:
@@ -30,7 +32,7 @@ class PatchDropout(Layer):
         The input's; in training `(batch, prefix + kept, width)`, where `kept` is `patches * (1 - rate)` rounded down.
 
     Raises:
-        ValueError: If `rate` is outside [0, 1).
+        ValueError: If `rate` is outside [0, 1); in the call, if the number of prefix tokens is not known.
 
     Example:
 
@@ -38,10 +40,10 @@ class PatchDropout(Layer):
     (2, 9, 64)
     """
 
-    def __init__(self, rate: float, *, num_prefix: int = 0, seed: int | None = None, **kwargs):
+    def __init__(self, rate: float, *, num_prefix: int | None = None, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         checks.rate(rate=rate)
-        checks.whole(num_prefix=num_prefix)
+        self.check_prefix(num_prefix)
         self.rate = rate
         self.num_prefix = num_prefix
         self.seed = seed

@@ -48,7 +48,15 @@ class Patches(Layer):
                 f"Received: input_shape={tuple(input_shape)}"
             )
         (height, width), (patch_height, patch_width) = input_shape[1:3], self.patch_size
-        if height % patch_height or width % patch_width:
+        fits = height % patch_height == 0 and width % patch_width == 0
+        first = height in (1, 3) and input_shape[3] > 4 and keras.config.image_data_format() == "channels_first"
+        if first or (not fits and height in (1, 3) and width == input_shape[3]):
+            raise ValueError(
+                "The input of `Patches` must have its channels last, (batch, height, width, channels), whatever "
+                "image_data_format says: keras.ops.transpose(images, (0, 2, 3, 1)). "
+                f"Received: input_shape={tuple(input_shape)}"
+            )
+        if not fits:
             raise ValueError(
                 "The patch size must divide the image size. "
                 f"Received: an image of {height} x {width} and patches of {patch_height} x {patch_width}"

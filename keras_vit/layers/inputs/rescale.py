@@ -8,6 +8,8 @@ import numpy as np
 from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
 
+FACTORS = (1 / 255, 1 / 127.5)  # first arguments of `keras.layers.Rescaling`
+
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Rescale(Layer):
@@ -58,6 +60,12 @@ class Rescale(Layer):
             raise ValueError(
                 f"`mean` and `std` must be numbers. Received: mean={checks.shown(mean)}, std={checks.shown(std)}"
             ) from None
+        means = np.ravel(self.mean)
+        if np.isin(means, FACTORS).any() or (np.abs(means) > 1).any():
+            raise ValueError(
+                "`mean` must be the mean of the pixels on a scale of 0 to 1, not in pixels, and no factor as in "
+                f"keras.layers.Rescaling. Received: mean={checks.shown(mean)}"
+            )
         if not isinstance(metadata, (dict, type(None))):
             raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
         if not (np.asarray(self.std) > 0).all():

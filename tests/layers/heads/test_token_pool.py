@@ -61,7 +61,7 @@ def test_attention_pool_is_probe_attention_and_an_mlp(over_prefix):
         (dict(pooling="gap", num_prefix=6), "patch tokens.* Received: 6 tokens, num_prefix=6"),
         (dict(pooling="map"), "num_heads=None"),
         (dict(over_prefix=1), "over_prefix=1"),
-        (dict(pooling="map", num_heads=3), "width of 8 cannot be split into 3 heads"),
+        (dict(pooling="map", num_prefix=1, num_heads=3), "width of 8 cannot be split into 3 heads"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

@@ -39,9 +39,9 @@ def test_the_share_is_of_the_patches_that_come():
 
 
 def test_inference_keeps_all_and_training_one_at_least():
-    np.testing.assert_array_equal(np.asarray(PatchDropout(0.5)(TOKENS, training=False)), TOKENS)
+    np.testing.assert_array_equal(np.asarray(PatchDropout(0.5, num_prefix=0)(TOKENS, training=False)), TOKENS)
     assert PatchDropout(0.99, num_prefix=1)(TOKENS, training=True).shape == (2, 2, 3)
-    assert PatchDropout(0.05)(TOKENS, training=True).shape == (2, 10, 3)
+    assert PatchDropout(0.05, num_prefix=0)(TOKENS, training=True).shape == (2, 10, 3)
 
 
 @few(2)

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -35,3 +36,12 @@ def test_bad_size_is_named(size):
 def test_wrong_rank_is_named():
     with pytest.raises(ValueError, match=r"\(2, 28, 28\)"):
         Patches(4)(np.zeros((2, 28, 28), "float32"))
+
+
+def test_channels_first_are_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"channels last.*Received: input_shape=\(2, 3, 32, 32\)"):
+        Patches(8)(np.zeros((2, 3, 32, 32), "float32"))
+    monkeypatch.setattr(keras.config, "image_data_format", lambda: "channels_first")
+    with pytest.raises(ValueError, match="channels last"):
+        Patches(1)(np.zeros((2, 3, 8, 8), "float32"))
+    assert Patches(8)(np.zeros((2, 32, 32, 3), "float32")).shape == (2, 16, 192)

@@ -64,3 +64,9 @@ def test_keeps_what_is_known():
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         Rescale(**arguments)(PIXELS)
+
+
+@pytest.mark.parametrize("mean", [1 / 255, 1 / 127.5, 127.5, (123.7, 116.8, 103.9)])
+def test_a_factor_and_a_mean_in_pixels_are_refused(mean):
+    with pytest.raises(ValueError, match=r"`mean` must be the mean .* on a scale of 0 to 1.*keras.layers.Rescaling"):
+        Rescale(mean)
