@@ -8,13 +8,15 @@ import signal
 import socket
 import tempfile
 
+import keras
+
 from keras_vit.demo.guard import MOST_BYTES, Guard
 from keras_vit.demo.page import need_gradio, page
 from keras_vit.utils.environment import environment
 from keras_vit.utils.signals import handled
 
 
-def launch(target: str | os.PathLike, host: str = "127.0.0.1", port: int = 7860) -> None:
+def launch(target: str | os.PathLike | keras.Model, host: str = "127.0.0.1", port: int = 7860) -> None:
     """Serves the demo page of a trained model until Ctrl-C, SIGTERM or SIGHUP.
 
     Args:

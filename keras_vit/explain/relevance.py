@@ -52,15 +52,11 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
 def check_relevance(model):
     """Raises `ValueError` if a model is not one that `attention_relevance` takes."""
     anatomy.blocks(model)
-    last, shapes = model.layers[-1], [tuple(tensor.shape) for tensor in outputs_of(model)]
-    while isinstance(last, keras.Model):
-        last = last.layers[-1]
-    norms = (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
-    headless = isinstance(last, (TokenPool, *norms)) or last.name == "pre_logits"
-    if headless or len(shapes) != 1 or len(shapes[0]) != 2:
+    shapes = [tuple(tensor.shape) for tensor in outputs_of(model)]
+    if ends_in_features(model) or len(shapes) != 1 or len(shapes[0]) != 2:
         raise ValueError(
             f"The model must end in a head with one logit for each class. Received: {model.name!r}, which ends in "
-            f"{last.name!r} with outputs {shapes}"
+            f"{_last(model).name!r} with outputs {shapes}"
         )
     input_of(model, model.outputs)
     for graph, call in calls(model):
@@ -79,6 +75,20 @@ def has_classes(model):
     except ValueError:
         return False
     return True
+
+
+def ends_in_features(model):
+    """Returns whether a model ends before its head, as one with `num_classes=0`."""
+    last, norms = _last(model), (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
+    return isinstance(last, (TokenPool, *norms)) or last.name == "pre_logits"
+
+
+def _last(model):
+    """Returns the last layer of a model, also inside a nested one."""
+    last = model
+    while isinstance(last, keras.Model) and last.layers:
+        last = last.layers[-1]
+    return last
 
 
 def _logits(model, images):

@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     name: str
     model: keras.Model
     seen: object  # the model whose attention to the image is drawn, or `None`
-    recipe: object  # `None` for a `.keras` file outside a run
+    recipe: object  # `None` for a model, and for a `.keras` file outside a run
     class_names: tuple
     split: str  # of the data that were measured
     whole: bool  # whether all of the split was measured
@@ -63,7 +63,7 @@ def gather(target, arrays=None, most=10_000):
     Args:
         target: As in `keras_vit.load_run`.
         arrays: `(images, labels)`, or images and the task's other targets, to measure on instead of the recipe's test
-            split. A run on arrays, and a `.keras` file outside a run, need them.
+            split. A run on arrays, a model, and a `.keras` file outside a run need them.
         most: Number of images to measure on, the first of the split.
 
     Returns:
@@ -123,7 +123,7 @@ def gather(target, arrays=None, most=10_000):
         history=history.read(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
         machine=rundir.trained_on(found.run) if found.run else {},
         shipped=found.shipped,
-        exports=_exports(found.home),
+        exports=[] if found.in_memory else _exports(found.home),
         home=found.home,
     )
 

@@ -4,6 +4,7 @@ import importlib.resources
 import os
 import pathlib
 
+import keras
 import numpy as np
 
 from keras_vit import config, explain, plots
@@ -19,7 +20,7 @@ MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
 
 
 def report(
-    target: str | os.PathLike,
+    target: str | os.PathLike | keras.Model,
     to: str | os.PathLike | None = None,
     *,
     arrays: tuple[np.ndarray, np.ndarray] | None = None,
@@ -33,8 +34,8 @@ def report(
     Args:
         target: As in `keras_vit.load_run`.
         to: Path that ends in `.html`. If `None`: `report.html` in the run's directory, or in `exports/NAME`.
-        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, and a `.keras`
-            file outside a run, need them.
+        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, a model, and a
+            `.keras` file outside a run need them.
         most: Number of images to measure on, the first of the split.
 
     Returns:

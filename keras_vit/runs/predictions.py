@@ -7,6 +7,7 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
+import keras
 import numpy as np
 
 from keras_vit.models.inputs import fed
@@ -14,7 +15,7 @@ from keras_vit.models.kinds import KINDS
 from keras_vit.models.own_aspect import own_aspect
 from keras_vit.runs import tables
 from keras_vit.runs.sampled import draws_images
-from keras_vit.runs.trained import load_run, reader
+from keras_vit.runs.trained import Trained, load_run, reader
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.clips import is_clip
@@ -27,7 +28,7 @@ TRACED = 512  # images from which on a graph of the model, which takes half a se
 
 
 def predict(
-    target: os.PathLike | str,
+    target: os.PathLike | str | keras.Model | Trained,
     images: Sequence[os.PathLike | str],
     top: int = 3,
     to: os.PathLike | str | None = None,
@@ -38,14 +39,14 @@ def predict(
 ) -> list[list[tuple[str, float]]]:
     """Applies a trained model to image files, in batches.
 
-    A `.keras` file of a model whose published preprocessing keeps the aspect ratio, such as Depth Anything, sees each
+    A model, or a `.keras` file, whose published preprocessing keeps the aspect ratio, such as Depth Anything, sees each
     image at its own; see `keras_vit.estimate_depth`. From 512 images on any other model runs as a graph, whose numbers
     differ by rounding. Where that takes more than a minute, OpenVINO computes the rest, if it is installed and proves
     faster on the same outputs; a line on standard error says so. The table of answers is written row by row, and memory
     does not grow with the images but for the list that is returned.
 
     Args:
-        target: As in `keras_vit.load_run`.
+        target: As in `keras_vit.load_run`, such as the directory of a run, a `.keras` file or a Keras model.
         images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
         top: How many answers to return for an image, at most; of several labels all that hold are returned.
         to: Folder for files, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices

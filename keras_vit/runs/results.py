@@ -6,6 +6,7 @@ import os
 import pathlib
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_vit import config
@@ -24,7 +25,7 @@ OUTPUTS = 2**26  # numbers that a model returns for all images on which its expo
 
 
 def evaluate(
-    target: os.PathLike | str | Trained,
+    target: os.PathLike | str | keras.Model | Trained,
     split: str | None = None,
     *,
     arrays: Any = None,
@@ -38,15 +39,15 @@ def evaluate(
         target: As in `load_run`.
         split: Such as `"test[:50%]"`; the recipe's test split if `None`.
         arrays: `(images, labels)`, or images and the task's other targets, or a dataset, as in `fit`, to evaluate on in
-            place of the recipe's data; needed for a run on such data, and for a `.keras` file outside a run directory.
-            Images have the model's size: a file's model sees them as they are, a run's after `data.resize`, as in
-            training. Those of a dataset may have any size for a run.
+            place of the recipe's data; needed for a run on such data, for a model, and for a `.keras` file outside a
+            run directory. Images have the model's size: a model, or that of a file, sees them as they are, a run's
+            after `data.resize`, as in training. Those of a dataset may have any size for a run.
         changes: Other settings of the data, and of what is measured, such as `{"data.source": "folder:photos"}` or
             `{"task.metrics": ("f1", "auc")}`.
 
     Returns:
-        A dictionary from files to dictionaries from scores, such as `"accuracy"`, to numbers. Each export runs in its
-        own runtime.
+        A dictionary from files, or the name of a model, to dictionaries from scores, such as `"accuracy"`, to numbers.
+        Each export runs in its own runtime.
 
     Raises:
         ValueError, FileNotFoundError: As `load_run`, and for data that is missing or has other classes.
@@ -56,16 +57,20 @@ def evaluate(
 
     trained = _changed(load_run(target), changes or {})
     source = source_of(trained, split, arrays)
-    artifacts = dict.fromkeys(trained.home.glob(rundir.SAVED_MODEL), runtimes.saved_model)
-    artifacts |= dict.fromkeys(sorted(trained.home.glob("model*.tflite")), runtimes.tflite)
-    artifacts |= dict.fromkeys(trained.home.glob("model.onnx"), runtimes.onnx)
-    artifacts |= dict.fromkeys(trained.home.glob("model.xml"), runtimes.openvino)
-    measured = {}
+    artifacts, measured = {} if trained.in_memory else _exports(trained.home), {}
     for name, load in {trained.file: None, **artifacts}.items():
         run = trained.answering(count=len(source)) if load is None else trained.task.answering(load(name)[0])
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured
+
+
+def _exports(folder):
+    """Returns the exported files in a folder, each with the function that loads it."""
+    artifacts = dict.fromkeys(folder.glob(rundir.SAVED_MODEL), runtimes.saved_model)
+    artifacts |= dict.fromkeys(sorted(folder.glob("model*.tflite")), runtimes.tflite)
+    artifacts |= dict.fromkeys(folder.glob("model.onnx"), runtimes.onnx)
+    return artifacts | dict.fromkeys(folder.glob("model.xml"), runtimes.openvino)
 
 
 def _changed(trained, changes):
@@ -172,7 +177,8 @@ def source_of(trained, split, arrays):
     from keras_vit.data import sources
 
     if arrays is None:
-        need_data(trained, "`arrays`, (images, labels), or the change data.source=folder:PATH")
+        other = "" if trained.alone else ", or the change data.source=folder:PATH"  # of a recipe
+        need_data(trained, f"`arrays`, (images, labels){other}")
         source = _loaded(trained, split or trained.recipe.data.test)
         _check_splits(trained)
         return source
@@ -182,9 +188,7 @@ def source_of(trained, split, arrays):
     source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names)
     sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
     if not sizes <= {shape[:2]}:
-        raise ValueError(
-            f"A file's model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}"
-        )
+        raise ValueError(f"The model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}")
     return _met(trained, sources.check_channels(source, shape))
 
 

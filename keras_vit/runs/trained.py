@@ -1,4 +1,4 @@
-"""Trained models: from a run, from the weights that ship with a recipe, or from a `.keras` file."""
+"""Trained models: from a run, the weights that ship with a recipe, a `.keras` file, or a model in memory."""
 
 import dataclasses
 import functools
@@ -28,13 +28,14 @@ class Trained:
     """A trained model with its recipe and class names, and where its files and data are."""
 
     model: keras.Model
-    recipe: config.Recipe | None  # `None` for a file outside a run directory
+    recipe: config.Recipe | None  # `None` for a model, and for a file outside a run directory
     class_names: tuple[str, ...]
-    file: str  # the model's file, as `evaluate` lists it
+    file: str  # the model's file, as `evaluate` lists it; the name of a model in memory
     home: pathlib.Path  # folder for its exports and pictures
     run: pathlib.Path | None = None  # directory of its run
     on_arrays: bool = False  # whether the run was trained on arrays
     elsewhere: bool = False  # whether its recipe names other data than those of the run
+    in_memory: bool = False  # whether the caller passed the model itself, of which no file is known
 
     @functools.cached_property
     def bound(self):
@@ -114,7 +115,7 @@ class Trained:
 
     @property
     def alone(self):
-        """Whether it is a file outside a run directory."""
+        """Whether it is a model in memory, or a file outside a run directory."""
         return self.recipe is None
 
     @property
@@ -123,32 +124,32 @@ class Trained:
         return self.run is None and not self.alone
 
 
-def load_run(target: os.PathLike | str | Trained, file: str = rundir.MODEL) -> Trained:
+def load_run(target: os.PathLike | str | keras.Model | Trained, file: str = rundir.MODEL) -> Trained:
     """Loads a trained model from a run directory, a `.keras` file, or the weights that ship with a recipe.
 
-    A `.keras` file in a run directory has the run's recipe and class names. Any other file has the class names in its
-    model's metadata, or `"0"`, `"1"` and so on.
+    A `.keras` file in a run directory has the run's recipe and class names. Any other file, and a model, has the class
+    names in its metadata, or `"0"`, `"1"` and so on.
 
     Args:
         target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
-            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. A `Trained` is
-            returned as it is.
+            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. Or a Keras model
+            of images and classes. A `Trained` is returned as it is.
         file: `"model.keras"` (the last epoch, or the best with `optim.patience`) or `"best.keras"`, in a run's
             directory.
 
     Returns:
-        A `Trained`, with attributes `model`, `recipe` (a `Recipe`, or `None` for a file outside a run directory) and
-        `class_names`.
+        A `Trained`, with attributes `model`, `recipe` (a `Recipe`, or `None` for a model, and for a file outside a run
+        directory) and `class_names`.
 
     Raises:
         ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
         FileNotFoundError: If the directory or file does not exist, or the run is not finished.
     """
     checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
-    if isinstance(target, Trained):
+    if isinstance(target, (Trained, keras.Model)):
         if file != rundir.MODEL:
             raise ValueError(f"file={file!r} is for the directory of a run. Received: a model that is loaded")
-        return target
+        return target if isinstance(target, Trained) else _in_memory(target)
     path = checks.path("target", target)
     if rundir.is_run(path):
         return _of_run(path, file)
@@ -203,13 +204,28 @@ def _of_run(folder, file):
 
 def _alone(path):
     model = rundir.read_model(path)
-    _check_images(model, path)
-    if name_of(model) == "depth":
-        return Trained(model, None, (), str(path), path.with_suffix(""))
-    classes = _classes(model, path)
-    names = stated_labels(model) or labels_beside(path) or ()
-    names = names if len(names) == classes else tuple(map(str, range(classes)))
+    names = _names(model, path, lambda: labels_beside(path))
     return Trained(model, None, names, str(path), path.with_suffix(""))
+
+
+def _in_memory(model):
+    names, home = _names(model, model.name), pathlib.Path("exports", model.name)
+    return Trained(model, None, names, model.name, home, in_memory=True)
+
+
+def _names(model, path, beside=lambda: None):
+    """Returns the class names of a model without a recipe; raises ValueError unless it takes images and classifies."""
+    _check_images(model, path)
+    if len(model.inputs) > 1:
+        raise ValueError(
+            f"{str(path)!r} must take images alone: what a model does with more inputs is in its run directory. "
+            f"Received: {len(model.inputs)} inputs"
+        )
+    if name_of(model) == "depth":
+        return ()
+    classes = _classes(model, path)
+    names = stated_labels(model) or beside() or ()
+    return names if len(names) == classes else tuple(map(str, range(classes)))
 
 
 def predictor(model, eager=False, count=None):
@@ -258,15 +274,23 @@ def _check_images(model, path):
     given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
     images = [shape for shape in given if len(shape) in (IMAGES, CLIPS)]
     if len(images) != 1 or None in images[0][1:]:
+        found = f"input shape {given[0] if len(given) == 1 else given}" if given else "a model without a known input"
         raise ValueError(
             f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
-            f"Received: input shape {given[0] if len(given) == 1 else given}"
+            f"Received: {found}"
         )
 
 
 def _classes(model, path):
     """Returns the number of classes of a classifier; raises ValueError for any other model."""
+    from keras_vit.explain.relevance import ends_in_features
+
     gives = model.output_shape
+    if ends_in_features(model):
+        raise ValueError(
+            f"{str(path)!r} must be an image classifier: it has no head, and returns features. "
+            f"Received: output shape {gives}"
+        )
     if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
         raise ValueError(
             f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "

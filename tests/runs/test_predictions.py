@@ -67,6 +67,28 @@ def test_the_numbers_are_the_model_s_own_and_no_class_vanishes(last, pictures, t
     np.testing.assert_allclose([found[n] for n in ("crane (0)", "cat", "crane (2)", "dog")], own, rtol=1e-5, atol=1e-12)
 
 
+def by_hand():
+    inputs = keras.Input((8, 8, 3))
+    x = keras_vit.Patches(4)(keras.layers.Rescaling(1 / 255)(inputs))
+    x = keras_vit.TransformerBlock(2, 32)(keras_vit.PatchEncoder(16)(x))
+    return keras.Model(inputs, keras.layers.Dense(3)(keras.layers.GlobalAveragePooling1D()(x)))
+
+
+def wrapped():
+    inside = keras_vit.from_pretrained("mnist", num_classes=3)
+    return keras.Sequential([keras.Input((28, 28, 1)), inside, keras.layers.Softmax()])
+
+
+@pytest.mark.parametrize("make", [by_hand, wrapped, lambda: keras_vit.from_pretrained("cifar10_hybrid")])
+def test_a_model_is_asked_as_its_file_is(make, pictures, tmp_path):
+    model = make()
+    model.save(tmp_path / "model.keras")
+    found = keras_vit.predict(model, pictures[:2], json=tmp_path / "a.json")
+    assert found == keras_vit.predict(tmp_path / "model.keras", pictures[:2])
+    assert found == keras_vit.predict(keras.models.load_model(tmp_path / "model.keras"), pictures[:2])
+    assert len(json.loads((tmp_path / "a.json").read_text())) == 6
+
+
 def test_folders_are_searched_for_images(run, pictures):
     assert predictions.image_files([pictures[0].parent, pictures[1]]) == [*pictures, pictures[1]]
     assert predictions.predict(run, [pictures[0].parent]) == predictions.predict(run, pictures)

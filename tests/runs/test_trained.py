@@ -168,6 +168,56 @@ def test_any_keras_model_of_images_and_classes_is_one(tmp_path):
     assert np.shape(keras_vit.preprocess(found.model, np.zeros((5, 6, 3), "uint8"))) == (1, 8, 8, 3)
 
 
+def test_a_model_in_memory_is_what_its_file_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=2, name="mine")
+    images, labels = np.zeros((2, 8, 8, 3), "uint8"), np.arange(2)
+    assert trained.load_run(model).class_names == ("0", "1")
+    model.get_layer("rescale").metadata["labels"] = ["cat", "dog"]
+    model.save("mine.keras")
+    found, file = trained.load_run(model), trained.load_run("mine.keras")
+    assert found.model is model and found.alone and found.in_memory and not file.in_memory and not found.shipped
+    assert found.class_names == file.class_names == ("cat", "dog") and found.task == file.task
+    [(name, scores)] = keras_vit.evaluate(model, arrays=(images, labels)).items()
+    assert name == "mine" and scores == keras_vit.evaluate("mine.keras", arrays=(images, labels))["mine.keras"]
+    with pytest.raises(ValueError, match="file='best.keras' is for the directory of a run. Received: a model that is"):
+        trained.load_run(model, "best.keras")
+    for needs in (keras_vit.evaluate, keras_vit.report):
+        with pytest.raises(ValueError, match=r"'mine' has no data: .* or `arrays`, \(images, labels\)\.$"):
+            needs(model)
+
+
+def test_exports_of_another_model_of_that_name_are_not_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exports" / "mine").mkdir(parents=True)
+    (tmp_path / "exports" / "mine" / "model.tflite").write_bytes(b"of another")
+    model = keras_vit.vit("mu/4", image_size=8, num_classes=2, name="mine")
+    assert [*keras_vit.evaluate(model, arrays=(np.zeros((2, 8, 8, 3), "uint8"), np.arange(2)))] == ["mine"]
+
+
+def features():
+    return keras_vit.vit("mu/4", image_size=8, num_classes=0)
+
+
+def of_texts():
+    images, texts = keras.Input((8, 8, 3), name="images"), keras.Input((4,), dtype="int32", name="texts")
+    both = keras.layers.Concatenate()([keras.layers.Flatten()(images), keras.layers.Flatten()(texts)])
+    return keras.Model({"images": images, "texts": texts}, keras.layers.Dense(3)(both))
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (features, r"must be an image classifier: it has no head, and returns features. Received: .*\(None, 32\)"),
+        (of_texts, "must take images alone: .* Received: 2 inputs"),
+        (lambda: keras.Sequential([keras.layers.Dense(3)]), "must be a model of images, .* a model without a known in"),
+    ],
+)
+def test_a_model_that_cannot_answer_alone_is_named(make, said):
+    with pytest.raises(ValueError, match=said):
+        trained.load_run(make())
+
+
 @pytest.mark.parametrize(
     "target, kind, said",
     [
