@@ -55,7 +55,7 @@ def apply(
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
         text: Text for all images, of models that take one with each image.
-        top: How many classes to name.
+        top: How many classes to name; of several labels at least all that hold, which are in [brackets].
         count: How many images to draw of each class; 1 by default.
         guidance: How much the class counts in drawing; that of the recipe by default.
         steps: Steps from noise to an image; those of the recipe by default.

@@ -131,7 +131,7 @@ KINDS = {
         counted="labels",
         probabilities=keras.ops.sigmoid,
         entries=written.labels,
-        columns=("image_id", "name", "value", "threshold"),
+        columns=("image_id", "name", "value", "threshold", "holds"),
     ),
     "masks": Kind(labeled=("logits", "probabilities"), keeps=image_size, save=written.mask_file),
     "boxes": Kind(

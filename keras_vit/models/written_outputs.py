@@ -12,9 +12,10 @@ def pairs(task, output, path, answer, source):
 
 
 def labels(task, output, path, answer, source):
-    """Returns the names and values of several labels, with their thresholds."""
+    """Returns the names and values of several labels, with their thresholds, and whether each label holds."""
     least = task.thresholds_by_name()
-    return [{**row, "threshold": least[row["name"]]} for row in pairs(task, output, path, answer, source)]
+    rows = pairs(task, output, path, answer, source)
+    return [{**row, "threshold": least[row["name"]], "holds": bool(row["value"] >= least[row["name"]])} for row in rows]
 
 
 def objects(task, output, path, answer, size):

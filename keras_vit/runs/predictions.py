@@ -58,7 +58,7 @@ def predict(
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`;
-            of several labels also the class's `"threshold"`.
+            of several labels also the class's `"threshold"` and whether it `"holds"`.
         csv: CSV file for the same rows, in UTF-8; the columns of a box are `x`, `y`, `width` and `height`.
 
     Returns:

@@ -118,7 +118,8 @@ def test_several_labels(tmp_path, monkeypatch, shapes):
     predictions.predict(run, images[:2], json=tmp_path / "tags.json", csv=tmp_path / "tags.csv")
     rows = json.loads((tmp_path / "tags.json").read_text())
     assert {(row["name"], row["threshold"]) for row in rows} == set(zip(names, chosen))
-    assert (tmp_path / "tags.csv").read_text().startswith("image_id,name,value,threshold\n")
+    assert all(row["holds"] == (row["value"] >= row["threshold"]) for row in rows)
+    assert (tmp_path / "tags.csv").read_text().startswith("image_id,name,value,threshold,holds\n")
     alone = shutil.copy(run.run / "best.keras", tmp_path / "alone.keras")  # it knows by itself what its outputs are
     assert keras_vit.load_run(alone).task.multilabel and keras_vit.load_run(alone).task.classes == names
     with pytest.raises(ValueError, match="with one label for each image. Received: .* for several labels"):

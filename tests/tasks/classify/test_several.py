@@ -92,8 +92,10 @@ def test_answers_begin_with_what_reaches_its_threshold():
     assert [name for name, _ in on.listed(output, 1)] == ["cat", "owl"]  # all that hold
     assert list(on.marked(on.answer(output))) == ["[cat]", "[owl]", "dog"]
     assert list(task().answer(output)) == ["dog", "cat", "owl"] and task().thresholds_by_name()["owl"] == 0.5
-    assert kinds.KINDS["labels"].entries(on, output, "a.png", [("owl", 0.3)], None) == [
-        {"image_id": "a.png", "name": "owl", "value": 0.3, "threshold": 0.2}
+    rows = kinds.KINDS["labels"].entries(on, output, "a.png", [("owl", 0.3), ("dog", 0.8)], None)
+    assert rows == [
+        {"image_id": "a.png", "name": "owl", "value": 0.3, "threshold": 0.2, "holds": True},
+        {"image_id": "a.png", "name": "dog", "value": 0.8, "threshold": 0.9, "holds": False},
     ]
 
 
