@@ -66,6 +66,17 @@ def test_a_fixed_number_of_images(tmp_path):
     assert json.loads((tmp_path / "m.xml.json").read_text())["input"]["shape"] == [3, 12, 8, 3]
 
 
+@pytest.mark.parametrize("threads", [None, 1])
+def test_images_of_another_shape_are_refused(threads, tmp_path):
+    """With one thread, OpenVINO itself returned nothing for them, or ended the process."""
+    export_openvino(tiny(), tmp_path / "m.xml", images=IMAGES)
+    run = runtimes.Compiled(openvino.Core().read_model(tmp_path / "m.xml"), threads=threads)
+    assert run(IMAGES)["logits"].shape == (5, 4)
+    for shape in ((1, 2), (5, 8, 12, 3), (5, 12, 8), (5, 12, 8, 1)):
+        with pytest.raises(ValueError, match=r"'images' must be of the shape \(None, 12, 8, 3\). Received: \("):
+            run(np.zeros(shape, "float32"))
+
+
 @pytest.mark.parametrize("batch", [None, 3])
 def test_int8_has_its_scales_from_calibration(batch, tmp_path):
     pytest.importorskip("nncf")

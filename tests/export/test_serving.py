@@ -89,8 +89,12 @@ def test_the_server_of_openvino_answers_many_at_once_and_names_bad_requests(clie
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(ask, [{"instances": [image.tolist()]} for image in images]))
     np.testing.assert_allclose(np.concatenate(found), expected, atol=1e-4)
-    for body in ({"instances": [[1, 2]]}, {"instances": "?"}, {}, []):
+    shape = r"Pixels must be finite numbers, images of \(28, 28, 1\). Received: shape=\("
+    refused = [([[1, 2]], shape), ([], shape), (np.full((1, 28, 28, 1), np.nan).tolist(), shape), ("?", "ValueError")]
+    bodies = [({"instances": given}, message) for given, message in refused]
+    for body, message in [*bodies, ({}, "KeyError"), ([], "TypeError")]:
         with pytest.raises(urllib.error.HTTPError) as caught:
             ask(body)
-        assert caught.value.code == 400 and "Error" in json.load(caught.value)["error"]
+        said = json.load(caught.value)["error"]
+        assert caught.value.code == 400 and re.search(message, said), said
     server.shutdown()
