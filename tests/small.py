@@ -4,8 +4,11 @@ import dataclasses
 import gc
 import tracemalloc
 
+import numpy as np
+
 import keras_vit
 from keras_vit import config
+from keras_vit.models.inputs import image_shape
 
 SMALL = {"model.width": 16, "model.depth": 1, "model.mlp_dim": 32, "model.num_heads": 2, "optim.xla": False}
 
@@ -27,6 +30,38 @@ def smoke(recipe):
     }
     model = {name: value for name, value in recipe.model.items() if name not in ("weights", "head")}
     return config.override(dataclasses.replace(recipe, model={**model, "depth": 1}), short)
+
+
+def arrays(recipe, planned, count=8):
+    """Returns arrays to train a recipe on: images or clips, and its task's targets.
+
+    Args:
+        recipe: A `Recipe`, with the number of classes if it has any.
+        planned: Its model.
+        count: Number of images.
+    """
+    random, task = np.random.default_rng(0), recipe.task
+    shape = image_shape(planned) if task.clips else task.data_shape(image_shape(planned))
+    images = random.integers(0, 256, (count, *shape)).astype("uint8")
+    labels = np.arange(count) % max(len(task.classes_for(recipe.model)), 1)
+    boxes = np.concatenate([np.tile([0.2, 0.3, 0.6, 0.8], (count, 1)), labels[:, None]], axis=1)[:, None]
+    targets = {
+        "labels": labels,
+        "segmentation_masks": np.broadcast_to(getattr(task, "first", 0) + labels[:, None, None], images.shape[:3]),
+        "bounding_boxes": boxes,
+        "depths": random.uniform(1, 9, images.shape[:3]),
+        "texts": [f"{'no' if i % 2 else 'one'} word {i}" for i in range(count)],
+    }
+    return (images, *(targets[name] for name in task.targets))
+
+
+def drawn(model, count=2):
+    """Returns random inputs of a model: pixels, and ids of words or classes; five words where it takes any number."""
+    random, made = np.random.default_rng(0), {}
+    for x in model.inputs:
+        shape = (count, *(size or 5 for size in x.shape[1:]))
+        made[x.name] = random.integers(0, 256 if len(shape) > 3 else 3, shape).astype(x.dtype)
+    return made if len(made) > 1 else next(iter(made.values()))
 
 
 def peak(function):
