@@ -173,7 +173,8 @@ def test_layers_of_keras_on_jax():
     pytest.importorskip("jax")
     script = (
         "import keras; assert keras.backend.backend() == 'jax'\n"
-        "from tests.data import test_keras_layers as t; t.draws_by_position_alone(lambda: [t.KERAS['Pipeline']()])"
+        f"from {__name__} import KERAS, draws_by_position_alone\n"
+        "draws_by_position_alone(lambda: [KERAS['Pipeline']()])"
     )
     run = [sys.executable, "-c", script]
     settings = {"cwd": pathlib.Path(__file__).parents[3], "env": {**os.environ, "KERAS_BACKEND": "jax"}}
