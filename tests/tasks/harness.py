@@ -19,6 +19,7 @@ from keras_vit.runs.sampled import draws_images
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
 from tests.marks import QUICKLY
+from tests.small import drawn
 
 TIMES = ("images_per_second", "minutes_left")
 
@@ -114,11 +115,7 @@ def _is_saved(recipe, trained):
     """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
     model, loaded = trained.model, trained.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
-    random = np.random.default_rng(0)
-    shapes = {x.name: (2, *(size or 5 for size in x.shape[1:])) for x in model.inputs}
-    given = {name: random.integers(0, 256 if len(shape) == 4 else 3, shape) for name, shape in shapes.items()}
-    given = {name: values.astype("float32" if values.ndim == 4 else "int32") for name, values in given.items()}
-    given = given if len(given) > 1 else next(iter(given.values()))
+    given = drawn(model)
     again = keras.models.load_model(trained.file)
     np.testing.assert_array_equal(np.asarray(again(given)), np.asarray(model(given)))
     assert (trained.run / "best.keras").exists()
@@ -155,5 +152,6 @@ def _is_a_source_of_weights(recipe, trained):
     for variable in model.weights:
         if variable.path.startswith("block_"):
             np.testing.assert_array_equal(np.asarray(variable), np.asarray(ours[variable.path]), err_msg=variable.path)
-    start = dataclasses.replace(recipe, model={**recipe.model, "weights": str(trained.run)}, name="again")
+    model = {**recipe.model, "weights": str(trained.run)}
+    start = dataclasses.replace(recipe, task=trained.task, model=model, name="again")  # of the words of the data
     assert keras_vit.from_recipe(start).output_shape == trained.model.output_shape
