@@ -287,10 +287,7 @@ def _classes(model, path):
 
     gives = model.output_shape
     if ends_in_features(model):
-        raise ValueError(
-            f"{str(path)!r} must be an image classifier: it has no head, and returns features. "
-            f"Received: output shape {gives}"
-        )
+        raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
     if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
         raise ValueError(
             f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "

@@ -208,7 +208,7 @@ def of_texts():
 @pytest.mark.parametrize(
     "make, said",
     [
-        (features, r"must be an image classifier: it has no head, and returns features. Received: .*\(None, 32\)"),
+        (features, r"must be an image classifier: it has no head. Received: .*\(None, 32\)"),
         (of_texts, "must take images alone: .* Received: 2 inputs"),
         (lambda: keras.Sequential([keras.layers.Dense(3)]), "must be a model of images, .* a model without a known in"),
     ],
