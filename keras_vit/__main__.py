@@ -13,7 +13,7 @@ with ending():  # the imports take half a second
     import tyro
 
     from keras_vit import __version__
-    from keras_vit.commands import checkpoints, features, people, recipes, runs, training, words
+    from keras_vit.commands import checkpoints, dashes, features, people, recipes, runs, training, words
     from keras_vit.commands.quiet import quiet
 
 COMMANDS = {
@@ -76,6 +76,10 @@ def run(words, quietly=False):
     if words == ["--version"]:
         print(f"keras_vit {__version__}")
         return
+    if words and words[0] in COMMANDS and (given := dashes.unknown(COMMANDS[words[0]], words[1:])):
+        if quietly:
+            quiet()
+        dashes.check(COMMANDS[words[0]], words[1:], given)
     tyro.extras.subcommand_cli_from_dict(
         {name: _quiet(command) if quietly else command for name, command in COMMANDS.items()},
         prog="python -m keras_vit",

@@ -1,5 +1,6 @@
 """What a recipe is, how it is changed, and how it is written down."""
 
+from keras_vit.config.changes import called as called
 from keras_vit.config.changes import names as names
 from keras_vit.config.changes import override as override
 from keras_vit.config.changes import parse as parse

@@ -2,12 +2,41 @@
 
 import ast
 import dataclasses
+import inspect
 
 from keras_vit.models.options import OPTIONS, merged
+from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")
+OTHERS = {  # what others call an option, and its name here
+    "lr": "learning_rate",
+    "wd": "weight_decay",
+    "opt": "optimizer",
+    "sched": "schedule",
+    "epoch": "epochs",
+    "num_epochs": "epochs",
+    "num_train_epochs": "epochs",
+    "warmup": "warmup_epochs",
+    "clip_grad": "clip_norm",
+    "bs": "batch_size",
+    "batch": "batch_size",
+    "dataset": "source",
+    "data_dir": "source",
+    "data_path": "source",
+    "val": "validation",
+    "smoothing": "label_smoothing",
+    "drop_path": "stochastic_depth",
+    "drop": "dropout",
+    "img_size": "image_size",
+    "input_size": "image_size",
+    "resolution": "image_size",
+    "layers": "depth",
+    "heads": "num_heads",
+    "model": "variant",
+    "pretrained": "weights",
+}
 
 
 def override(recipe, changes):
@@ -42,7 +71,7 @@ def override(recipe, changes):
         elif name in TOP:
             recipe = dataclasses.replace(recipe, **{name: value})
         else:
-            raise ValueError(f"A recipe has no option {name!r}. {_meant(name, names(recipe))}")
+            raise ValueError(f"A recipe has no option {name!r}. {_meant(name, recipe)}")
     return dataclasses.replace(recipe, reached=None) if changes else recipe
 
 
@@ -61,9 +90,23 @@ def names(recipe):
     return [*TOP, *parts, *(f"model.{key}" for key in (*recipe.model, *options))]
 
 
-def _meant(name, known):
-    """Returns which names are spelled like one that does not exist, of an option those in the same dictionary."""
+def called(name, recipe):
+    """Returns the dotted names of the options of a recipe that a name can mean, the shortest first.
+
+    It is the last part of theirs, whatever is before it, or what other libraries call them.
+    """
+    arguments = [f"model.{each}" for each in inspect.signature(vit).parameters]
+    known, last = dict.fromkeys([*names(recipe), *arguments]), name.rpartition(".")[2]
+    found = [each for each in known if each.rpartition(".")[2] in (last, OTHERS.get(last))]
+    return sorted(found, key=lambda each: each.count("."))
+
+
+def _meant(name, recipe):
+    """Returns which names can be meant by one that does not exist, of an option those in the same dictionary."""
+    if found := called(name, recipe):
+        return f"Did you mean {' or '.join(map(repr, found))}?"
     holder, _, option = name.rpartition(".")
+    known = names(recipe)
     inside = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == holder]
     return checks.near(option, inside) if inside and "." in holder else checks.near(name, known)
 
