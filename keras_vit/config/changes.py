@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 
+from keras_vit.config import misplaced
 from keras_vit.models.options import OPTIONS, merged
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
@@ -22,6 +23,7 @@ OTHERS = {  # what others call an option, and its name here
     "clip_grad": "clip_norm",
     "bs": "batch_size",
     "batch": "batch_size",
+    "data": "source",
     "dataset": "source",
     "data_dir": "source",
     "data_path": "source",
@@ -136,7 +138,8 @@ def split(words):
     for word in words:
         name, equals, texts[name] = word.partition("=")
         if not equals:
-            raise ValueError(f"A change must be name=value, such as optim.epochs=3. Received: {word!r}")
+            such = misplaced.source_of(word) or "optim.epochs=3"
+            raise ValueError(f"A change must be name=value, such as {such}. Received: {word!r}")
     return texts
 
 

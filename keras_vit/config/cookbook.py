@@ -11,6 +11,7 @@ import keras
 from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit.config import misplaced
 from keras_vit.models import remat
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.options import flat, merged
@@ -40,8 +41,10 @@ def recipe_path(name):
     if path.suffix == ".py" and path.is_file():
         return path
     if str(name) not in list_recipes():
-        if path.exists():
-            raise ValueError(f"A recipe must be a name or a Python file. Received: {str(name)!r}")
+        instead = misplaced.instead_of_recipe(str(name))
+        if instead or path.exists():
+            meant = f" Did you mean {instead}?" if instead else ""
+            raise ValueError(f"A recipe must be a name or a Python file.{meant} Received: {str(name)!r}")
         if path.suffix == ".py" or path.name != str(name):
             raise FileNotFoundError(f"There is no file {str(name)!r}.")
         raise ValueError(f"There is no recipe {str(name)!r}. {checks.near(name, list_recipes())}")

@@ -1,0 +1,111 @@
+"""What to write in place of a recipe's name, or of a change to it, that is data, a run or a model."""
+
+import json
+import pathlib
+import shlex
+
+LABELED, BOXES, MASKS = "finetune_folder", "blood_cells", "nuclei"  # recipes to begin with
+TABLES, YAML = (".csv", ".jsonl", ".parquet"), (".yaml", ".yml")
+KINDS = ("folder:", "tfds:")
+CLASSES = {BOXES: "task.classes=()", MASKS: 'task.classes=("background", "NAME")'}  # of boxes, those of the data
+
+
+def instead_of_recipe(given):
+    """Returns a recipe with its options, as words of a command, for data, a run or a model; `None` for anything else.
+
+    Args:
+        given: What was passed as the name of a recipe, a text.
+    """
+    path = pathlib.Path(given)
+    if given.startswith(KINDS):
+        return _of_folder(pathlib.Path(given.partition(":")[2])) if given.startswith("folder:") else _on(given)
+    if path.is_dir():
+        return _of_run(path) if (path / "recipe.json").is_file() else _of_folder(path)
+    if not path.is_file():
+        return None
+    if path.suffix == ".keras":
+        return shlex.join([LABELED, f"model.weights={path}", "data.source=folder:PATH"])
+    if path.suffix in TABLES:
+        other = "" if path.stem == "metadata" else f", where the table must be called metadata{path.suffix}"
+        return f"{_on(f'folder:{path.parent}')}{other}"
+    if path.suffix == ".json":
+        known = path.name in ("annotations.json", "_annotations.coco.json")
+        other = "" if known else ", where COCO's file must be called annotations.json"
+        return f"{_of_other(path.parent, BOXES)}{other}"
+    return _on(f"folder:{path}", BOXES, CLASSES[BOXES]) if path.suffix in YAML else None
+
+
+def source_of(word):
+    """Returns the change `data.source=...` that a word means which is data; `None` for any other word."""
+    if not word.startswith(KINDS) and not (word and pathlib.Path(word).exists()):
+        return None
+    return shlex.quote(f"data.source={word if word.startswith(KINDS) else f'folder:{word}'}")
+
+
+def _on(source, recipe=LABELED, *more):
+    return shlex.join([recipe, f"data.source={source}", *more])
+
+
+def _of_run(path):
+    """Returns the words that resume a run: its recipe, if the package has it, with its changes."""
+    from keras_vit.config import changes, cookbook, plain
+
+    words = ["RECIPE.py"]
+    try:
+        recipe = plain.from_dict(json.loads((path / "recipe.json").read_text(encoding="utf-8")))
+        if recipe.name in cookbook.list_recipes():
+            words = [recipe.name, *changes.words(recipe, cookbook.load_recipe(recipe.name))]
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):  # damaged, or of a task that is not known here
+        pass
+    return shlex.join([*words, "--workdir", str(path)])
+
+
+def _of_folder(path):
+    """Returns the words for a folder: of masks or boxes, of a table, of class folders, or of images alone."""
+    from keras_vit.data.readers import box_folder, mask_folder, table_file, yolo_dataset
+
+    if not path.is_dir():
+        return _on(f"folder:{path}")
+    places = [path, *(path / name for name in _splits(path))]
+    try:
+        if any(map(mask_folder.is_paired, places)):
+            return _of_other(path, MASKS)
+        if any(map(box_folder.has_boxes, places)) or yolo_dataset.find(path):
+            return _of_other(path, BOXES)
+        labeled = any(table_file.find(place) or len(_inside(place)) > 1 for place in places[-1:])
+    except (ValueError, OSError):  # several tables, or a folder that cannot be read: `fit` says so
+        labeled = True
+    given = _on(f"folder:{path}", LABELED, *_named(_splits(path)))
+    return given if labeled else f"{given}, where each class must have its folder of images"
+
+
+def _of_other(path, recipe):
+    """Returns the words for a folder of masks or boxes."""
+    splits = _splits(path)
+    parts = ("data.train=all[:80%]", "data.validation=all[80%:]", "data.test=all[80%:]")
+    return _on(f"folder:{path}", recipe, CLASSES[recipe], *(_named(splits) if splits else parts))
+
+
+def _splits(path):
+    """Returns the names of the folders of splits in a folder, if it has two or more and nothing else."""
+    from keras_vit.utils.folders import SPLITS
+
+    names = _inside(path)
+    return names if len(names) > 1 and {name.lower() for name in names} <= SPLITS else []
+
+
+def _inside(path):
+    from keras_vit.data.readers.split_folders import inside
+
+    try:
+        return inside(path)
+    except OSError:
+        return []
+
+
+def _named(splits):
+    """Returns the changes that name splits; the test split is the validation split where there is none."""
+    found = {name.lower()[:2]: name for name in splits}
+    if not {"tr", "va"} <= set(found):
+        return []
+    return [f"data.train={found['tr']}", f"data.validation={found['va']}", f"data.test={found.get('te', found['va'])}"]
