@@ -19,39 +19,37 @@ from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 from keras_vit.utils.files import folder
 
+UNSAID = object()  # a variant that a recipe does not name
+
 
 def from_arguments(
-    variant: str | None = "B/16", *, weights: str | os.PathLike | None = None, **arguments
+    variant: str | None = UNSAID, *, weights: str | os.PathLike | None = None, **arguments
 ) -> keras.Model:
     """Builds the model of a recipe: `vit`, or with `weights` a trained model.
 
     Args:
-        variant: As in `vit`.
-        weights: Published weights of the variant, such as `"augreg-i21k-i1k-384"` (see `list_checkpoints`); a recipe
-            whose weights ship with the package, such as `"mnist"`; or a path, run directory or address, as
-            `from_checkpoint` takes it. Other arguments then default to the checkpoint's values. `None` for random
-            weights.
+        variant: As in `vit`. With weights that are of one variant, it may be left out, or `None`.
+        weights: Published weights of the variant, such as `"augreg-i21k-i1k-384"`, or with it in their name, such as
+            `"B/16-augreg-i21k-i1k-384"` (see `list_checkpoints`); a recipe whose weights ship with the package, such as
+            `"mnist"`; or a path, run directory or address, as `from_checkpoint` takes it. Other arguments then default
+            to the checkpoint's values. `None` for random weights.
         **arguments: As in `vit`, or with weights as in `from_checkpoint`.
 
     Raises:
         TypeError, ValueError: As `vit`; also for weights of another variant.
         ConnectionError: If weights cannot be downloaded.
     """
+    given = {} if variant is UNSAID else {"variant": variant}
     if weights is None:
-        return vit(variant, **arguments)
+        return vit(**given, **arguments)
     checks.path("weights", weights)
-    variants.parse(variant)  # raises for an unknown variant
+    variants.parse(given.get("variant"))  # raises for an unknown variant
     source, place = str(weights), location(weights)
     if place is not None:
-        model = from_checkpoint(place, part="image", **arguments)
+        variant, model = given.get("variant"), from_checkpoint(place, part="image", **arguments)
     else:
-        tags = [row.name.partition("-")[2] for row in list_checkpoints() if row.variant == variant]
-        if source not in tags:
-            raise ValueError(
-                f"`weights` must be a path, or published for {variant}. "
-                f"Received: weights={source!r}. {checks.near(source, tags)} keras_vit.list_checkpoints() has all."
-            )
-        model = _published(f"{variant}-{source}", arguments)
+        row = _meant(variant, source)
+        variant, model = row.variant, _published(row.name, arguments)
     wrong = _other_sizes(model, variant, arguments)
     if wrong:
         raise ValueError(f"`weights` must belong to {variant}. Received: weights={source!r} with {', '.join(wrong)}")
@@ -89,6 +87,39 @@ def from_pretrained(name: str | os.PathLike, *, part: str | None = None, **overr
             f"'hf://openai/clip-vit-base-patch32'. Received: name={name!r}, part={part!r}"
         )
     return _published(name, overrides)
+
+
+def _meant(variant, source):
+    """Returns the row of `list_checkpoints` that weights mean, by their name with or without the variant."""
+    rows, alone = list_checkpoints(), variant in (UNSAID, None)
+    whole = next((row for row in rows if row.name == source), None)
+    if whole and (alone or variant == whole.variant):
+        return whole
+    if whole:
+        raise ValueError(
+            f"`variant` must be that of the weights, {whole.variant!r}. "
+            f"Received: variant={variant!r}, weights={source!r}"
+        )
+    found = [row for row in rows if row.name.partition("-")[2] == source]
+    asked = OF_VIT["variant"] if variant is UNSAID else variant
+    fits = [row for row in found if row.variant == asked] or (found if alone else [])
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise ValueError(
+            f"`variant` must say whose weights are meant: {source!r} is published for "
+            f"{', '.join(row.variant for row in fits)}. Received: weights={source!r} without a variant"
+        )
+    if alone:
+        close, whose = checks.near(source, [row.name for row in rows]), ""
+        close = close if close.startswith("Did") else f"Such as {rows[0].name!r}."  # of hundreds
+    else:
+        close = checks.near(source, [row.name.partition("-")[2] for row in rows if row.variant == variant])
+        whose = f" for {variant}"
+    raise ValueError(
+        f"`weights` must be a path, or published{whose}. "
+        f"Received: weights={source!r}. {close} keras_vit.list_checkpoints() has all."
+    )
 
 
 def _published(name, overrides):

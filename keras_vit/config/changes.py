@@ -44,8 +44,8 @@ OTHERS = {  # what others call an option, and its name here
 def override(recipe, changes):
     """Returns a recipe with some options changed, and without its `reached`.
 
-    `model.weights` of a file, a run or shipped weights takes the place of the recipe's variant too, unless
-    `model.variant` is changed with it.
+    `model.weights` of a file, a run, shipped weights or published ones with their variant, such as
+    `"B/16-augreg-i21k"`, take the place of the recipe's variant too, unless `model.variant` is changed with them.
 
     Args:
         recipe: A `Recipe`.
@@ -78,10 +78,11 @@ def override(recipe, changes):
 
 
 def _are_own(weights):
-    """Returns whether weights are a file or an address, which is of one variant, and not published by name."""
-    from keras_vit.checkpoints.pretrained import location
+    """Returns whether weights are of one variant: a file, an address, or published ones with the variant's name."""
+    from keras_vit.checkpoints.pretrained import list_checkpoints, location
 
-    return weights is not None and location(weights) is not None
+    named = lambda: any(row.name == str(weights) for row in list_checkpoints())  # noqa: E731
+    return weights is not None and (location(weights) is not None or named())
 
 
 def names(recipe):

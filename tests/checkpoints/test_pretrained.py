@@ -76,6 +76,30 @@ def test_as_an_argument(published, tmp_path):
         from_arguments("B/16", weights="imagenet")
 
 
+def test_a_variant_is_read_off_the_weights_where_they_say_it(published, tmp_path):
+    for given in ({}, {"variant": None}):
+        for named in ("mine", "mu/4-mine", str(tmp_path / "mu.npz")):
+            assert_same_weights(weights(from_arguments(**given, weights=named)), weights(published))
+        with pytest.raises(
+            ValueError, match="a path, or published. Received: weights='mu/4-mone'. Did you mean 'mu/4-m"
+        ):
+            from_arguments(**given, weights="mu/4-mone")
+    with pytest.raises(
+        ValueError, match="must be that of the weights, 'mu/4'. Received: variant='Ti/16', weights='mu/4-m"
+    ):
+        from_arguments("Ti/16", weights="mu/4-mine")
+
+
+def test_weights_of_several_variants_need_one():
+    said = "`variant` must say whose weights .*published for Ti/16, S/32, .* Received: weights='augreg-i21k' without"
+    with pytest.raises(ValueError, match=said):
+        from_arguments(None, weights="augreg-i21k")
+    with pytest.raises(ValueError, match=said):
+        keras_vit.from_recipe("finetune_folder", {"model.variant": None})
+    with pytest.raises(ValueError, match="or published. Received: weights='x'. Such as 'Ti/16-.*'. keras_vit.list_"):
+        from_arguments(weights="x")
+
+
 def test_the_table_is_public():
     row = next(row for row in list_checkpoints() if row.name == "B/16-augreg-i21k-i1k-384")
     assert row.source.startswith("https://storage.googleapis.com/vit_models/augreg/B_16-i21k-300ep")

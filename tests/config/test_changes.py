@@ -23,7 +23,7 @@ def test_changes_reach_inside_the_options_of_a_model():
 
 def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do_not(tmp_path):
     recipe = Recipe(name="x", model={"variant": "S/16", "weights": "augreg-i21k", "image_size": 224})
-    for weights in ("cifar10_hybrid", str(tmp_path), "mine.npz", "hf://a/b"):
+    for weights in ("cifar10_hybrid", str(tmp_path), "mine.npz", "hf://a/b", "B/16-augreg-i21k"):
         assert config.override(recipe, {"model.weights": weights}).model["variant"] is None
         assert config.override(recipe, {"model.weights": weights, "model.variant": "B"}).model["variant"] == "B"
     for weights in ("augreg-i21k-i1k", None):

@@ -50,6 +50,8 @@ class Pretrain(Task):
             )
         if self.classes:
             raise ValueError(f"Pre-training has no classes. Received: task.classes={self.classes!r}")
+        if recipe.model.get("weights") and "variant" not in recipe.model:
+            arguments["variant"] = None  # that of the weights
         _, number, hybrid = variants.parse(arguments["variant"])
         check_encoder({**arguments, "num_classes": 0, "stem": arguments["stem"] or (hybrid and arguments["variant"])})
         if arguments["pooling"] == "none":
