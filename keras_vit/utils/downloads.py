@@ -39,14 +39,34 @@ def snapshot(source, patterns, cache=None):
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
         raise FileNotFoundError(f"There is no {source!r}, or it is private. Then run: hf auth login") from None
     except errors.LocalEntryNotFoundError as error:
-        reason = _line(error.__cause__ or error)
-        raise ConnectionError(f"{source!r} cannot be reached and is not complete in the cache: {reason}") from None
+        reason = _line(error.__cause__ or error).rstrip(".")
+        raise ConnectionError(
+            f"{source!r} cannot be reached and is not complete in the cache, {str(cache)!r}: {reason}. "
+            f"{_by_hand(match)}"
+        ) from None
     except Exception as error:
-        raise clear_error(error, source, cache) from None
+        raise clear_error(error, source, cache, _by_hand(match)) from None
 
 
-def clear_error(error, source, folder):
-    """Returns the error to raise instead of a download library's."""
+def _by_hand(match):
+    """Returns how to get a repository where there is no network."""
+    repo, revision = match.groups()
+    words = f"hf download {repo}{f' --revision {revision}' if revision else ''} --local-dir FOLDER"
+    return (
+        f"Where there is a network, run: {words}; then pass the path of FOLDER, or set HF_HOME to a copy of that "
+        "machine's cache."
+    )
+
+
+def clear_error(error, source, folder, instead="To use a local file, pass its path."):
+    """Returns the error to raise instead of a download library's.
+
+    Args:
+        error: The library's.
+        source: What was to be downloaded.
+        folder: Where to.
+        instead: What to do without a network, a sentence.
+    """
     if type(error) is Exception and error.__context__:  # `get_file` wraps the exceptions of urllib
         error = error.__context__
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -59,7 +79,7 @@ def clear_error(error, source, folder):
         error.close()
         reason = f"the server responded {code}, {reason}"
     kind = FileNotFoundError if code == 404 else ConnectionError
-    return kind(f"Cannot download {source!r}: {reason}. To use a local file, pass its path.")
+    return kind(f"Cannot download {source!r}: {reason.rstrip('.')}. {instead}")
 
 
 def _line(error):

@@ -29,3 +29,23 @@ def test_without_the_library_of_the_hub(monkeypatch):
 def test_errors_are_sentences(error, kind, said, tmp_path):
     with pytest.raises(kind, match=said):
         raise downloads.clear_error(error, "x", tmp_path)
+
+
+@pytest.mark.parametrize("source, words", [("hf://me/a", "me/a"), ("hf://me/a@v1", "me/a --revision v1")])
+def test_without_a_network_the_way_by_hand_is_named(source, words, tmp_path, monkeypatch):
+    hub = pytest.importorskip("huggingface_hub")
+
+    def refuse(*_, **__):
+        raise hub.errors.LocalEntryNotFoundError("offline mode is enabled.")
+
+    monkeypatch.setattr(hub, "snapshot_download", refuse)
+    said = (
+        f"not complete in the cache, '.*': offline mode is enabled. Where .*: hf download {words} --local-dir FOLDER; "
+    )
+    with pytest.raises(ConnectionError, match=f"{said}then pass the path of FOLDER, or set HF_HOME to a copy"):
+        downloads.snapshot(source, ["*.json"], tmp_path)
+    monkeypatch.setattr(hub, "snapshot_download", lambda *_, **__: (_ for _ in ()).throw(TimeoutError("slow")))
+    with pytest.raises(
+        ConnectionError, match=f"Cannot download '{source}': slow. Where .*: hf download {words} --local"
+    ):
+        downloads.snapshot(source, ["*.json"], tmp_path)

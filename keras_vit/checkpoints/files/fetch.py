@@ -88,7 +88,10 @@ def _from_url(url, sha256, cache):
             with open(part, "rb+") as file:
                 os.fsync(file)
         except Exception as error:  # `get_file` raises no narrower class
-            raise downloads.clear_error(error, url, cache) from None
+            by_hand = (
+                f"Put the file at {str(kept)!r} (KERAS_HOME names another folder than ~/.keras), or pass its path."
+            )
+            raise downloads.clear_error(error, url, cache, by_hand) from None
         _verified(part, sha256, url)
         kept.parent.mkdir(exist_ok=True)
         os.replace(part, kept)

@@ -244,8 +244,7 @@ def _download(builder):
     except (URLError, TimeoutError, OSError) as error:
         raise FileNotFoundError(
             f"{builder.name!r} is not prepared in {builder.data_dir}, and cannot be downloaded from {url} ({error}). "
-            f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that contains "
-            f"{builder.name}/{builder.version}."
+            f"Put a prepared copy there, or set TFDS_DATA_DIR to the folder that contains {builder.info.full_name}."
         ) from None
     print(f"Preparing {builder.name} in {builder.data_dir}", file=sys.stderr)
     builder.download_and_prepare()
@@ -266,5 +265,6 @@ def _prepare_from_files(builder):
             reason = error_reason(error)
     raise FileNotFoundError(
         f"{builder.name!r} is not prepared in {builder.data_dir}, and is prepared from files in {folder} ({reason}): "
-        f"{' '.join(builder.MANUAL_DOWNLOAD_INSTRUCTIONS.split())}"
+        f"{' '.join(builder.MANUAL_DOWNLOAD_INSTRUCTIONS.split())} "
+        f"For a prepared copy, set TFDS_DATA_DIR to the folder that contains {builder.info.full_name}."
     )

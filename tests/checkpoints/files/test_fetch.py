@@ -3,6 +3,7 @@ import errno
 import hashlib
 import importlib.util
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -144,6 +145,16 @@ def test_servers_that_are_not_there(server, cache):
         fetch("http://nowhere.example:x/y", cache_dir=cache)
 
 
+def test_a_file_may_be_put_where_the_error_says(server, cache):
+    server.stop()
+    with pytest.raises(ConnectionError, match="Put the file at '.*x.npz' .KERAS_HOME .*, or pass its path") as caught:
+        fetch(f"{server.url}/x.npz", cache_dir=cache)
+    place = pathlib.Path(re.search("Put the file at '(.*?)'", str(caught.value)).group(1))
+    place.parent.mkdir(parents=True)
+    place.write_bytes(BODY)
+    assert fetch(f"{server.url}/x.npz", cache_dir=cache) == place
+
+
 @slow
 def test_after_a_kill_it_starts_again(server, cache):
     url = f"{server.url}/stuck/x.npz"
@@ -221,7 +232,7 @@ def test_the_hub(server, tmp_path):
         "hf://me/gated": "PermissionError: 'hf://me/gated' is gated.*hf auth login",
         "hf://me/both@never": "FileNotFoundError: There is no 'hf://me/both@never', or it is private.*",
         "hf://me/never": "FileNotFoundError: There is no 'hf://me/never', or it is private.*",
-        "hf://me/down": "ConnectionError: 'hf://me/down' cannot be reached and is not complete in the cache: .*500 .*",
+        "hf://me/down": "ConnectionError: 'hf://me/down' cannot be reached and is not complete in the cache, .*500 .*",
     }
 
     with child(ASK, *expected, HF_ENDPOINT=server.url, HF_HOME=str(tmp_path)) as process:
@@ -230,4 +241,4 @@ def test_the_hub(server, tmp_path):
         server.stop()
         offline = process.communicate("\n")[0].splitlines()
     assert offline[:4] == list(expected.values())[:4]
-    assert re.fullmatch("ConnectionError: .* is not complete in the cache: .*[Cc]onnection refused.*", offline[-2])
+    assert re.fullmatch("ConnectionError: .* is not complete in the cache, .*[Cc]onnection refused.*", offline[-2])
