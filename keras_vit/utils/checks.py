@@ -37,7 +37,8 @@ def near(word, words):
     close = close or difflib.get_close_matches(str(word), words, n=3, cutoff=0.6)
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
-    return f"Known: {', '.join(words)}." if words else "None is known."
+    more = f" and {len(words) - 50} more" if len(words) > 50 else ""
+    return f"Known: {', '.join(words[:50])}{more}." if words else "None is known."
 
 
 def plain(value):

@@ -78,6 +78,7 @@ def test_bad_labels_are_refused(labels, message):
 def test_near_names_what_is_spelled_alike():
     assert checks.near("optim.epoch", ["optim.epochs", "seed"]) == "Did you mean 'optim.epochs'?"
     assert checks.near("xyz", ["a", "b"]) == "Known: a, b."
+    assert checks.near("xyz", range(600)).endswith("48, 49 and 550 more.")
 
 
 def test_only_a_known_home_directory_is_replaced_in_a_path(monkeypatch, tmp_path):
