@@ -76,7 +76,8 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
         model: As in `attention_maps`.
         images: As in `attention_maps`.
         patch: `(row, column)` of the patch, from 0; of clips `(step, row, column)`. `None` for the token or tokens that
-            the model pools, as in `attention_rollout`: the class token, or the mean of the patches.
+            the model pools, as in `attention_rollout`: the class token, the mean of the patches, or the patches as
+            attention pooling weights them.
 
     Returns:
         float32 array, `(layers, batch, heads, rows, columns)`, without the prefix tokens: a map sums to at most one.

@@ -74,13 +74,14 @@ def render(facts):
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    layers = counting.by_layer(facts.model)
+    layers, maps = counting.by_layer(facts.model), _gallery(facts.seen, facts.shown)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
         figures=_figures(facts),
         scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
-        gallery={text: embed.jpeg(picture) for text, picture in _gallery(facts.seen, facts.shown).items()},
+        gallery={text: embed.jpeg(picture) for text, picture in maps.items()},
+        drawn=_drawn(facts.seen, maps) if maps else "",
         examples={heading: _examples(ones) for heading, ones in facts.examples.items()},
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
@@ -120,6 +121,16 @@ def _gallery(model, images):
     if has_classes(model):
         maps["relevance"] = explain.attention_relevance(model, images)
     return {text: _side_by_side(images, heats) for text, heats in maps.items()}
+
+
+def _drawn(model, gallery):
+    """Returns what the maps of a gallery are, in words."""
+    drawn = ["rollout through all blocks (Abnar and Zuidema 2020)"]
+    if any(name.startswith("block ") for name in gallery):
+        drawn.insert(0, f"attention of {anatomy.read_by_head(model)}, in each block (mean over heads)")
+    if "relevance" in gallery:
+        drawn.append("relevance for the prediction")
+    return "; ".join(drawn)
 
 
 def _side_by_side(images, heats):

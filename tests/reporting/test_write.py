@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import count_macs, evaluate, export_tflite, load_run, report, video_vit
+from keras_vit import count_macs, evaluate, export_tflite, load_run, report, video_vit, vit
 from keras_vit.reporting import write
 from tests.browser import chromium, watched
 from tests.marks import slow
@@ -125,5 +125,22 @@ def test_a_factorised_model_of_clips_has_maps_over_all_blocks():
     clips = np.random.default_rng(0).integers(0, 256, (2, 4, 8, 8, 3)).astype("float32")
     model = video_vit("mu/4", frames=4, time_depth=1, image_size=8, num_classes=2, depth=1)
     assert [*write._gallery(model, clips)] == ["images", "rollout", "relevance"]
+    assert write._drawn(model, write._gallery(model, clips)).startswith("rollout through all blocks")
     joint = video_vit("mu/4", frames=4, image_size=8, num_classes=2, depth=1)
     assert [*write._gallery(joint, clips)] == ["images", "block 0", "rollout", "relevance"]
+
+
+@pytest.mark.parametrize(
+    "pooling, said",
+    [
+        ("token", "attention of the class token, in each block (mean over heads); rollout"),
+        ("gap", "attention of all patches, on average, in each block"),
+        ("map", "attention of all patches, as the attention pooling weights them, in each block"),
+    ],
+)
+def test_what_the_maps_are_follows_from_the_pooling(pooling, said):
+    images = np.zeros((1, 8, 8, 3), "float32")
+    for classes, end in ((2, "; relevance for the prediction"), (0, "(Abnar and Zuidema 2020)")):
+        model = vit("mu/4", image_size=8, num_classes=classes, pooling=pooling)
+        drawn = write._drawn(model, write._gallery(model, images))
+        assert drawn.startswith(said) and drawn.endswith(end)
