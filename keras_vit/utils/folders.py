@@ -6,6 +6,7 @@ import pathlib
 from keras_vit.utils.progress import passing
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+HIDDEN = ("__MACOSX", "@eaDir")  # folders of thumbnails and of forks, which macOS and network disks put next to images
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
 
@@ -59,7 +60,7 @@ def _entries(folder):
     """Returns what is in a folder, from the last name to the first; nothing of one that cannot be read."""
     try:
         with os.scandir(folder) as found:
-            return sorted((e for e in found if not e.name.startswith(".")), key=lambda entry: entry.name, reverse=True)
+            return sorted((e for e in found if not is_hidden(e.name)), key=lambda entry: entry.name, reverse=True)
     except OSError:
         return []
 
@@ -76,6 +77,11 @@ def _real(entry, above):
         return os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(above, entry.name)
     except OSError:
         return None
+
+
+def is_hidden(name):
+    """Returns whether a file or folder is left out by its name: hidden, or of the system and not of the user."""
+    return name.startswith(".") or name in HIDDEN
 
 
 def is_image(path):

@@ -46,4 +46,4 @@ def class_folders(folder):
 
 def inside(folder):
     """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))

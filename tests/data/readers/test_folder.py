@@ -141,8 +141,14 @@ def test_other_files_are_counted(folder, capsys):
     picture(folder / "cat" / "print.tif", 0)
     with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
         assert len(load(folder)) == 8
-    for hidden in ("._0.png", ".checkpoints/0.png"):
-        picture(folder / "cat" / hidden, 0)
+    for hidden in (
+        "cat/._0.png",
+        "cat/.checkpoints/0.png",
+        "cat/@eaDir/0.png",
+        "__MACOSX/cat/._0.png",
+        "__MACOSX/0.png",
+    ):
+        picture(folder / hidden, 0)
     with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
         assert len(load(folder)) == 8
     assert not capsys.readouterr().out
