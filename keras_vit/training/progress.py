@@ -5,7 +5,7 @@ import contextlib
 import keras
 
 from keras_vit.utils.metrics import written
-from keras_vit.utils.progress import line
+from keras_vit.utils.progress import line, moment
 
 
 @contextlib.contextmanager
@@ -33,7 +33,9 @@ def shown(run, verbose):
 class RunProgress(keras.callbacks.Callback):
     """Shows the progress of a whole run on one line, over all its epochs; a context manager.
 
-    Speed and time left are averages since the first step, validation included.
+    Speed and time left are averages since the first step, validation included. Scores are means over the epoch so far.
+    In a log a line comes at the end of an epoch, of short ones at one end in ten seconds; and every ten seconds within
+    an epoch, but not after its first batch.
     """
 
     def __init__(self, run):
@@ -44,6 +46,7 @@ class RunProgress(keras.callbacks.Callback):
         self.images = run.recipe.data.batch_size
         self.column = run.task.best[0]
         self.line = self.validation = None
+        self.shown = 0.0  # when the scores of a whole epoch were shown
         self.logs = {}
         self.compiled = False
 
@@ -66,7 +69,10 @@ class RunProgress(keras.callbacks.Callback):
         if not self.compiled:
             self.compiled = True
             self.line.unpause()  # the first step compiles: it does not count
+            self.shown = self.line.last_print_t
             self.line.initial += self.images
+        elif batch == 0:
+            self.line.last_print_t = moment(self.line)  # one batch says little: nothing is printed for a while
         self._show(logs, coming=1)
         self.line.update(self.images)
 
@@ -76,6 +82,9 @@ class RunProgress(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.validation = (logs or {}).get(self.column)
         self._show(logs)
+        if epoch + 1 < self.epochs and moment(self.line) - self.shown >= self.line.mininterval:
+            self.line.refresh()  # the last epoch's line is written when it is closed
+            self.shown = moment(self.line)
 
     def _show(self, logs, more="", coming=0):
         """Sets the text after a step, the most important first: a narrow terminal cuts the rest off."""

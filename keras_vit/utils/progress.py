@@ -28,6 +28,11 @@ def line(total, text, after=0.0, stream=None, **settings):
     return found
 
 
+def moment(shown):
+    """Returns the time by the clock of a line, in seconds."""
+    return shown.start_t + shown.format_dict["elapsed"]
+
+
 def say(text):
     """Prints a line to standard error, above the line of progress if there is one."""
     tqdm.write(text, file=sys.stderr)

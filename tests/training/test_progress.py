@@ -19,9 +19,12 @@ def run_of(epochs, steps, images, done=0):
 
 @pytest.fixture
 def train(clock, monkeypatch):
-    """A training of steps that take a second each after the first, which takes nine, and validations that take two."""
+    """A training of steps that take a second each after the first, which takes nine, and validations that take two.
 
-    def run(terminal, epochs, steps=4, done=0):
+    The loss is 0.5, but 9 after the first batch of an epoch.
+    """
+
+    def run(terminal, epochs, steps=4, done=0, validation=2):
         stream = Stream(terminal)
         monkeypatch.setattr("sys.stdout", stream)
         with RunProgress(run_of(epochs, steps, 50, done)) as told:
@@ -30,9 +33,9 @@ def train(clock, monkeypatch):
             for epoch in range(done // steps, epochs):
                 for batch in range(steps - done % steps if epoch == done // steps else steps):
                     clock[0] += 1
-                    told.on_train_batch_end(batch, {"loss": 0.5, "accuracy": 0.25})
+                    told.on_train_batch_end(batch, {"loss": 0.5 if batch else 9.0, "accuracy": 0.25})
                 told.on_test_begin()
-                clock[0] += 2
+                clock[0] += validation
                 told.on_epoch_end(epoch, {"loss": 0.25, "accuracy": 0.5, "val_accuracy": 0.75 + epoch / 100})
         return stream
 
@@ -68,6 +71,21 @@ def test_a_finished_training_shows_nothing(monkeypatch):
 def test_a_log_gets_a_line_in_ten_seconds_and_the_last(train):
     stream = train(False, epochs=10)
     assert 6 <= len(stream.lines) <= 8 and stream.lines[-1].startswith("epoch 10/10  loss 0.2500")
+
+
+@pytest.mark.parametrize("steps, validation", [(4, 2), (1, 2), (3, 12), (12, 3), (25, 15)])
+def test_a_log_has_whole_epochs_or_ten_seconds_of_one(train, steps, validation):
+    stream = train(False, epochs=6, steps=steps, validation=validation)
+    lines = [line for line in stream.lines if "loss" in line]
+    assert lines and not [line for line in lines if "loss 9" in line]
+    whole = [line for line in lines if "loss 0.25" in line]
+    assert len(whole) == 6 if steps + validation >= 10 else len(whole) == len(lines) >= 2
+    assert [line.split("loss")[0] for line in whole] == sorted({line.split("loss")[0] for line in whole})
+
+
+def test_a_terminal_shows_the_scores_of_each_epoch(train):
+    lines = [line for line in train(True, epochs=3).lines if "loss 0.25" in line]
+    assert [line.split("  ")[0] for line in lines] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
 
 
 def test_a_stopped_training_leaves_a_fresh_line(monkeypatch):
