@@ -20,6 +20,7 @@ PAGES = (
     "benchmarks/**/README.md",
     "saved_models/README.md",
     "docs/**/*.md",
+    "docs/**/*.gif",
     "docs/**/*.png",
     "docs/**/*.css",
     "recipes/*.py",

@@ -4,6 +4,8 @@ import re
 import sys
 import typing
 
+from keras_vit.utils import versions
+
 __version__ = "0.1.0"
 
 # While Python looks for the module of `python -m keras_vit`, argv[0] is "-m"; of the installed command, it is its path.
@@ -12,6 +14,7 @@ __version__ = "0.1.0"
 _command_line = sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv) :][:1] == [__name__]
 _command_line |= re.split(r"[/\\]", "".join(sys.argv[:1]))[-1] in (__name__, f"{__name__}.exe")
 
+versions.check_keras()
 if typing.TYPE_CHECKING or not _command_line:
     from keras_vit.public import *  # noqa: F403
 
@@ -35,4 +38,4 @@ def __dir__():
     return sorted({*vars(public), *(name for name in globals() if name.startswith("__"))})
 
 
-del re, sys, typing
+del re, sys, typing, versions

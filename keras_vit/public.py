@@ -87,8 +87,8 @@ from keras_vit.models.counting import count_macs as count_macs
 from keras_vit.models.counting import list_variants as list_variants
 from keras_vit.models.dit import dit as dit
 from keras_vit.models.merging import merge_tokens as merge_tokens
+from keras_vit.models.metadata import class_names as class_names
 from keras_vit.models.own_aspect import estimate_depth as estimate_depth
-from keras_vit.models.preprocessing import class_names as class_names
 from keras_vit.models.preprocessing import preprocess as preprocess
 from keras_vit.models.sampling import sample as sample
 from keras_vit.models.text import text_tower as text_tower

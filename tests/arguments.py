@@ -114,7 +114,7 @@ TAKES = {
         source="none.npz", part="image", text=None, format="auto", head=None, resample=None, patches="resize",
         grid=None, sha256=None,
     ),
-    "from_pretrained": lambda: dict(name="mnist", part="image"),
+    "from_pretrained": lambda: dict(source="mnist", part="image"),
     "from_recipe": lambda: dict(name="digits", changes=None),
     "inflated": lambda: dict(model=model(), frames=4, tubelet=2, kernel="central", time_depth=0, metadata=None),
     "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),

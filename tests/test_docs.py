@@ -114,7 +114,6 @@ class Page(html.parser.HTMLParser):
         where |= {values[name] for name in ("href", "src") if values.get(name)}
 
 
-@slow
 @needs_tools
 def test_the_site_builds_is_complete_and_loads_nothing_from_elsewhere(tmp_path):
     site = tmp_path / "site"

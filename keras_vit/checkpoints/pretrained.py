@@ -59,16 +59,16 @@ def from_arguments(
 DEFAULTS = {"weights": None, **OF_VIT}  # of every argument of a recipe's model
 
 
-def from_pretrained(name: str | os.PathLike, *, part: str | None = None, **overrides) -> keras.Model:
+def from_pretrained(source: str | os.PathLike, *, part: str | None = None, **overrides) -> keras.Model:
     """Builds a model with trained weights. Published weights are downloaded once and cached.
 
     Args:
-        name: Published weights, such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe whose weights
+        source: Published weights, such as `"B/16-augreg-i21k-i1k-384"`, see `list_checkpoints`; a recipe whose weights
             ship with the package, such as `"mnist"`; a run directory; or any other source of `from_checkpoint`.
         part: As in `from_checkpoint`: `"image"`, `"text"` or `"both"`, such as of `"hf://openai/clip-vit-base-patch32"`
             or of a run of `Contrast`; `None` is both of a model that writes about images, such as
             `"hf://Salesforce/blip-image-captioning-base"`.
-        **overrides: As in `from_checkpoint`, such as `image_size` or `num_classes`.
+        **overrides: As in `from_checkpoint`, such as `image_size`, `num_classes` or `name`.
 
     Returns:
         A model as from `from_checkpoint`.
@@ -77,16 +77,16 @@ def from_pretrained(name: str | os.PathLike, *, part: str | None = None, **overr
         ValueError: For an unknown name. The message suggests similar ones.
         ConnectionError: If the weights cannot be downloaded.
     """
-    checks.path("name", name)
-    place = location(name)
+    checks.path("source", source)
+    place = location(source)
     if place is not None:
         return from_checkpoint(place, part=part, **overrides)
     if part not in (None, "image"):
         raise ValueError(
             "Published weights by name are of images alone: for texts, pass an address such as "
-            f"'hf://openai/clip-vit-base-patch32'. Received: name={name!r}, part={part!r}"
+            f"'hf://openai/clip-vit-base-patch32'. Received: source={source!r}, part={part!r}"
         )
-    return _published(name, overrides)
+    return _published(source, overrides)
 
 
 def _meant(variant, source):

@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_vit.explain import inside
 from keras_vit.layers import TransformerBlock
+from keras_vit.models import pixel_range
 from keras_vit.models.backbone import input_of, leading_to, outputs_of
 from keras_vit.utils import checks, extras
 from keras_vit.utils.feeding import predict
@@ -36,8 +37,8 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
         )
     inputs = input_of(model, [vectors])
     has_blocks = any(isinstance(layer, TransformerBlock) for layer in sublayers(model))
-    known = {"value_range": checks.range_of(model)}
-    images = inside.checked(model, images) if has_blocks else checks.pixels(images, inputs.shape[1:], **known)
+    check = inside.checked if has_blocks else pixel_range.checked
+    images = check(model, images, *[] if has_blocks else [inputs.shape[1:]])
     return np.asarray(predict(keras.Model(inputs, vectors), images, batch_size), "float32")
 
 

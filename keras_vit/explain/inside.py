@@ -5,10 +5,11 @@ import numpy as np
 from keras import ops
 
 from keras_vit.layers import TokenPool, TransformerBlock, Unmerge
+from keras_vit.models import pixel_range
 from keras_vit.models.anatomy import blocks, num_prefix, seen, stages, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
+from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks, clips
-from keras_vit.utils.keras_private import call_of, place_of, takes_training
 
 SCORES = 2**26  # held at a time: 256 MB
 
@@ -48,32 +49,10 @@ def checked(model, images):
     """
     steps, of_clips = entrances(model), tubelets(model, factorised=True) is not None
     if not steps and of_clips:
-        return clips.checked(images, seen(model).shape[1:], value_range=checks.range_of(model))
+        return clips.checked(images, seen(model).shape[1:], value_range=range_of(model))
     if not steps:
-        return checks.pixels(images, seen(model).shape[1:], value_range=checks.range_of(model))
+        return pixel_range.checked(model, images, seen(model).shape[1:])
     return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])
-
-
-def between(start, end, value):
-    """Computes a model's symbolic tensor `end` from a value of `start`, a symbolic tensor or several.
-
-    It builds no `keras.Model` of that part, which would add nodes to the layers.
-    """
-    known = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
-    return _computed(end, {id(tensor): one for tensor, one in known})
-
-
-def _computed(end, known):
-    if id(end) in known:
-        return known[id(end)]
-    node, operation = call_of(end), call_of(end).operation
-    if not node.input_tensors:
-        raise ValueError("The blocks must form a single path. Received: a path around them")
-    inputs = {id(tensor): _computed(tensor, known) for tensor in node.input_tensors}
-    arguments, settings = node.arguments.fill_in(inputs)
-    if takes_training(operation):
-        settings["training"] = False
-    return keras.tree.flatten(operation(*arguments, **settings))[place_of(end)]
 
 
 def scores(model, images):

@@ -10,6 +10,7 @@ from keras_vit.explain import inside
 from keras_vit.layers import TokenPool
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import calls, input_of, leading_to, outputs_of
+from keras_vit.models.between import between
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.utils import checks
 
@@ -115,7 +116,7 @@ def _relevance(vit, images, classes, model):
             x, scores_offset = values
             y = block(x, *sources, scores_offset=scores_offset, training=False)
             for start, end in path:
-                y = inside.between(start, end, y)
+                y = between(start, end, y)
             return ops.sum(ops.cast(y, "float32") * upstream)
 
         *_, scores = block(x, *sources, return_attention_scores=True, training=False)

@@ -11,7 +11,8 @@ from keras_vit.explain.embedding import unit
 from keras_vit.explain.relevance import gradients
 from keras_vit.explain.towers import text_vectors, towers_of
 from keras_vit.layers import TransformerBlock
-from keras_vit.models import anatomy
+from keras_vit.models import anatomy, pixel_range
+from keras_vit.models.between import between
 from keras_vit.models.captioner import is_captioner
 from keras_vit.models.decoding import blocks_of
 from keras_vit.models.inputs import image_shape, table_of
@@ -57,10 +58,10 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
             raise ValueError(f"The image tower must keep all tokens. Received: {vit.name!r}, which merges them")
         alone = ops.eye(x.shape[1], dtype="bool")[None, None]
         y = last(x, attention_mask=alone, training=False)
-        y = inside.between(last.output, pool.input, y)[:, prefix:]  # (batch, patches, width)
+        y = between(last.output, pool.input, y)[:, prefix:]  # (batch, patches, width)
         y = ops.reshape(y, (-1, 1, y.shape[-1]))
         y = pool(ops.repeat(y, prefix + 1, axis=1))  # each patch in the place of every token
-        y = ops.convert_to_numpy(ops.cast(inside.between(pool.output, vit.outputs[0], y), "float32"))
+        y = ops.convert_to_numpy(ops.cast(between(pool.output, vit.outputs[0], y), "float32"))
         return np.moveaxis((unit(y) @ vectors.T).reshape(len(images), *grid, -1), 3, 1)
 
     maps = inside.in_parts(cosines, towers.image, images)
@@ -155,7 +156,7 @@ def _relevance(model, images, ids, classes):
         more = {"attention_mask": mask[0]} if mask else {}
 
         def pulled_back(values, block=block, more=more, end=end, upstream=upstream):
-            y = inside.between(block.output, end, block(values[0], scores_offset=values[1], training=False, **more))
+            y = between(block.output, end, block(values[0], scores_offset=values[1], training=False, **more))
             return ops.sum(ops.cast(y, "float32") * upstream)
 
         *_, scores = block(x, return_attention_scores=True, training=False, **more)
@@ -175,7 +176,7 @@ def _given(images, ids):
 
 def _both(model, images, ids):
     """Returns images and ids, checked: as many, and of the model's size."""
-    images, ids = checks.pixels(images, image_shape(model), value_range=checks.range_of(model)), np.asarray(ids)
+    images, ids = pixel_range.checked(model, images, image_shape(model)), np.asarray(ids)
     rows = table_of(model)[1]
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or len(ids) != len(images) or ids.shape[1] < 2:
         raise ValueError(

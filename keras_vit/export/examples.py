@@ -3,8 +3,9 @@
 import numpy as np
 
 from keras_vit.layers import EndPool
+from keras_vit.models import pixel_range
 from keras_vit.models.inputs import fed, inputs_of, named, table_of
-from keras_vit.utils import checks, clips
+from keras_vit.utils import clips
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -37,11 +38,11 @@ def drawn(model, count=8):
 def _pixels(model, images, shape):
     if "times" in inputs_of(model):  # on their way from noise: of any size
         return _noisy(images, shape)
-    return checks.pixels(images, shape, value_range=checks.range_of(model)).astype("float32")
+    return pixel_range.checked(model, images, shape).astype("float32")
 
 
 def _clips(model, values, shape):
-    return clips.checked(values, shape, value_range=checks.range_of(model)).astype("float32")
+    return clips.checked(values, shape, value_range=pixel_range.range_of(model)).astype("float32")
 
 
 def _noisy(images, shape):
@@ -65,7 +66,7 @@ def _ids(model, ids, shape):
 
 
 def _random_pixels(model, shape):
-    low, high = checks.range_of(model)
+    low, high = pixel_range.range_of(model) or (0, 1)
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype("float32")
     return low + pixels * np.float32((high - low) / 255)
 

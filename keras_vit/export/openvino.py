@@ -18,6 +18,7 @@ from keras_vit.export.forms import export_copy, float32
 from keras_vit.layers import PointBoxes
 from keras_vit.models.inputs import TYPES, count, fed, first, inputs_of
 from keras_vit.models.kinds import kind_of
+from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.environment import environment
 from keras_vit.utils.keras_private import sublayers
@@ -98,7 +99,7 @@ def export_openvino(
         formats.check_no_calibration(quantize, calibration)
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
-        known = shapes["images"], checks.range_of(model)
+        known = shapes["images"], range_of(model)
         calibration = formats.typical_images(quantize, calibration, *known)
         images = sample(model, calibration) if images is None else export.images
         export = dataclasses.replace(export, images=images)

@@ -13,9 +13,11 @@ from keras_vit.models.backbone import TOWERS, check_plain, has_towers, image_tow
 from keras_vit.models.dit import classes_of
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of
+from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.outputs import num_classes, returns_probabilities
-from keras_vit.models.preprocessing import evaluation_rule, stated_labels, stated_thresholds
-from keras_vit.utils import checks, extras, files
+from keras_vit.models.pixel_range import range_of
+from keras_vit.models.preprocessing import evaluation_rule
+from keras_vit.utils import extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
     "int8": ("quantize", ["ai_edge_quantizer"]),
@@ -123,9 +125,10 @@ def facts(model, labels):
 
 
 def _of_images(model, shape):
+    known = range_of(model)
     taken = {
         "shape": [None, *shape],
-        "range": list(checks.range_of(model)),
+        "range": None if known is None else list(known),
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
     return {"input": taken, "preprocessing": evaluation_rule(model)}

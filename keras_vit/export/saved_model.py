@@ -12,6 +12,7 @@ from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
 from keras_vit.models.inputs import TYPES, fed, inputs_of
+from keras_vit.models.pixel_range import range_of
 from keras_vit.models.preprocessing import data_resize, evaluation_rule
 from keras_vit.utils import checks
 
@@ -97,7 +98,7 @@ def _counts(warm_up):
 def _signatures(model):
     """Returns the names of a model's signatures."""
     shapes = inputs_of(model)
-    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and checks.range_of(model) == checks.BYTES
+    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and range_of(model) == checks.BYTES
     return ["serve", "serve_bytes"] if files else ["serve"]
 
 

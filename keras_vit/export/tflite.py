@@ -14,6 +14,7 @@ from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
 from keras_vit.models.inputs import inputs_of
+from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
@@ -87,7 +88,7 @@ def export_tflite(
         "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
     )
     _check_format(model, quantize, batch_size, input_dtype)
-    known = inputs_of(model).get("images"), checks.range_of(model)
+    known = inputs_of(model).get("images"), range_of(model)
     calibration = formats.calibration_images(quantize, target, calibration, *known)
     images = sample(model, calibration) if images is None and calibration is not None else export.images
     if input_dtype == "uint8":

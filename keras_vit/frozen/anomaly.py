@@ -11,12 +11,11 @@ from keras_vit.explain.embedding import unit
 from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.patch_memory import PatchMemory, coreset
-from keras_vit.layers import Rescale
 from keras_vit.models.backbone import fill, merged_values
+from keras_vit.models.metadata import keep
 from keras_vit.models.preprocessing import evaluation_rule, listed
 from keras_vit.utils import checks
 from keras_vit.utils.files import regular
-from keras_vit.utils.keras_private import sublayers
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
 TOP = 0.01  # share of an image's patches whose distances are averaged
@@ -196,9 +195,7 @@ def _seeing_all(embedder):
     network = embedder.network
     copy = fill(keras.models.clone_model(network), merged_values(network))
     whole = {name: rule[name] for name in ("interpolation", "antialias")} | {"resize": "direct"}
-    for layer in sublayers(copy):
-        if isinstance(layer, Rescale):
-            layer.metadata = {**layer.metadata, "evaluation": whole}
+    keep(copy, evaluation=whole)
     return Embedder(copy, tokens=True, batch_size=embedder.batch_size)
 
 

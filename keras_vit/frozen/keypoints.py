@@ -2,7 +2,7 @@
 
 import re
 
-from keras_vit.models.preprocessing import stated_labels
+from keras_vit.models.metadata import stated_labels
 
 COCO = (0, *(place for left in range(1, 17, 2) for place in (left + 1, left)))  # the nose, then left before right
 OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}

@@ -10,11 +10,10 @@ from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbors import classes_of, embedder_of
-from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill, input_of
+from keras_vit.models.metadata import keep
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import sublayers
 
 STRENGTHS = tuple(10.0**i for i in range(-5, 4))  # inverse L2 regularization, scikit-learn's C
 STEPS = 1000  # of L-BFGS, at most
@@ -110,8 +109,5 @@ def _with_head(model, kernel, bias, names):
     shared = Model(input_of(model, [vectors]), head(vectors), name=model.name)
     copy = fill(keras.models.clone_model(shared), shared.get_weights())
     copy.get_layer("head").set_weights([kernel, bias])
-    for layer in sublayers(copy):
-        if isinstance(layer, Rescale):
-            kept = {name: value for name, value in layer.metadata.items() if name not in OF_HEAD}
-            layer.metadata = kept | {"labels": names}
+    keep(copy, OF_HEAD, labels=names)
     return copy

@@ -4,6 +4,7 @@ import functools
 import inspect
 
 import keras
+import numpy as np
 
 from keras_vit.utils import checks, other_words
 from keras_vit.utils.keras_private import sublayers, switched
@@ -25,13 +26,15 @@ class Layer(keras.layers.Layer):
     Args:
         parts: Dictionary from the path of a layer inside, such as `"attention/qkv"`, to what was changed in it:
             `quantization`, `lora`, `trainable` and `frozen` (names of weights). `""` is the layer itself.
+        metadata: Dictionary of plain values that is saved with the layer, such as class names; see `class_names`.
     """
 
     ndim = None  # axes of the first input, in layers that take one number of them only
 
-    def __init__(self, *, parts: dict | None = None, **kwargs):
+    def __init__(self, *, parts: dict | None = None, metadata: dict | None = None, **kwargs):
         super().__init__(**kwargs)
         self.parts = parts or {}
+        self.metadata = dict(metadata or {})
         if self.ndim is not None:
             self.input_spec = keras.layers.InputSpec(ndim=self.ndim)
 
@@ -48,7 +51,15 @@ class Layer(keras.layers.Layer):
         config = {**super().get_config(), **{name: getattr(self, name) for name in names if hasattr(self, name)}}
         states = {path: state for path, layer in _inside(self) if (state := _state(layer, self))}
         parts = states if self.built else dict(self.parts)
-        return {**config, "parts": parts} if parts else config
+        more = {"parts": parts, "metadata": plain(self.metadata)}
+        return config | {name: value for name, value in more.items() if value}
+
+
+def plain(metadata):
+    """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
+    lists = {name: np.asarray(value).tolist() for name, value in metadata.items() if isinstance(value, np.ndarray)}
+    tracked = {name: list(value) for name, value in metadata.items() if isinstance(value, list)}  # by Keras
+    return {**metadata, **lists, **tracked}
 
 
 def check_channels_last(layer, name):

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from keras_vit.models.backbone import image_tower
+from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clips
 from keras_vit.utils.sampling import frame_indices
 
@@ -17,8 +17,7 @@ def frames_rule(model):
     Raises:
         ValueError: For an invalid rule, such as one from a damaged file.
     """
-    layer = next((each for each in image_tower(model).layers if hasattr(each, "metadata")), None)
-    about = layer.metadata if layer else {}
+    about = metadata(model)
     rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
     if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
         raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {checks.shown(rule)}")

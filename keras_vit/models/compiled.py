@@ -7,16 +7,11 @@ import keras
 import numpy as np
 
 from keras_vit.models.outputs import returns_probabilities
+from keras_vit.utils.losses import from_logits, loss_of
 
 _OF_SHARES = 'keras.metrics.AUC(curve="PR", from_logits=True)'
 SHARES = {"F1Score": _OF_SHARES, "FBetaScore": _OF_SHARES}  # which take probabilities only: what to write instead
 BORDER = 0.5  # of probabilities, Keras's default; that of logits is 0
-
-
-def loss_of(model):
-    """Returns the loss that a model with one output was compiled with, as a function; `None` without one."""
-    given = keras.tree.flatten(model.loss) if getattr(model, "compiled", False) else []
-    return keras.losses.get(given[0]) if len(given) == 1 and given[0] is not None else None
 
 
 def is_regression(loss, size):
@@ -42,7 +37,7 @@ def takes_probabilities(loss, label, size):
         label: The labels of one image, `(1,)`, `(1, 1)` or `(1, size)`.
         size: Number of the model's outputs.
     """
-    logits = _from_logits(loss)
+    logits = from_logits(loss)
     if logits is not None:
         return not logits
     label = np.asarray(label)
@@ -78,7 +73,7 @@ def check(model, images, label):
                 f"keras.Sequential([model, keras.layers.{last}]). Received: loss={_shown(loss)} with {model.name!r}"
             )
         return
-    if ends and _from_logits(loss):
+    if ends and from_logits(loss):
         raise ValueError(
             "The compiled loss takes logits, but the model ends in a softmax or sigmoid: compile it with "
             f"from_logits=False. Received: loss={_shown(loss)} with {model.name!r}"
@@ -106,8 +101,9 @@ def check_labels(model, labels):
     size, loss = model.output_shape[-1], loss_of(model)
     if loss is None or size == 1:
         return
-    name = _name_of(loss)
-    if np.shape(labels)[1:] != (size,):
+    name, one_hot = _name_of(loss), np.shape(labels)[1:] == (size,)
+    _check_kind(model, size, one_hot)
+    if not one_hot:
         if name.startswith(("binary", "categorical")):
             raise ValueError(
                 f"A {name.partition('_')[0]} loss takes 0 or 1 for each class, (batch, {size}): of class indices, "
@@ -116,6 +112,12 @@ def check_labels(model, labels):
         return
     sums = np.sum(labels, axis=-1, dtype="float64")
     if np.allclose(sums, 1, atol=1e-3):
+        if name.startswith("sparse"):
+            raise ValueError(
+                "A sparse loss takes class indices, integers (batch,): of one-hot labels, labels.argmax(-1); or "
+                f"compile with {_of_logits(keras.losses.categorical_crossentropy, labels, size)}. "
+                f"Received: labels of shape {np.shape(labels)}, loss={_shown(loss)}"
+            )
         return
     given = f"Received: labels that sum to {sums.min():g} to {sums.max():g}"
     if name.startswith(("categorical", "sparse")):
@@ -131,9 +133,26 @@ def check_labels(model, labels):
         )
 
 
+def _check_kind(model, size, one_hot):
+    """Raises ValueError for a metric of one-hot labels where class indices are given, or the other way round."""
+    for metric in _metrics(model):
+        name = _name_of(metric if isinstance(metric, str) else metric.get("class_name") or "")
+        sparse, plain = (name.startswith((f"{kind}categorical", f"{kind}top_k")) for kind in ("sparse_", ""))
+        if (sparse and one_hot) or (plain and not one_hot):
+            wanted, other = (
+                ("class indices, integers (batch,)", "categorical")
+                if sparse
+                else (f"0 or 1 for each class, (batch, {size})", "sparse_categorical")
+            )
+            raise ValueError(
+                f"The compiled metric takes {wanted}: compile with metrics=['accuracy'], which takes both, or that of "
+                f"{other} labels. Received: metric {name!r}"
+            )
+
+
 def _name_of(loss):
     """Returns a loss's name in Keras's spelling of functions, such as `"binary_crossentropy"`."""
-    name = getattr(loss, "__name__", type(loss).__name__)
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
@@ -150,15 +169,6 @@ def _sums_to_one(model, images):
     """Returns whether some outputs are shares of one, as of a mean of several softmaxes."""
     outputs = keras.ops.convert_to_numpy(model(np.asarray(images)[:2].astype("float32"), training=False))
     return outputs.shape[-1] > 1 and outputs.min() >= 0 and np.allclose(outputs.sum(-1), 1, atol=1e-3)
-
-
-def _from_logits(loss):
-    """Returns the argument `from_logits` of a loss, given or by default; `None` if it has none."""
-    config = loss.get_config() if isinstance(loss, keras.losses.Loss) else getattr(loss, "keywords", {})
-    if "from_logits" in config:
-        return bool(config["from_logits"])
-    known = {} if isinstance(loss, keras.losses.Loss) else inspect.signature(loss).parameters
-    return bool(known["from_logits"].default) if "from_logits" in known else None
 
 
 def _shown(loss):

@@ -5,12 +5,12 @@ import collections
 import pathlib
 import re
 
-import keras
 import numpy as np
 
 from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import files
+from keras_vit.utils.losses import end_of
 from keras_vit.utils.warned import warn
 
 
@@ -57,17 +57,6 @@ def ignored(classes):
 def returns_probabilities(model):
     """Returns whether a model ends in a softmax or sigmoid: as a layer, an activation, or an operation."""
     return end_of(model) is not None
-
-
-def end_of(model):
-    """Returns `"softmax"` or `"sigmoid"` if a model ends in one, else `None`."""
-    last = model
-    while isinstance(last, keras.Model) and last.layers:
-        last = getattr(last, "operations", last.layers)[-1]
-    for end in ("softmax", "sigmoid"):
-        if getattr(last, "activation", None) is getattr(keras.activations, end) or type(last).__name__ == end.title():
-            return end
-    return None
 
 
 def unbounded(end, outputs):

@@ -1,24 +1,21 @@
 """Prepares images of any size as the evaluation of a model's source did."""
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_vit.layers.inputs.rescale import Rescale, plain
-from keras_vit.models import kinds
+from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.models.backbone import input_shape_of
 from keras_vit.models.clip_preparation import prepared
 from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
 from keras_vit.models.inputs import CLIPS, IMAGES
-from keras_vit.models.outputs import check_labels, fitting, num_classes
+from keras_vit.models.metadata import metadata
+from keras_vit.models.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
-from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.resampling import resize_matrix
-from keras_vit.utils.warned import warn
 
 
 def preprocess(model: keras.Model, images: Any) -> np.ndarray:
@@ -58,7 +55,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     Raises:
         TypeError: If `model` is not a Keras model, or an image is of another type.
-        ValueError: For a file that is not an image or too large, or an array without pixels.
+        ValueError: For a file that is not an image or too large, or an array without pixels; for a file, if the model
+            does not take pixels from 0 to 255.
         FileNotFoundError: If a file does not exist.
 
     Example:
@@ -73,14 +71,17 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
         raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
     *size, channels = shape[-3:]
     rule = evaluation_rule(model)
-    full, known = rule["full_size"], checks.range_of(model)
-    prepare = lambda pixels: np.clip(_prepare(pixels, full, rule)[: size[0], : size[1]], *known)  # noqa: E731
+    full, known = rule["full_size"], range_of(model)
+    prepare = lambda pixels: _within(_prepare(pixels, full, rule)[: size[0], : size[1]], known)  # noqa: E731
     if len(shape) == CLIPS:
         return prepared(model, images, prepare, known)
     images = listed(images)
     if not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
-    return np.stack([_open(image, channels, prepare, known) for image in images])
+    images = np.stack([_open(image, channels, prepare, known) for image in images])
+    if known is None:
+        warn_unscaled(model, images)
+    return images
 
 
 def resized_to(model, image, size_of):
@@ -88,8 +89,8 @@ def resized_to(model, image, size_of):
 
     They are resized as in `preprocess`, and float32 `(*size, channels)`. Other arguments are as there.
     """
-    rule, known = evaluation_rule(model), checks.range_of(model)
-    prepare = lambda pixels: np.clip(_resize(pixels, size_of(pixels.shape[:2]), rule), *known)  # noqa: E731
+    rule, known = evaluation_rule(model), range_of(model)
+    prepare = lambda pixels: _within(_resize(pixels, size_of(pixels.shape[:2]), rule), known)  # noqa: E731
     return _open(image, input_shape_of(model)[-1], lambda pixels: (pixels.shape[:2], prepare(pixels)), known)
 
 
@@ -104,74 +105,13 @@ def evaluation_rule(model):
         ValueError: For an invalid rule, such as one from a damaged configuration.
     """
     size = list(input_shape_of(model)[-3:-1])
-    rule = {**DEFAULT, **_metadata(model).get("evaluation", {})}
+    rule = {**DEFAULT, **metadata(model).get("evaluation", {})}
     return checked({**rule, "full_size": (_is_own(model) and rule.get("full_size")) or size})
-
-
-def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Returns the names of a model's classes, which its first layer carries; with `names`, stores these first.
-
-    Saved models and exports keep them, and predictions, plots and reports show them.
-
-    Args:
-        model: A model from `keras_vit.vit`, or around one.
-        names: A name for each class, in the order of the model's outputs.
-
-    Raises:
-        ValueError: If the model has no names, or `names` are of another number, not strings, or of several lines.
-        TypeError: If `model` is not a Keras model.
-
-    Example:
-
-    >>> class_names(from_pretrained("cifar10_hybrid"))[:2]
-    ('airplane', 'automobile')
-    """
-    checks.model(model)
-    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-    if names is not None:
-        names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
-        if first is None or fitting(names, count) is None:
-            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
-        check_labels(names)
-        first.metadata["labels"] = list(names)
-    if (stated := stated_labels(model)) is None:
-        raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
-    return stated
-
-
-def stated_labels(model, count=None):
-    """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
-    stated, count = _metadata(model).get("labels"), count or num_classes(model)
-    names = fitting(stated, count)
-    if stated and names is None:
-        warn(
-            f"The model's class names are left out: metadata['labels'] of its layer Rescale must be a list of {count} "
-            f"texts, one for each class. Received: {stated!r:.100}"
-        )
-    return names and tuple(names)
-
-
-def stated_thresholds(model):
-    """Returns the probabilities from which on the labels of a model of several labels hold, a list in their order.
-
-    `None` for any other model, and for metadata that are not one number from 0 to 1 for each class.
-    """
-    stated = _metadata(model).get("thresholds") if kinds.name_of(model) == "labels" else None
-    if not isinstance(stated, (list, tuple)) or len(stated) != num_classes(model):
-        return None
-    fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in stated)
-    return [float(value) for value in stated] if fit else None
 
 
 def _is_own(model):
     """Returns whether a model has the first layer itself, and not in a nested model."""
     return any(isinstance(layer, Rescale) for layer in model.layers)
-
-
-def _metadata(model):
-    """Returns the metadata of a model's first layer, also if the layer is in a nested model."""
-    first = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-    return {name: value for name, value in plain(first.metadata if first else {}).items() if value}
 
 
 def data_resize(size, rule):
@@ -209,6 +149,11 @@ def _prepare(image, size, rule):
     image = _resize(image, larger, rule)
     top, left = crop_start(image.shape, size, rule)
     return image[top : top + size[0], left : left + size[1]]
+
+
+def _within(pixels, known):
+    """Returns resized pixels without what bicubic interpolation puts beyond the range, if that is known."""
+    return pixels if known is None else np.clip(pixels, *known)
 
 
 def _resize(image, size, rule):
@@ -274,10 +219,10 @@ def _open(image, channels, then, value_range=checks.BYTES):
                 f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
             )
         if value_range != checks.BYTES:
-            low, high = value_range
+            of = "that does not rescale them" if value_range is None else "of {:g} to {:g}".format(*value_range)
             raise ValueError(
-                f"A model of image files must take pixels from 0 to 255. Received: a model of {low:g} to {high:g}, and "
-                f"{str(image)!r}; pass arrays"
+                "A model of image files must take pixels from 0 to 255, and rescale them by its first layer, such as "
+                f"keras_vit.Rescale(). Received: a model {of}, and {str(image)!r}; pass arrays"
             )
         if not _is_pillow(image):
             return read_pixels(image, channels, then)

@@ -8,8 +8,10 @@ import numpy as np
 
 from keras_vit.explain import attention_relevance, attention_rollout, worst
 from keras_vit.explain.relevance import check_relevance
+from keras_vit.models import pixel_range
+from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import count_classes, logits_of, probabilities_of
-from keras_vit.models.preprocessing import stated_labels
+from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
@@ -41,14 +43,15 @@ def plot_attention(
     Raises:
         ValueError: As `keras_vit.attention_maps`; for an unknown method, or another number of titles than images.
     """
+    checks.model(model)
     checks.one_of("method", method, METHODS)
-    images = canvas.images(images, checks.range_of(model), titles=titles)
+    images = canvas.images(images, range_of(model), titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
     if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model, count_classes(model))):
         names = canvas.names(names, len(names))
         titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
-    figure = plot_maps(canvas.as_bytes(images, checks.range_of(model)), maps, titles)
+    figure = plot_maps(canvas.as_bytes(images, range_of(model)), maps, titles)
     figure.suptitle(heading, fontsize=10)
     return figure
 
@@ -146,7 +149,7 @@ def plot_worst(
         ValueError: As `keras_vit.attention_relevance`; for labels that do not fit the model or the images.
     """
     check_relevance(model)
-    images = checks.pixels(images, model.input_shape[1:], value_range=checks.range_of(model))
+    images = pixel_range.checked(model, images, model.input_shape[1:])
     count_of = count_classes(model)
     classes = canvas.names(class_names or stated_labels(model, count_of), count_of)
     checks.positive(count=count)

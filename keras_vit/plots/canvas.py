@@ -132,8 +132,8 @@ def side_by_side(pictures):
 
 
 def as_bytes(images, value_range):
-    """Returns images of a range on the scale of 0 to 255."""
-    low, high = value_range
+    """Returns images of a range on the scale of 0 to 255; of an unknown range, from their lowest to their highest."""
+    low, high = value_range or (min(np.min(images), 0), max(np.max(images), 1))
     return images if value_range == checks.BYTES else (np.asarray(images, "float32") - low) * (255 / (high - low))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.kinds import name_of
+from keras_vit.models.metadata import keep, metadata
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.runs import results
 from keras_vit.runs.trained import Trained, load_run, predictor
@@ -62,8 +63,7 @@ def calibrate(target: os.PathLike | str | keras.Model | Trained, *, arrays: tupl
     temperature = _fitted(task, logits, labels)
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])
-    metadata = model.get_layer("rescale").metadata
-    metadata["temperature"] = temperature * metadata.get("temperature", 1.0)
+    keep(model, temperature=temperature * metadata(model).get("temperature", 1.0))
     both = logits, logits / temperature
     errors = (answers.binned(labels, task.probabilities(x)).error for x in both)
     return Calibrated(model, temperature, tuple(errors), tuple(_loss(task, x, labels) for x in both))

@@ -13,12 +13,12 @@ from keras_vit.models.backbone import image_tower
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import fed
+from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
 from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
-from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 
 WRITTEN = 8  # images whose words are drawn, and clips that are animated, at most
@@ -96,7 +96,7 @@ def _attention(trained, examples, outputs, titles):
     model, images, task = trained.model, examples["images"], trained.task
     if is_dit(model):
         return None  # it draws images, and looks at none
-    shown = canvas.as_bytes(images, checks.range_of(model))
+    shown = canvas.as_bytes(images, range_of(model))
     if is_captioner(model):
         marks = words_of(model.get_layer("text")).metadata
         images, shown, titles = images[:WRITTEN], shown[:WRITTEN], titles[:WRITTEN]

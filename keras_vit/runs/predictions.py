@@ -66,12 +66,18 @@ def predict(
         labels first those that reach their thresholds.
 
     Raises:
+        TypeError: For arrays in place of paths.
         ValueError: As `load_run`; for a file that cannot be read, or a folder without images; with `to`, for a task
             without files; for two images with one name where names tell them apart; for an image whose outputs are not
             finite. The tables are not written then; files in `to` stay of the images before that one.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
+    if any(hasattr(image, "shape") for image in (images, *(images if isinstance(images, (list, tuple)) else ()))):
+        raise TypeError(
+            "`images` must be paths of files and folders: of arrays, call model.predict(keras_vit.preprocess(model, "
+            f"images)). Received: {checks.shown(images)}"
+        )
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     files, found = image_files([checks.path("images", image) for image in images]), []
     for _, answer, error in followed(predictions(target, files, top, to, texts=texts, json=json, csv=csv), len(files)):

@@ -13,13 +13,15 @@ from keras_vit.config import cookbook
 from keras_vit.export.fastest import Fastest
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
-from keras_vit.models.outputs import end_of, labels_beside, num_classes, unbounded
-from keras_vit.models.preprocessing import preprocess, stated_labels
+from keras_vit.models.metadata import stated_labels
+from keras_vit.models.outputs import labels_beside, num_classes, unbounded
+from keras_vit.models.preprocessing import preprocess
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks, progress
 from keras_vit.utils.feeding import run
+from keras_vit.utils.losses import end_of
 from keras_vit.utils.tiles import tiled
 
 

@@ -7,9 +7,13 @@ import keras
 import numpy as np
 
 from keras_vit.models import compiled
-from keras_vit.utils.checks import pixels, range_of, rows, shown, targets
+from keras_vit.models.pixel_range import checked
+from keras_vit.utils.checks import rows, shown, targets
+from keras_vit.utils.losses import loss_of
+from keras_vit.utils.warned import warn
 
 BATCHES = 4  # of a dataset that are checked
+ENOUGH, FEW = 16, 0.2  # labels, and share of the classes expected in them, below which a word is said
 
 
 def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
@@ -48,18 +52,19 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             "`model` must take images and return one vector of logits for each. "
             f"Received: {shown(getattr(model, 'name', model))}, input shape {shape}, output shape {outputs}"
         )
-    loss = compiled.loss_of(model)
+    loss = loss_of(model)
     regression = loss is not None and compiled.is_regression(loss, outputs[-1])
     check = numbers if regression else targets
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        labels = check(labels, outputs[-1], len(pixels(images, shape[1:], value_range=range_of(model))))
+        labels = check(labels, outputs[-1], len(checked(model, images, shape[1:])))
         if not regression:
             compiled.check(model, images, labels[:1])
             compiled.check_labels(model, labels)
+            warn_of_classes(model, labels)
         return
-    batches = _batches(images)
+    batches, found = _batches(images), []
     for item in batches:
         if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
             raise TypeError(f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}")
@@ -67,10 +72,23 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        labels = check(item[1], outputs[-1], len(pixels(item[0], shape[1:], value_range=range_of(model))))
+        labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:])))
+        found.append(labels)
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
         compiled.check_labels(model, labels)
+        warn_of_classes(model, np.concatenate(found))
+
+
+def warn_of_classes(model, labels):
+    """Warns if far fewer classes occur in labels than there would among as many that are drawn from all outputs."""
+    size, indices = model.output_shape[-1], labels if labels.ndim == 1 else labels.argmax(-1)
+    seen, expected = len(np.unique(indices)), size * (1 - (1 - 1 / size) ** len(indices))
+    if size > 2 and len(indices) >= ENOUGH and seen < FEW * expected:
+        warn(
+            f"{model.name!r} has {size} outputs, and {seen} classes occur in the first {len(indices)} labels: pass "
+            f"num_classes={int(indices.max()) + 1}, if these are all, or shuffle data that are sorted by class."
+        )
 
 
 def _batches(dataset):

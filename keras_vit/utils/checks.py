@@ -178,20 +178,13 @@ def one_of(name, value, allowed):
 BYTES = (0, 255)  # the range of pixels, unless a model states another
 
 
-def range_of(model):
-    """Returns the range of the pixels that a model takes, `(low, high)`, from its layer `Rescale`."""
-    layers = getattr(model, "layers", ())
-    found = (getattr(x, "value_range", BYTES) if hasattr(x, "metadata") else range_of(x) for x in layers)
-    return next((tuple(each) for each in found if tuple(each) != BYTES), BYTES)
-
-
 def pixels(values, shape=None, name="images", value_range=BYTES):
     """Checks a batch of pixels.
 
     Args:
         values: Array, `(batch, height, width, channels)`, integers or floats.
         shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
-        value_range: As `range_of` returns it.
+        value_range: The lowest and the highest pixel; `None` for any finite numbers.
 
     Returns:
         `values` as a NumPy array.
@@ -200,7 +193,9 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
         ValueError: For a wrong rank, shape or dtype, an empty batch, or values outside the range or scaled to 0..1.
     """
     values = batch(values, shape, name)
-    low, high, (least, most) = float(values.min()), float(values.max()), value_range
+    low, high, (least, most) = float(values.min()), float(values.max()), value_range or (-np.inf, np.inf)
+    if value_range is None and not np.isfinite([low, high]).all():
+        raise ValueError(f"`{name}` must contain finite numbers. Received: values from {low:g} to {high:g}")
     wanted, given = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
     if not (low >= least and high <= most):  # written so that NaN fails too
         others = ", or in the `value_range` that a model is built with" if value_range == BYTES else ""

@@ -36,6 +36,7 @@ READ_OFF = {  # what layers see in their input
     "the width": ARGUMENTS["width"] + " width channels in_channels in_features input_dim",
     "the width of a head, which is the width divided by `num_heads`,": "key_dim value_dim head_dim head_size dim_head",
 }
+OF_EVERY_LAYER = {"metadata", "parts"}
 OF_KERAS = {
     "activity_regularizer", "autocast", "batch_input_shape", "batch_shape", "dtype", "dynamic", "implementation",
     "input_dim", "input_shape", "name", "trainable",
@@ -74,7 +75,7 @@ def layer_arguments(init):
             )
         unknown = [name for name in kwargs if name not in known]
         if unknown:
-            own = sorted(known - OF_KERAS - {"parts"})
+            own = sorted(known - OF_KERAS - OF_EVERY_LAYER)
             said = [
                 f"`{owner}` has no argument {name!r}. {meant(name, known) or checks.near(name, own)}"
                 for name in unknown

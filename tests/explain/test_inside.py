@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import PatchEncoder, Patches, TokenPool, TransformerBlock
 from keras_vit.explain import inside
+from keras_vit.models.between import between
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
 
 
@@ -65,6 +66,6 @@ def test_between_two_tensors_is_computed_and_adds_no_nodes():
     model = tiny(tokens={"distilled": True})
     middle, nodes = model.get_layer("block_1").output, [len(layer._inbound_nodes) for layer in model.layers]
     (value,) = inside.run(model, [middle], IMAGES)
-    found = inside.between(middle, model.outputs[0], value)
+    found = between(middle, model.outputs[0], value)
     np.testing.assert_allclose(np.asarray(found), np.asarray(model(IMAGES)), atol=1e-5)
     assert [len(layer._inbound_nodes) for layer in model.layers] == nodes

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import preprocess, vit
-from keras_vit.models.preprocessing import stated_labels
+from keras_vit.models.metadata import stated_labels
 from tests.checkpoints.helpers import unexpected
 from tests.small import peak
 

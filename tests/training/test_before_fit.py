@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import check_data, vit
+from keras_vit import Rescale, check_data, vit
 
 pytestmark = pytest.mark.backend
 
@@ -101,6 +101,7 @@ def test_a_dataset_of_tensorflow():
     check_data(model, data.repeat().batch(2))
     with pytest.raises(ValueError, match="call `.batch"):
         check_data(model, data)
+    model = keras.Sequential([keras.Input((4, 4, 3)), Rescale(), model])
     with pytest.raises(ValueError, match="multiply by 255"):
         check_data(model, data.map(lambda image, label: (tf.cast(image, "float32") / 510, label)).batch(2))
     with pytest.raises(TypeError, match="a batch of type EagerTensor"):

@@ -4,30 +4,11 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import check_data, vit
 from keras_vit.utils import checks
 
 pytestmark = pytest.mark.backend
 
 PIXELS = np.full((2, 4, 4, 3), 255, "uint8")
-
-
-def test_a_model_s_range_is_asked_for_by_what_checks_images():
-    scans = np.linspace(0, 4095, 4 * 64).reshape(4, 8, 8, 1).astype("uint16")
-    model = vit("mu/4", image_size=8, channels=1, num_classes=2, depth=1, value_range=(0, 4095))
-    nested = keras.Sequential([keras.Input((8, 8, 1)), model])
-    for each in (model, nested):
-        assert checks.range_of(each) == (0, 4095)
-        check_data(each, scans, [0, 1, 0, 1])
-        with pytest.raises(ValueError, match="pixels from 0 to 4095. Received: values from 0 to 4096"):
-            check_data(each, scans + (scans == 4095), [0, 1, 0, 1])
-        with pytest.raises(ValueError, match="from 0 to 1; multiply by 4095"):
-            check_data(each, scans / 4095, [0, 1, 0, 1])
-    shares = vit("mu/4", image_size=8, channels=1, num_classes=2, depth=1, value_range=(0, 1))
-    check_data(shares, scans / 4095, [0, 1, 0, 1])
-    assert checks.range_of(keras.Sequential([keras.layers.Flatten()])) == (0, 255)
-    with pytest.raises(ValueError, match="0 to 255, or in the `value_range` .* Received: values from 0 to 4095"):
-        checks.pixels(scans)
 
 
 def test_good_input_passes():

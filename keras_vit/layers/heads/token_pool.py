@@ -88,6 +88,11 @@ class TokenPool(WithPrefix, Layer):
         self.epsilon = epsilon
         self.over_prefix = over_prefix
 
+    @property
+    def start(self):
+        """The first token that the probe of `"map"` attends to."""
+        return 0 if self.over_prefix else self.num_prefix
+
     def prefix_found(self, x):
         symbolic = keras.utils.is_keras_tensor(x)
         if self.pooling in OF_CLASS_TOKEN and symbolic and has_class_token(x) is False:
@@ -133,8 +138,7 @@ class TokenPool(WithPrefix, Layer):
             return mean if self.pooling == "gap" else ops.concatenate([ops.squeeze(tokens[:, :1], 1), mean], axis=-1)
         if self.pooling == "map":
             probe = ops.broadcast_to(ops.cast(self.probe, tokens.dtype), (ops.shape(tokens)[0], 1, tokens.shape[-1]))
-            start = 0 if self.over_prefix else self.num_prefix
-            x = self.attention(probe, tokens[:, start:])  # (batch, 1, width)
+            x = self.attention(probe, tokens[:, self.start :])  # (batch, 1, width)
             x = x + self.mlp(self.norm(x))
             return ops.squeeze(x, 1)
         n = self.num_prefix

@@ -9,7 +9,7 @@ from keras import ops
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
-from keras_vit.layers.loss_scale import warn_unscaled
+from keras_vit.layers.training_doubts import warn_of_training
 from keras_vit.utils import checks, resampling
 
 TOKENS = {  # the options of tokens in a model, and their defaults; see `vit`
@@ -148,8 +148,8 @@ class PatchEncoder(Layer):
             self.position_embedding = resampling.sincos_2d(self.grid or resampling.square(patches), self.width)[None]
 
     def call(self, patches, training=None):
-        if training and self.compute_dtype == "float16":
-            warn_unscaled(self)
+        if training:
+            warn_of_training(self)
         x = self.projection(patches)  # (batch, patches, width)
         x = self.norm(x) if self.patch_norm else x
         over_prefix = self.position in ("learned", "sincos1d") and self.class_position

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_vit.layers.base import Layer
+from keras_vit.layers.base import Layer, plain
 from keras_vit.utils import checks
 
 FACTORS = (1 / 255, 1 / 127.5)  # first arguments of `keras.layers.Rescaling`
@@ -106,10 +106,3 @@ class Rescale(Layer):
 
     def get_config(self):
         return {**super().get_config(), "metadata": plain(self.metadata)}
-
-
-def plain(metadata):
-    """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
-    lists = {name: np.asarray(value).tolist() for name, value in metadata.items() if isinstance(value, np.ndarray)}
-    tracked = {name: list(value) for name, value in metadata.items() if isinstance(value, list)}  # by Keras
-    return {**metadata, **lists, **tracked}

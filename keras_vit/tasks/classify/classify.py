@@ -8,12 +8,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.models.outputs import distinct, end_of
+from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
 from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
+from keras_vit.utils.losses import end_of
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,8 +5,9 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.backbone import HEADS
+from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import differ, returns_probabilities
-from keras_vit.models.preprocessing import stated_labels
+from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.files import regular
 from keras_vit.utils.warned import warn
@@ -177,11 +178,9 @@ def check_models(student, teacher):
                 f"The teacher's {what} must be the student's, {getattr(student, what)}. "
                 f"Received: {getattr(teacher, what)}"
             )
-    if checks.range_of(student) != checks.range_of(teacher):
-        raise ValueError(
-            f"The teacher must take pixels in the student's range, {checks.range_of(student)}. "
-            f"Received: {checks.range_of(teacher)}"
-        )
+    ranges = range_of(student), range_of(teacher)
+    if ranges[0] != ranges[1]:
+        raise ValueError(f"The teacher must take pixels in the student's range, {ranges[0]}. Received: {ranges[1]}")
     names, theirs = stated_labels(student), stated_labels(teacher)
     if differ(names, theirs):
         said = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(theirs)!s:.100}"

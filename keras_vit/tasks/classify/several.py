@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from keras_vit.models.metadata import stated_thresholds
 from keras_vit.models.outputs import distinct
-from keras_vit.models.preprocessing import stated_thresholds
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.classify.several_loss import SeveralLoss, positive_weights
 from keras_vit.tasks.classify.several_tally import HALF, SCORES, SeveralTally

@@ -6,10 +6,11 @@ import keras
 import numpy as np
 
 from keras_vit.models.inputs import IMAGES
-from keras_vit.models.outputs import end_of
-from keras_vit.models.preprocessing import stated_labels
+from keras_vit.models.metadata import stated_labels
+from keras_vit.models.pixel_range import range_of
 from keras_vit.tasks.generate.moments import Moments, frechet
 from keras_vit.utils import checks
+from keras_vit.utils.losses import end_of
 
 BATCH, SIDE = 64, 8  # images of which features are computed at once; pixels of a thumbnail's side, at most
 
@@ -81,7 +82,7 @@ class Judge:
         model = from_pretrained(source)
         heads = [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]
         one = len(getattr(model, "inputs", ())) == 1 and len(model.input_shape) == IMAGES
-        if not heads or not one or len(model.output_shape) != 2 or checks.range_of(model) != checks.BYTES:
+        if not heads or not one or len(model.output_shape) != 2 or range_of(model) != checks.BYTES:
             raise ValueError(f"The judge must be a classifier of images, 0 to 255. Received: judge={source!r}")
         self.source = source
         self.shape = tuple(model.input_shape[1:])

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Frames, Patches, Tubelets
+from keras_vit.models.pixel_range import range_of
 from keras_vit.tasks.pretrain import patch_pixels
 from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
 from keras_vit.utils import checks, clips
@@ -104,7 +105,7 @@ class OfClips(OfImages):
         return ops.tile(ranks, (1, self.steps))
 
     def patches_of(self, model, images):
-        low, high = checks.range_of(model)
+        low, high = range_of(model)
         return self.tubelets(self.cut(self.on_top((ops.cast(images, "float32") - low) / (high - low))))
 
     def statistics(self, patches):

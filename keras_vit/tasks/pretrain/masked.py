@@ -10,6 +10,7 @@ from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats.mae import read_decoder
 from keras_vit.layers.inputs.patch_dropout import rows
+from keras_vit.models.pixel_range import range_of
 from keras_vit.tasks.pretrain.decoder import PixelDecoder
 from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of
@@ -231,7 +232,7 @@ class MaskedAutoencoder(keras.Model):
         Raises:
             ValueError: If the images or the noise do not fit the model.
         """
-        low, high = checks.range_of(self.model)
+        low, high = range_of(self.model)
         images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=(low, high)))
         size = (len(images), self.layout.columns)
         noise = np.random.default_rng(0).random(size) if noise is None else np.asarray(noise)

@@ -59,9 +59,7 @@ def test_a_model_inside_and_a_sequence_of_layers_are_read():
 def test_the_class_token_is_asked_for_only_where_there_is_one():
     for options in (dict(class_token=False), dict(class_token=False, registers=2)):
         for pooling in ("token", "token+gap"):
-            with pytest.raises(
-                ValueError, match="needs a class token.*Received: tokens of a `PatchEncoder` without"
-            ):
+            with pytest.raises(ValueError, match="needs a class token.*Received: tokens of a `PatchEncoder` without"):
                 TokenPool(pooling)(tokens(**options))
     assert TokenPool()(np.ones((2, 3, 8), "float32")).shape == (2, 8)  # the first token, as it is asked for
 

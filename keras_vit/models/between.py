@@ -1,0 +1,27 @@
+"""Computes one symbolic tensor of a model from another."""
+
+import keras
+
+from keras_vit.utils.keras_private import call_of, place_of, takes_training
+
+
+def between(start, end, value):
+    """Computes a model's symbolic tensor `end` from a value of `start`, a symbolic tensor or several.
+
+    It builds no `keras.Model` of that part, which would add nodes to the layers.
+    """
+    known = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
+    return _computed(end, {id(tensor): one for tensor, one in known})
+
+
+def _computed(end, known):
+    if id(end) in known:
+        return known[id(end)]
+    node, operation = call_of(end), call_of(end).operation
+    if not node.input_tensors:
+        raise ValueError("The blocks must form a single path. Received: a path around them")
+    inputs = {id(tensor): _computed(tensor, known) for tensor in node.input_tensors}
+    arguments, settings = node.arguments.fill_in(inputs)
+    if takes_training(operation):
+        settings["training"] = False
+    return keras.tree.flatten(operation(*arguments, **settings))[place_of(end)]

@@ -1,0 +1,101 @@
+"""What is saved with a model, such as the names of its classes, and the layer that keeps it."""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from keras_vit.layers.base import Layer, plain
+from keras_vit.layers.inputs.rescale import Rescale
+from keras_vit.layers.inputs.words import Words
+from keras_vit.models import kinds
+from keras_vit.models.outputs import check_labels, fitting, num_classes
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.warned import warn
+
+
+def keeper(model):
+    """Returns the layer that keeps a model's metadata, `None` if there is no layer of ours.
+
+    That is its first `Rescale`, also in a model inside, else the first of our layers; that of words keeps their table.
+    """
+    inside = sublayers(model)
+    own = [layer for layer in inside if isinstance(layer, Layer) and not isinstance(layer, Words)]
+    order = [layer for layer in own if isinstance(layer, Rescale)] + [layer for layer in own if layer.metadata] + own
+    return next(iter(order), None)
+
+
+def metadata(model):
+    """Returns the metadata of a model as a dictionary of plain values, a copy, without what is empty."""
+    first = keeper(model)
+    return {name: value for name, value in plain(first.metadata if first else {}).items() if value}
+
+
+def keep(model, without=(), **values):
+    """Adds values to the metadata of a model, and leaves some out; one without a layer of ours keeps nothing."""
+    if (layer := keeper(model)) is not None:
+        kept = {name: value for name, value in metadata(model).items() if name not in without}
+        layer.metadata = kept | values
+
+
+def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Returns the names of a model's classes, which its layer `Rescale` keeps; with `names`, stores these first.
+
+    In a model without that layer, the first of this package's layers keeps them.
+
+    Saved models and exports keep them, and predictions, plots and reports show them.
+
+    Args:
+        model: A model from `keras_vit.vit`, or around one.
+        names: A name for each class, in the order of the model's outputs.
+
+    Raises:
+        ValueError: If the model has no names, or `names` are of another number, not strings, or of several lines; if
+            the model has no layer of this package, to keep them.
+        TypeError: If `model` is not a Keras model.
+
+    Example:
+
+    >>> class_names(from_pretrained("cifar10_hybrid"))[:2]
+    ('airplane', 'automobile')
+    """
+    checks.model(model)
+    if names is not None:
+        names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
+        if fitting(names, count) is None:
+            raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
+        check_labels(names)
+        if (layer := keeper(model)) is None:
+            raise ValueError(
+                "Class names are kept by a layer of keras_vit, such as `Rescale` or `Patches`. "
+                f"Received: {model.name!r} without one"
+            )
+        layer.metadata["labels"] = list(names)
+    if (stated := stated_labels(model)) is None:
+        raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
+    return stated
+
+
+def stated_labels(model, count=None):
+    """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
+    stated, count = metadata(model).get("labels"), count or num_classes(model)
+    names = fitting(stated, count)
+    if stated and names is None:
+        warn(
+            f"The model's class names are left out: metadata['labels'] of its layer must be a list of {count} "
+            f"texts, one for each class. Received: {stated!r:.100}"
+        )
+    return names and tuple(names)
+
+
+def stated_thresholds(model):
+    """Returns the probabilities from which on the labels of a model of several labels hold, a list in their order.
+
+    `None` for any other model, and for metadata that are not one number from 0 to 1 for each class.
+    """
+    stated = metadata(model).get("thresholds") if kinds.name_of(model) == "labels" else None
+    if not isinstance(stated, (list, tuple)) or len(stated) != num_classes(model):
+        return None
+    fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in stated)
+    return [float(value) for value in stated] if fit else None

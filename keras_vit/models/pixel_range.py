@@ -1,0 +1,148 @@
+"""Which pixels a model takes: what stands before its first weights is looked up, and computed if it is not ours."""
+
+import collections
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vit.layers.inputs.rescale import Rescale
+from keras_vit.models.backbone import leading_to, outputs_of
+from keras_vit.models.between import between
+from keras_vit.utils import checks
+from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.warned import warn
+
+RESCALING = (Rescale, keras.layers.Rescaling, keras.layers.Normalization)
+NORMS = (keras.layers.BatchNormalization, keras.layers.LayerNormalization, keras.layers.GroupNormalization)
+HIGHEST = (1, 255, 65535)  # pixels, one of which a model takes that brings them to about 1
+SPANS = (0.5, 20)  # of what the first weights see, from the lowest pixel to the highest
+LARGE = 20  # numbers that no rescaled pixels have
+ANY = 32  # a side of images of any size
+
+
+class First(NamedTuple):
+    """The first layer with weights, or the `Rescale` before it, which is given `scale * pixel + offset`."""
+
+    layer: keras.Layer
+    scale: float
+    offset: float
+    normalized: bool  # whether a normalization by its batch or by each image follows
+
+
+def range_of(model):
+    """Returns the range of the pixels that a model takes, `(low, high)`.
+
+    Its layer `Rescale` states it. Else the first weights must see numbers near 1: of `keras.layers.Rescaling` or
+    `Normalization`, or of operations such as `images / 255`, it follows for which pixels they do. `None` if pixels are
+    not rescaled at all, or if it cannot be told.
+    """
+    first = _first(model)
+    if first is None:
+        stated = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+        return stated and tuple(stated.value_range)
+    stated = next((layer for layer in sublayers(first.layer) if isinstance(layer, Rescale)), None)
+    if stated is not None:
+        return tuple(_plain((end - first.offset) / first.scale) for end in stated.value_range)
+    if _is_unchanged(first) or any(isinstance(layer, RESCALING) for layer in sublayers(first.layer)):
+        return None
+    mean = -first.offset / first.scale
+    fits = [high for high in HIGHEST if SPANS[0] <= first.scale * high <= SPANS[1] and -1e-3 * high <= mean <= high]
+    return (0, fits[0]) if fits else None
+
+
+def rescales_nothing(model):
+    """Returns whether pixels reach the first weights of a model as they are, and no normalization follows."""
+    first = _first(model)
+    inside = [] if first is None else sublayers(first.layer)
+    return first is not None and _is_unchanged(first) and not first.normalized and not _any(inside, RESCALING)
+
+
+def checked(model, images, shape=None, name="images"):
+    """Returns a batch of images as an array; warns of pixels in a model that rescales nothing.
+
+    Args:
+        model: The model that will take them.
+        images: As in `checks.pixels`.
+        shape: As there.
+        name: As there.
+
+    Raises:
+        ValueError: As `checks.pixels`, if they are not in the model's range.
+    """
+    known = range_of(model)
+    images = checks.pixels(images, shape, name, known)
+    if known is None:
+        warn_unscaled(model, images, name)
+    return images
+
+
+def warn_unscaled(model, images, name="images"):
+    """Warns of numbers such as 0 to 255 for a model whose first weights get them as they are."""
+    high = float(np.abs(images).max()) if np.size(images) else 0
+    if high > LARGE and rescales_nothing(model):
+        warn(
+            f"{model.name!r} rescales no pixels, and trains badly on those that are far from 0 to 1: put "
+            f"keras_vit.Rescale() first, or divide `{name}` by 255. Received: values up to {high:g}"
+        )
+
+
+def _first(model):
+    start = next((x for x in getattr(model, "inputs", None) or () if len(x.shape) > 3), None)
+    if start is None or not outputs_of(model):
+        return None
+    shape = [1, *(ANY if side is None else side for side in start.shape[1:])]
+    pixels = [np.full(shape, pixel, start.dtype if "int" in start.dtype else "float32") for pixel in (0, 1, 2)]
+    try:
+        layer, values, normalized = _reached(model, start, pixels)
+        zero, one, two = (np.asarray(keras.ops.convert_to_numpy(value), "float64") for value in values)
+    except Exception:  # a layer of the user's own may raise anything
+        return None
+    scale, offset = float(np.median(one - zero)), float(np.median(zero))
+    linear = np.allclose(two - one, one - zero, rtol=1e-3, atol=1e-6)
+    return First(layer, scale, offset, normalized) if linear and scale > 0 else None
+
+
+def _reached(model, start, values):
+    """Follows pixels to the first layer with weights, or that rescales as ours do, also in a model inside.
+
+    Returns:
+        That layer, what it is given for each of `values`, and whether a normalization follows.
+    """
+    users, waiting = collections.defaultdict(list), [start]
+    for node in leading_to(outputs_of(model)):
+        for tensor in node.input_tensors:
+            users[id(tensor)].append(node)
+    for tensor in waiting:  # and what is added to them meanwhile
+        for node in users[id(tensor)]:
+            layer = node.operation
+            if not _stops(layer):
+                waiting += node.outputs
+                continue
+            given = [between(start, tensor, value) for value in values]
+            if outputs_of(layer):
+                place = [id(each) for each in node.input_tensors].index(id(tensor))
+                return _reached(layer, layer.inputs[place], given)
+            then = [each.operation for output in node.outputs for each in users[id(output)]]
+            return layer, given, _any([layer, *then], NORMS)
+    raise ValueError("There are no weights")
+
+
+def _stops(layer):
+    inside = sublayers(layer) if isinstance(layer, keras.Layer) else []
+    own = [part for part in inside if part.weights and not isinstance(part, (keras.layers.Normalization, keras.Model))]
+    return _any(inside, Rescale) or bool(own)
+
+
+def _is_unchanged(first):
+    return abs(first.scale - 1) < 1e-6 and abs(first.offset) < 1e-6
+
+
+def _any(layers, kinds):
+    return any(isinstance(layer, kinds) for layer in layers)
+
+
+def _plain(number):
+    """Returns a number without the rounding errors of float32."""
+    rounded = float(f"{number:.5g}")
+    return int(rounded) if rounded.is_integer() else rounded
