@@ -39,10 +39,15 @@ def test_fit_s_help_says_that_a_recipe_is_a_program(capsys):
         ("no/mine.py", "There is no file 'no/mine.py'."),
         ("mine.py", "There is no file 'mine.py'."),
         ("somewhere/", "There is no file 'somewhere/'."),
-        (".", "A recipe must be a name or a Python file. Received: '.'"),
+        (
+            ".",
+            "A recipe must be a name or a Python file. Did you mean finetune_folder data.source=folder:., where each "
+            "class must have its folder of images? Received: '.'",
+        ),
     ],
 )
-def test_what_is_no_recipe_is_named(words, message, capsys):
+def test_what_is_no_recipe_is_named(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run("fit", words, status=2)
     assert capsys.readouterr().err == f"Reading {words} and its data ...\nerror: {message}\n"
 
