@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=torch python -m pytest -n 0 tests/test_torch.py
 
-Torch computes what TensorFlow and JAX do in the tests of the layers marked `backend`, which run on it too.
+`.ci/run` does so with the first slice of the slow tests.
 """
 
 import keras
@@ -42,6 +42,29 @@ def test_a_model_learns_and_is_saved(more, remat, tmp_path):
     np.testing.assert_allclose(
         predicted(keras.models.load_model(tmp_path / "model.keras")), predicted(model), rtol=1e-5
     )
+
+
+@on_torch
+@pytest.mark.parametrize(
+    "more",
+    [
+        dict(position=None, rotary="dinov3"), dict(rotary="rope-vit-mixed"), dict(position="relative"),
+        dict(pooling="map", tokens={"registers": 2}), dict(block={"swiglu": True, "qk_norm": True, "layer_scale": 0.1}),
+        dict(patch_dropout=0.5, pooling="gap", stem="conv", patch_size=2),
+    ],
+)  # fmt: skip
+def test_every_kind_of_model_trains(more):
+    model = small(**more)
+    model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    losses = model.fit(IMAGES, LABELS, epochs=3, verbose=0).history["loss"]
+    assert np.isfinite(losses).all() and losses[-1] < losses[0]
+    assert np.isfinite(predicted(model)).all()
+
+
+@on_torch
+def test_merged_tokens_compute_what_they_do_elsewhere():
+    merged = keras_vit.merge_tokens(small(), 1)
+    assert predicted(merged).shape == (4, 4)
 
 
 @on_torch

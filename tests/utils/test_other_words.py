@@ -85,3 +85,11 @@ def test_a_mask_of_integers_is_one_of_truth_values():
     layer, mask = layers.MultiHeadSelfAttention(2), np.tril(np.ones((1, 6, 6), "int32"))
     found = [keras.ops.convert_to_numpy(layer(x, attention_mask=each)) for each in (mask, mask.astype(bool))]
     np.testing.assert_array_equal(*found)
+
+
+def test_a_mask_of_two_axes_is_refused_since_it_would_broadcast():
+    x = np.zeros((6, 6, 8), "float32")
+    for layer in (layers.MultiHeadSelfAttention(2), layers.TransformerBlock(2, 16)):
+        with pytest.raises(ValueError, match=r"`attention_mask` must be boolean.*Received: shape \(6, 6\), bool"):
+            layer(x, attention_mask=np.ones((6, 6), bool))
+        assert layer(x, attention_mask=np.ones((6, 1, 6), bool)).shape == x.shape  # of the batch's padding

@@ -102,7 +102,7 @@ def joined_mask(attention_mask, use_causal_mask, rows, columns):
     if attention_mask is not None:
         dtype = keras.backend.standardize_dtype(attention_mask.dtype)
         shape = tuple(attention_mask.shape)
-        if "float" in dtype or (len(shape) not in (3, 4) and shape != (rows, columns)):
+        if "float" in dtype or len(shape) not in (3, 4):  # (batch, tokens) would broadcast in silence
             raise ValueError(
                 "`attention_mask` must be boolean, (batch, tokens, tokens) or (batch, heads or 1, tokens, tokens). "
                 f"Received: shape {shape}, {dtype}. Self-attention takes one tensor of tokens, "

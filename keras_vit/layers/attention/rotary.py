@@ -126,7 +126,7 @@ class RotaryPositions(Layer):
 
     def _directions(self, shape, dtype=None):
         """Returns the first learned frequencies: the powers, in a random direction for each head, and across it."""
-        powers = self.base ** (-2 * np.arange(shape[-1] // 2, dtype="float32") / shape[-1])
+        powers = self.base ** (-2 * ops.arange(shape[-1] // 2, dtype="float32") / shape[-1])
         direction = keras.initializers.RandomUniform(0, 2 * math.pi)((shape[1], 1))
         both = [[powers * part(direction + turn) for turn in (0, math.pi / 2)] for part in (ops.cos, ops.sin)]
         return ops.cast(ops.stack([ops.concatenate(axis, axis=-1) for axis in both]), dtype)
@@ -135,7 +135,7 @@ class RotaryPositions(Layer):
         """Returns the angles of patches, `(patches, heads or 1, head_dim / 2)`, by the frequencies of both axes."""
         places = np.meshgrid(*map(self._coordinates, self.grid), indexing="ij")
         places = [place.reshape(-1, 1, 1) for place in (places[::-1] if self.columns_first else places)]
-        first, second = (place.astype("float32") for place in places) if self.learned else places
+        first, second = (ops.convert_to_tensor(place, "float32") for place in places) if self.learned else places
         return first * frequencies[0] + second * frequencies[1]
 
     def _factors(self, angles, ops):
@@ -154,7 +154,7 @@ class RotaryPositions(Layer):
     def call(self, x):
         learned = ops.cast(self.frequencies, "float32") if self.learned else None
         factors = self.factors if learned is None else self._factors(self._angles(learned), ops)
-        turned, (cos, of_second, of_first) = ops.cast(x, "float32"), factors
+        turned, (cos, of_second, of_first) = ops.cast(x, "float32"), map(ops.convert_to_tensor, factors)
         if not self.interleaved:  # both partners are half of the channels away
             return ops.cast(turned * cos + _rolled(turned, self.distance) * (of_second + of_first), x.dtype)
         seconds, firsts = _rolled(turned, self.distance), _rolled(turned, -self.distance)

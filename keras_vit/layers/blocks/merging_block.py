@@ -71,7 +71,7 @@ class MergingBlock(WithPrefix, TransformerBlock):
         tokens = x.shape[1]
         if sources is None:
             nothing = ops.zeros((ops.shape(x)[0], tokens, 1), dtype="int32")
-            sources = nothing + np.arange(tokens, dtype="int32")[:, None]
+            sources = nothing + ops.expand_dims(ops.arange(tokens, dtype="int32"), 1)
             sizes, bias = 1.0 + ops.cast(nothing, "float32"), None
         else:
             sizes = sizes_of(sources, tokens)  # (batch, tokens, 1)

@@ -38,10 +38,11 @@ def match(keys, merged, num_prefix):
     alike = alike * ops.swapaxes(shares(second), 1, 2)
     best = ops.max(alike, axis=-1, keepdims=True)  # (batch, first, 1)
     less = ops.cast(alike < best, "float32")
-    order = np.arange(second.shape[1], dtype="float32")
-    chosen = ops.min(less * len(order) + order, axis=-1, keepdims=True)  # as argmax, which Keras computes on bits
+    order = ops.arange(second.shape[1], dtype="float32")
+    chosen = ops.min(less * second.shape[1] + order, axis=-1, keepdims=True)  # as argmax, which Keras computes on bits
 
-    earlier, others = np.tri(first.shape[1], k=-1, dtype="float32"), ops.swapaxes(best, 1, 2)
+    earlier = ops.convert_to_tensor(np.tri(first.shape[1], k=-1, dtype="float32"))
+    others = ops.swapaxes(best, 1, 2)
     better = ops.cast(others > best, "float32")
     equal = ops.cast(ops.equal(others, best), "float32")
     rank = ops.sum(better + equal * earlier, axis=-1, keepdims=True)  # of equal proposals the earlier is better
@@ -78,10 +79,10 @@ def places(place, merged, tokens, num_prefix):
     longer, none = max(place.shape[1], others), ops.zeros_like(place[:, :1])  # (batch, 1, 1)
     both = [
         ops.pad(place, ((0, 0), (0, longer - place.shape[1]), (0, 0))),
-        none + np.pad(of_second, (0, longer - others))[:, None],
+        none + ops.convert_to_tensor(np.pad(of_second, (0, longer - others))[:, None]),
     ]
     rest = ops.reshape(ops.concatenate(both[:: -1 if num_prefix % 2 else 1], axis=-1), (-1, 2 * longer, 1))
-    prefix = none + np.arange(num_prefix, dtype="float32")[:, None]
+    prefix = none + ops.expand_dims(ops.arange(num_prefix, dtype="float32"), 1)
     return ops.concatenate([prefix, num_prefix + rest[:, : tokens - num_prefix]], axis=1)
 
 
@@ -90,7 +91,7 @@ def is_at(place, count, dtype="float32"):
 
     Not `ops.one_hot`, which makes 64-bit integers of them. Some runtimes compute whole numbers a little below.
     """
-    near = ops.abs(ops.cast(place, "float32") - np.arange(count, dtype="float32")) < 0.5
+    near = ops.abs(ops.cast(place, "float32") - ops.arange(count, dtype="float32")) < 0.5
     return ops.cast(near, dtype)
 
 

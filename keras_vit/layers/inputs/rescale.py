@@ -92,7 +92,8 @@ class Rescale(Layer):
     def call(self, images):
         if len(images.shape) != 4 or images.shape[-1] != self.channels:
             raise ValueError(
-                f"Images must have the shape (batch, height, width, {self.channels}). Received: shape={images.shape}"
+                f"Images must have the shape (batch, height, width, {self.channels}). "
+                f"Received: shape={tuple(images.shape)}"
             )
         mean, std = np.asarray(self.mean), np.asarray(self.std)
         low, high = self.value_range

@@ -98,7 +98,7 @@ def test_the_layer_is_the_same_in_blocks(monkeypatch):
     monkeypatch.setattr(blockwise, "BLOCK", 8)
     layer = MultiHeadSelfAttention(2, relative={"grid": (3, 4)})
     x, bias = tf.constant(drawn(2, 12, 8)), drawn(12)[None]
-    mask = RNG.random((12, 12)) > 0.3
+    mask = RNG.random((1, 12, 12)) > 0.3
 
     def results():
         with tf.GradientTape() as outer:
