@@ -104,12 +104,12 @@ def test_the_page_by_hand_runs(tmp_path, monkeypatch, capsys, eagerly):
     """It names every public layer, too."""
     monkeypatch.chdir(tmp_path)
     page = "docs/by_hand.md"
-    short = [("epochs=30", "epochs=1"), ("order[:1400]", "order[:128]"), ("order[1400:]", "order[-64:]")]
+    short = [("epochs = len(data), 30", "epochs = len(data), 1"), ("order[:1400]", "order[:128]"), ("order[1400:]", "order[-64:]")]
     short += [("jit_compile=True", "jit_compile=False"), ("range(4)", "range(2)")]
     assert all(any(old in block for block in blocks(page)) for old, _ in short)
     names = run(page, short if QUICKLY else ())
-    assert names["maps"].shape == (2 if QUICKLY else 4, 8, 4, 17, 17) and "digit " in capsys.readouterr().out
-    for file in ("by_hand.keras", "by_hand.tflite", "by_hand_saved_model", "by_hand.png"):
+    assert names["maps"].shape == (2 if QUICKLY else 4, 32, 4, 17, 17) and "digit " in capsys.readouterr().out
+    for file in ("by_hand.keras", "by_hand.tflite", "saved_by_hand", "by_hand.png"):
         assert (tmp_path / file).exists(), file
     assert QUICKLY or names["model"].evaluate(names["images"][names["test"]], names["labels"][names["test"]])[1] > 0.9
     written = (ROOT / page).read_text()
