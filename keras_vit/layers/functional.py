@@ -1,18 +1,14 @@
 """The functional Keras model whose precision policy is that of its blocks."""
 
-import itertools
-import weakref
-
 import keras
 
 from keras_vit.layers.blocks.decoder_block import DecoderBlock
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
-from keras_vit.utils.keras_private import call_of, sublayers
+from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.losses import untrainable
 from keras_vit.utils.warned import warn
 
 BLOCKS = (TransformerBlock, DecoderBlock)
-PLACED = weakref.WeakKeyDictionary()  # by layers of input: the models that are computed from them, by name
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -21,17 +17,7 @@ class Model(keras.Model):
 
     `compile` scales the loss of float16 by the policy of the model. Keras does not save that policy: a loaded, cloned
     or pickled model would train without scaling, and gradients below 6e-8 would be zero.
-
-    All layers of a model must have different names. If a second model of the same name takes the same input, such as
-    another `vit("B/16")` or a second copy of a file, it is called `name_1` from then on.
     """
-
-    def __call__(self, *args, **kwargs):
-        for source in _inputs(tensor for tensor in keras.tree.flatten(args) if keras.utils.is_keras_tensor(tensor)):
-            placed = PLACED.setdefault(source, {})
-            names = (f"{self.name}_{i}" if i else self.name for i in itertools.count())
-            self.name = next(name for name in names if placed.setdefault(name, self) is self)
-        return super().__call__(*args, **kwargs)
 
     def compile(self, *args, **kwargs):
         """Compiles the model as Keras does, and warns if the loss takes probabilities and the model returns logits."""
@@ -50,14 +36,3 @@ class Model(keras.Model):
         blocks = (layer for layer in sublayers(self, include_self=False) if isinstance(layer, BLOCKS))
         block = next(blocks, None)
         return super().dtype_policy if block is None else block.dtype_policy
-
-
-def _inputs(tensors):
-    """Returns the layers of input from which symbolic tensors are computed."""
-    waiting, seen = list(tensors), {}
-    for tensor in waiting:  # and what is added to them meanwhile
-        node = call_of(tensor)
-        if id(node) not in seen:
-            seen[id(node)] = node
-            waiting += node.input_tensors
-    return [node.operation for node in seen.values() if not node.input_tensors]

@@ -158,3 +158,7 @@ def test_patches_of_a_variant_count_pixels_before_a_stem_too(tmp_path):
     assert from_arguments(**arguments, weights=tmp_path / "model.keras").get_layer("patches").patch_size == (4, 4)
     with pytest.raises(ValueError, match="must belong to mu/4"):
         from_arguments("mu/4", stem=((4, 2),), image_size=16, weights=tmp_path / "model.keras")
+
+
+def test_a_name_is_that_of_the_model():
+    assert from_pretrained("mnist", name="mine").name == "mine"

@@ -86,7 +86,7 @@ class Rescale(Layer):
             if np.shape(values) not in ((), (input_shape[-1],)):
                 raise ValueError(
                     f"`{name}` must be a number or one for each of {input_shape[-1]} channels. "
-                    f"Received: {name}={values}"
+                    f"Received: {name}={checks.shown(values)}"
                 )
 
     def call(self, images):
