@@ -3,9 +3,11 @@
 import contextlib
 import functools
 import inspect
+import itertools
 import re
 
 import keras
+import numpy as np
 import pytest
 
 import keras_vit
@@ -16,6 +18,11 @@ from tests.test_house import PUBLIC
 
 pytest.importorskip("tensorflow")
 
+ARRAYS = {
+    "an array": np.full((2, 3), 1234.5),
+    "a tensor": keras.ops.full((2, 3), 1234.5),
+    "a list of arrays": [np.full((40, 3), 1234.5)] * 2,
+}
 ODD = {
     "a number": 3.5,
     "text": "nonsense",
@@ -76,6 +83,23 @@ def test_functions(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / name)
         found += faults(name, make)
     assert not found, "\n".join(found)
+
+
+def test_no_error_shows_the_values_of_an_array(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for name, make in TAKES.items():
+        for argument, (kind, value) in itertools.product(make(), ARRAYS.items()):
+            arguments = make() | {argument: value}
+            words = [arguments.pop(name) for name in ("words", "files") if name in arguments]
+            try:
+                getattr(keras_vit, name)(*words, **arguments)
+            except Exception as error:
+                found = re.search(r"array\(|numpy=|(1234.5\D+){7}", message := str(error))
+                shown += [f"{name}({argument}={kind}): {message[:200]}"] if found or "\n" in message else []
+            else:
+                model.cache_clear()
+    assert not shown, "\n".join(shown)
 
 
 def test_options_of_vit():

@@ -12,6 +12,7 @@ from keras_vit.layers.blocks.transformer_block import BLOCK
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import input_shape_of
 from keras_vit.models.map_heads import head_of
+from keras_vit.utils import checks
 
 RESCALE = (Rescale, keras.layers.Rescaling)  # the second in the oldest files of this package
 
@@ -38,8 +39,8 @@ def arguments_of(model, words=False):
     missing = [name for name, kind in kinds.items() if not isinstance(layers.get(name), kind)]
     if missing:
         raise ValueError(
-            f"`model` must be a model from `keras_vit.vit`. Received: {getattr(model, 'name', model)!r}, which lacks "
-            f"{', '.join(missing)}"
+            f"`model` must be a model from `keras_vit.vit`. "
+            f"Received: {checks.shown(getattr(model, 'name', model))}, which lacks {', '.join(missing)}"
         )
     if any(isinstance(layer, keras.layers.UnitNormalization) for layer in layers.values()):
         raise ValueError(

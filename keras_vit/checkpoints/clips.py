@@ -74,7 +74,8 @@ def inflated(
     checks.model(model)
     checks.one_of("kernel", kernel, KERNELS)
     if not isinstance(metadata, (dict, type(None))):
-        raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
+        raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
+    checks.whole(time_depth=time_depth)
     check_plain(model, "A model of clips from one of images", lora=False)
     arguments = arguments_of(model)
     _check(model, arguments)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import zipfile
 
@@ -22,7 +23,9 @@ FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout"
 
 def own_file(place):
     """Returns the path of a `.keras` file, that of a run included; `None` for any other source."""
-    path = pathlib.Path(str(place)).expanduser()
+    if not isinstance(place, (str, os.PathLike)):
+        return None
+    path = pathlib.Path(place).expanduser()
     path = path / TRAINED if (path / RUN).is_file() else path
     return path if path.suffix == ".keras" and "://" not in str(place) else None
 
@@ -30,7 +33,7 @@ def own_file(place):
 def holds(path, part):
     """Returns whether a part of a `.keras` file is more than an image tower: by default, if it writes or draws."""
     if part is not None:
-        return part in ("text", "both")
+        return isinstance(part, str) and part in ("text", "both")
     names = set()
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):  # others say what is wrong
         with zipfile.ZipFile(path) as archive:

@@ -73,7 +73,7 @@ def list_checkpoints(*words: str) -> list[Published]:
         A list of `Published`.
     """
     if not all(isinstance(word, str) for word in words):
-        raise TypeError(f"`words` must be strings, such as 'B/16'. Received: words={words!r}")
+        raise TypeError(f"`words` must be strings, such as 'B/16'. Received: words={checks.shown(words)}")
     return [row for row in _table().values() if all(word.lower() in row.name.lower() for word in words)]
 
 

@@ -107,7 +107,7 @@ def target(path, format, overwrite):
     path = checks.path("path", path)
     if path.suffix == ".keras":
         raise ValueError(f"Use model.save(path) for Keras's own file. Received: path={str(path)!r}")
-    format = format or ("google" if path.suffix == ".npz" else None)
+    format = ("google" if path.suffix == ".npz" else None) if format is None else format
     checks.one_of("format", format, WRITTEN)
     suffix = ".npz" if format == "google" else ".safetensors"
     as_file = path.suffix == suffix

@@ -44,7 +44,7 @@ def check_part(part, text, overrides, **of_image):
             f"Both towers need the file's head, which brings images to the texts' space. Received: {given}"
         )
     if text is not None and part not in (None, "both"):
-        raise ValueError(f"`text` is for part='both'. Received: part={part!r}, text={text!r}")
+        raise ValueError(f"`text` is for part='both'. Received: part={part!r}, text={checks.shown(text)}")
     if text is not None:
         checks.options("text", text, KNOWN)
     if part == "text":

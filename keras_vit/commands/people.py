@@ -4,6 +4,7 @@ from typing import Annotated
 
 from keras_vit.commands.many import end, files_of, needed, shown
 from keras_vit.commands.types import MODEL, File, Flag, Folder, Images, Text, about
+from keras_vit.utils import checks
 
 PERSON = "person"  # the category of boxes that are used, where they have several
 
@@ -82,7 +83,7 @@ def of_images(path):
     ):
         raise ValueError(
             f"{str(path)!r} must be a list of boxes, each with the image's file name as 'image_id', and a 'bbox'. "
-            f"Received: {entries!r:.80}"
+            f"Received: {checks.shown(entries):.80}"
         )
     found = {}
     for entry in entries:

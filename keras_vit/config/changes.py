@@ -56,7 +56,9 @@ def override(recipe, changes):
         TypeError: For a value of the wrong type.
     """
     if not isinstance(changes, dict) or not all(isinstance(name, str) for name in changes):
-        raise TypeError(f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {changes!r}")
+        raise TypeError(
+            f"Changes must be a dictionary, such as {{'optim.epochs': 3}}. Received: {checks.shown(changes)}"
+        )
     for name, value in changes.items():
         part, _, key = name.partition(".")
         if (part, key) == ("model", "weights") and _are_own(value) and "model.variant" not in changes:

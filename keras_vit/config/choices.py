@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.config.changes import literal, split
+from keras_vit.utils import checks
 
 SEED = 0  # a longer sweep begins with the draws of a shorter one
 TRIES = 1000  # for each draw, that it differs from those before it
@@ -58,7 +59,7 @@ def choices(name, value):
             return found
         values = [literal(piece.strip()) for piece in pieces(value)]
     if not values or any(isinstance(each, str) and not each for each in values):
-        raise ValueError(f"A sweep must have values for each option. Received: {name}={value}")
+        raise ValueError(f"A sweep must have values for each option. Received: {name}={checks.shown(value)}")
     return list({repr(each): each for each in values}.values())
 
 

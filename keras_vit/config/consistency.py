@@ -15,20 +15,22 @@ def check_recipe(recipe):
     try:
         json.dumps(recipe.model)
     except TypeError:
-        raise ValueError(f"A recipe's `model` must contain only JSON values. Received: {recipe.model}") from None
+        raise ValueError(
+            f"A recipe's `model` must contain only JSON values. Received: {checks.shown(recipe.model)}"
+        ) from None
     if tuple(recipe.model.get("value_range", checks.BYTES)) != checks.BYTES:
         raise ValueError(
             "A recipe trains on pixels from 0 to 255: scale other images to them. Received: "
-            f"model.value_range={recipe.model['value_range']}"
+            f"model.value_range={checks.shown(recipe.model['value_range'])}"
         )
     fold = recipe.data.fold
     if fold is not None and not 1 <= fold[0] <= fold[1] > 1:
-        raise ValueError(f"data.fold must be (number, count), such as (1, 5) to (5, 5). Received: {fold}")
+        raise ValueError(f"data.fold must be (number, count), such as (1, 5) to (5, 5). Received: {checks.shown(fold)}")
     channels = recipe.model.get("channels", 3)
     if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
     if recipe.model.get("weights") and "image_size" not in recipe.model:
-        raise ValueError(f"A recipe with model.weights must set image_size too. Received: {recipe.model}")
+        raise ValueError(f"A recipe with model.weights must set image_size too. Received: {checks.shown(recipe.model)}")
     image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     resize = recipe.data.resize
     if isinstance(resize, int) and resize < min(image):

@@ -75,8 +75,8 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
         place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
         raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
     if not isinstance(recipe, config.Recipe):
-        raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {recipe!r}")
-    return config.check_recipe(config.override(recipe, changes or {}))
+        raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {checks.shown(recipe)}")
+    return config.check_recipe(config.override(recipe, {} if changes is None else changes))
 
 
 def arguments_of_model(recipe):
@@ -113,7 +113,8 @@ def from_recipe(
     Raises:
         ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
     """
-    recipe = config.override(name, changes or {}) if isinstance(name, config.Recipe) else load_recipe(name, changes)
+    changes = {} if changes is None else changes
+    recipe = config.override(name, changes) if isinstance(name, config.Recipe) else load_recipe(name, changes)
     arguments = dict(config.check_recipe(recipe).model)
     arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
     arguments.setdefault("channels", 3)  # even if `weights` were trained with another number

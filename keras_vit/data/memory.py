@@ -85,9 +85,11 @@ class Source:
         """Returns the part `name[a%:b%]`, or all for `name`, in an order that is shuffled but always the same."""
         match = re.fullmatch(r"([^\[\]]+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)
         if not match or match[1] != name:
-            raise ValueError(f"A split must be {name!r}, or a part of it such as '{name}[:80%]'. Received: {split!r}")
+            raise ValueError(
+                f"A split must be {name!r}, or a part of it such as '{name}[:80%]'. Received: {checks.shown(split)}"
+            )
         if int(match[2] or 0) > 100 or int(match[3] or 100) > 100:
-            raise ValueError(f"A split must end at 100 % or before. Received: {split!r}")
+            raise ValueError(f"A split must end at 100 % or before. Received: {checks.shown(split)}")
         first, last = (round(len(self) * int(percent) / 100) for percent in (match[2] or 0, match[3] or 100))
         random = np.random.default_rng(0)
         if self.groups is None:

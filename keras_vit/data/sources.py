@@ -11,6 +11,7 @@ from keras_vit.data.readers import clips as of_clips
 from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.models.outputs import ignored
+from keras_vit.utils import checks
 
 
 def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
@@ -45,7 +46,7 @@ def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
         )
     if data.columns and kind != "folder":
         raise ValueError(
-            f"`data.columns` is for a folder with a table. Received: data.columns={data.columns!r} with "
+            f"`data.columns` is for a folder with a table. Received: data.columns={checks.shown(data.columns)} with "
             f"data.source={data.source!r}"
         )
     if data.fold and split in (data.train, data.validation):

@@ -91,7 +91,7 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
     if patch is not None and patch not in np.ndindex(*grid):
         kind = "(row, column)" if len(grid) == 2 else "(step, row, column)"
         raise ValueError(
-            f"`patch` must be {kind} on a grid of {' x '.join(map(str, grid))}, from 0. Received: {patch!r}"
+            f"`patch` must be {kind} on a grid of {' x '.join(map(str, grid))}, from 0. Received: {checks.shown(patch)}"
         )
 
     def attended(model, images):

@@ -45,7 +45,7 @@ def embed(model: keras.Model, images, batch_size: int = 64) -> np.ndarray:
 def vectors_of(model):
     """Returns the symbolic input of the head of a model, or of the model nested last in it."""
     if not outputs_of(model):
-        raise ValueError(f"The model must be a functional Keras model. Received: {model!r}")
+        raise ValueError(f"The model must be a functional Keras model. Received: {checks.shown(model)}")
     last = next((layer for layer in model.layers if layer.name == "head"), model.layers[-1])
     if isinstance(last, keras.layers.Dense) and last.name != "pre_logits":  # which is the end without a head
         return last.input

@@ -9,6 +9,7 @@ from keras_vit.explain import inside
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import backbone, input_of
+from keras_vit.utils import checks
 
 
 def features(
@@ -46,7 +47,7 @@ def features(
     if not integers or not indices or not set(indices) <= set(range(-len(blocks), len(blocks))):
         raise ValueError(
             f"`layers` must be a list of block indices, which go from 0 to {len(blocks) - 1} in {model.name!r}. "
-            f"Received: layers={layers!r}"
+            f"Received: layers={checks.shown(layers)}"
         )
     last = vit.get_layer("norm") if norm and any(layer.name == "norm" for layer in vit.layers) else None
     if norm and (last is None or len(last.output.shape) != 3):

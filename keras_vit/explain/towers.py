@@ -112,7 +112,7 @@ def text_vectors(towers, tokens, texts, batch_size=64):
     """
     tokens, texts = tokens_for(towers, tokens), listed(texts)
     if not texts or not all(map(str.strip, texts)):
-        raise ValueError(f"Each text must have a word. Received: {texts!r:.100}")
+        raise ValueError(f"Each text must have a word. Received: {checks.shown(texts):.100}")
     ids, rows = np.asarray(tokens(texts)), table_of(towers.text)[1]
     shape = (len(texts), towers.text.input_shape[1])
     if ids.shape != shape or ids.dtype.kind not in "iu":

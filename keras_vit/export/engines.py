@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_vit.export import openvino, prepare, runtimes, tflite
 from keras_vit.export.forms import copied, export_copy
-from keras_vit.utils import extras
+from keras_vit.utils import checks, extras
 from keras_vit.utils.keras_private import sublayers
 
 DTYPES = {"float32": ("f32", "float32"), "bfloat16": ("bf16", "mixed_bfloat16")}  # OpenVINO's word, Keras's policy
@@ -36,7 +36,7 @@ def by_openvino(model, dtype, batch_size, threads=None):
     """
     extras.need("The engine OpenVINO", "openvino", "openvino")
     if dtype == "bfloat16" and not runtimes.openvino_has("BF16"):
-        raise ValueError(f"This processor has no instructions for bfloat16. Received: dtype={dtype!r}")
+        raise ValueError(f"This processor has no instructions for bfloat16. Received: dtype={checks.shown(dtype)}")
     _need_tensorflow("OpenVINO")
     shape = tuple(model.inputs[0].shape[1:])
     _check_outputs(model)
@@ -86,7 +86,7 @@ def by_tflite(model, dtype, batch_size, threads=None):
         RuntimeError: If TFLite cannot compute the model.
     """
     if dtype != "float32":
-        raise ValueError(f"TFLite computes in float32 on processors. Received: dtype={dtype!r}")
+        raise ValueError(f"TFLite computes in float32 on processors. Received: dtype={checks.shown(dtype)}")
     _need_tensorflow("TFLite")
     try:
         prepare.check_model(model)
@@ -151,7 +151,7 @@ def _by_values(model, dtype):
         computed = sorted({layer.compute_dtype for layer in sublayers(model)})
         raise ValueError(
             f"Keras cannot clone {model.name!r}, so it is computed in {', '.join(computed)} only: give each of its "
-            f"layers a whole `get_config`. Received: dtype={dtype!r}"
+            f"layers a whole `get_config`. Received: dtype={checks.shown(dtype)}"
         )
     trained, others = (
         [keras.ops.convert_to_tensor(keras.ops.convert_to_numpy(v).copy()) for v in variables]

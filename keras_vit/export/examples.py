@@ -57,12 +57,16 @@ def _noisy(images, shape):
 def _ids(model, ids, shape):
     ids, rows = np.asarray(ids), table_of(model)[1] or np.inf
     if ids.dtype.kind not in "ui" or ids.shape[1:] != shape or not len(ids) or ids.min() < 0 or ids.max() >= rows:
-        values = f", values from {ids.min()} to {ids.max()}" if ids.size and ids.dtype.kind in "uif" else ""
         raise ValueError(
             f"Texts must be ids of the model's table, integers (batch, {shape[0]}) from 0 to below {rows}. "
-            f"Received: shape={ids.shape}, dtype={ids.dtype}{values}"
+            f"Received: shape={ids.shape}, dtype={ids.dtype}{_span(ids)}"
         )
     return ids.astype("int32")
+
+
+def _span(values):
+    """Returns from where to where numbers go, as words for an error."""
+    return f", values from {values.min()} to {values.max()}" if values.size and values.dtype.kind in "uif" else ""
 
 
 def _random_pixels(model, shape):
@@ -93,7 +97,8 @@ def _labels(model, labels, shape):
     labels, rows = np.asarray(labels), table_of(model)[1]
     if labels.dtype.kind not in "iu" or labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= rows:
         raise ValueError(
-            f"Labels must be integers (batch,) from 0 to below {rows}. Received: shape={labels.shape}, {labels!r:.80}"
+            f"Labels must be integers (batch,) from 0 to below {rows}. "
+            f"Received: shape={labels.shape}, dtype={labels.dtype}{_span(labels)}"
         )
     return labels.astype("int32")
 

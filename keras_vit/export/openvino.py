@@ -93,7 +93,7 @@ def export_openvino(
     if quantize and any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
         raise ValueError(
             'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
-            f"Received: quantize={quantize!r} with {model.name!r}"
+            f"Received: quantize={checks.shown(quantize)} with {model.name!r}"
         )
     if not quantize:
         formats.check_no_calibration(quantize, calibration)

@@ -168,7 +168,7 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
         if engine == "keras" or threads > THREADS:
             raise ValueError(
                 f"`threads` is for OpenVINO and TFLite, and at most {THREADS:,}: those of TensorFlow are global. "
-                f"Received: threads={threads}, engine={engine!r}"
+                f"Received: threads={threads}, engine={checks.shown(engine)}"
             )
     _check_model(model)
     if keras.backend.backend() == "openvino":

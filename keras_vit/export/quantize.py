@@ -39,7 +39,9 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
     checks.one_of("quantize", quantize, FORMATS)
     checks.one_of("target", target, TARGETS)
     if target == "integer" and quantize not in CALIBRATED:
-        raise ValueError(f"target='integer' needs quantize='int8' or 'int16x8'. Received: quantize={quantize!r}")
+        raise ValueError(
+            f"target='integer' needs quantize='int8' or 'int16x8'. Received: quantize={checks.shown(quantize)}"
+        )
     if quantize not in CALIBRATED:
         check_no_calibration(quantize, calibration)
         return None
@@ -49,6 +51,7 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
 
 def check_calibrated(quantize, model):
     """Raises ValueError for a format whose scales come from images, of a model that takes anything else."""
+    checks.one_of("quantize", quantize, FORMATS)
     if quantize in CALIBRATED and {*(given := inputs_of(model))} != {"images"}:
         raise ValueError(
             "Calibration is for models of images alone: take quantize='float16' or 'dynamic'. "
@@ -60,7 +63,8 @@ def check_no_calibration(quantize, calibration):
     """Raises ValueError for images that a format would not use."""
     if calibration is not None:
         raise ValueError(
-            f"`calibration` is for quantize={' and '.join(map(repr, CALIBRATED))}. Received: quantize={quantize!r}"
+            f"`calibration` is for quantize={' and '.join(map(repr, CALIBRATED))}. "
+            f"Received: quantize={checks.shown(quantize)}"
         )
 
 

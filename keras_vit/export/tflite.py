@@ -115,7 +115,8 @@ def _check_format(model, quantize, batch_size, input_dtype):
     """Raises ValueError for what formats cannot hold."""
     if input_dtype != "float32" and "images" not in inputs_of(model):
         raise ValueError(
-            f"`input_dtype` is for models of images. Received: input_dtype={input_dtype!r} with {model.name!r}"
+            f"`input_dtype` is for models of images. "
+            f"Received: input_dtype={checks.shown(input_dtype)} with {model.name!r}"
         )
     formats.check_calibrated(quantize, model)
     if quantize not in formats.CALIBRATED:
@@ -125,7 +126,7 @@ def _check_format(model, quantize, batch_size, input_dtype):
     if any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
         raise ValueError(
             "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
-            f"without merging. Received: quantize={quantize!r}"
+            f"without merging. Received: quantize={checks.shown(quantize)}"
         )
 
 

@@ -157,7 +157,7 @@ def _older(out, about, overwrite):
 def _share(share):
     i, n = share if isinstance(share, (tuple, list)) and len(share) == 2 else (None, None)
     if type(i) is not int or type(n) is not int or not 0 <= i < n:
-        raise ValueError(f"`share` must be (i, n) with 0 <= i < n. Received: share={share!r}")
+        raise ValueError(f"`share` must be (i, n) with 0 <= i < n. Received: share={checks.shown(share)}")
     return i, n
 
 

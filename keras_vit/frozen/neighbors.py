@@ -175,7 +175,7 @@ def classes_of(index, labels=None):
             )
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
     if not isinstance(labels, (list, tuple)) or len(labels) != len(inside):
-        count = len(labels) if isinstance(labels, (list, tuple)) else repr(labels)
+        count = len(labels) if isinstance(labels, (list, tuple)) else checks.shown(labels)
         raise ValueError(f"`labels` must be a list, one for each of the {len(index.paths)} images. Received: {count}")
     names, classes = np.unique([str(label) for label in labels], return_inverse=True)
     if len(names) < 2:

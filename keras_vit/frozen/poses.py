@@ -96,7 +96,9 @@ def _checked(boxes, shape):
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.ndim != 2 or found.shape[1] != 4 or not np.isfinite(found).all():
-        raise ValueError(f"Boxes must be 4 finite numbers each: left, top, width, height. Received: {rows!r:.100}")
+        raise ValueError(
+            f"Boxes must be 4 finite numbers each: left, top, width, height. Received: {checks.shown(rows):.100}"
+        )
     left, top, wide, high = found.T
     inside = (wide > 0) & (high > 0) & (left < shape[1]) & (top < shape[0]) & (left + wide > 0) & (top + high > 0)
     if not inside.all():

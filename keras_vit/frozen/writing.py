@@ -232,14 +232,17 @@ def _begun(prompt, tokens, start, count):
         begun = [[start]]
     elif isinstance(prompt, str) or (isinstance(prompt, (list, tuple)) and all(isinstance(p, str) for p in prompt)):
         if tokens is None:
-            raise ValueError(f"A prompt of words needs `tokens`, a tokenizer. Received: prompt={prompt!r:.100}")
+            raise ValueError(
+                f"A prompt of words needs `tokens`, a tokenizer. Received: prompt={checks.shown(prompt):.100}"
+            )
         begun = [ids if ids[:1] == [start] else [start, *ids] for ids in tokens.begun(prompt)]
     else:
         rows = prompt if isinstance(prompt, (list, tuple)) else [prompt]
         array = np.asarray(prompt) if len(set(map(np.shape, rows))) == 1 else np.zeros(())
         if array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
             raise ValueError(
-                f"`prompt` must be texts, or ids of shape (words,) or (texts, words). Received: prompt={prompt!r:.100}"
+                f"`prompt` must be texts, or ids of shape (words,) or (texts, words). "
+                f"Received: prompt={checks.shown(prompt):.100}"
             )
         begun = np.atleast_2d(array).tolist()
     if len(begun) == 1 and count:
@@ -254,7 +257,7 @@ def _check_begun(begun, vocabulary, length):
         if not 0 < len(ids) < length:
             raise ValueError(f"A prompt must leave room in length={length}. Received: {len(ids)} ids")
         if min(ids) < 0 or max(ids) >= vocabulary:
-            raise ValueError(f"Ids of a prompt must be from 0 to {vocabulary - 1}. Received: {ids!r:.100}")
+            raise ValueError(f"Ids of a prompt must be from 0 to {vocabulary - 1}. Received: {checks.shown(ids):.100}")
 
 
 def _texts(ids, end, tokens):

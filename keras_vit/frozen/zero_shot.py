@@ -138,16 +138,16 @@ def class_vectors(towers, classes, tokens, prompts):
     prompts = list(checks.sequence("prompts", [prompts] if isinstance(prompts, str) else prompts))
     wrong = [each for each in classes + prompts if not isinstance(each, str) or not each.strip()]
     if wrong:
-        raise ValueError(f"Each class and each prompt must be a text. Received: {wrong[0]!r:.100}")
+        raise ValueError(f"Each class and each prompt must be a text. Received: {checks.shown(wrong[0]):.100}")
     if not classes or (len(classes) == 1 and towers.bias is None):
-        raise ValueError(f"`classes` must be two names or more. Received: classes={classes!r:.100}")
+        raise ValueError(f"`classes` must be two names or more. Received: classes={checks.shown(classes):.100}")
     if len(set(classes)) < len(classes):
         twice = next(name for name in classes if classes.count(name) > 1)
         raise ValueError(f"Each class must be given once. Received: {twice!r} twice")
     without = [prompt for prompt in prompts if SLOT not in prompt]
     if without or not prompts:
         raise ValueError(
-            f"Each prompt must have {SLOT} in the place of the name. Received: {(without or prompts)!r:.100}"
+            f"Each prompt must have {SLOT} in the place of the name. Received: {checks.shown(without or prompts):.100}"
         )
     check_labels(classes)
     texts = [prompt.replace(SLOT, name) for name in classes for prompt in prompts]

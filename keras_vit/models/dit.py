@@ -96,7 +96,9 @@ def dit(
     """
     sizes = sizes_of(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
     if sizes.stages is not None:
-        raise ValueError(f"`variant` must be a size and a patch size, such as 'S/2'. Received: variant={variant!r}")
+        raise ValueError(
+            f"`variant` must be a size and a patch size, such as 'S/2'. Received: variant={checks.shown(variant)}"
+        )
     norm, block = options.complete("norm", norm), options.complete("block", block)
     height_width = checks.pair("image_size", image_size)
     patch_size = checks.pair("patch_size", sizes.patch_size or sizes.stride)

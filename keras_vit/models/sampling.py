@@ -132,7 +132,8 @@ def labels_of(model, labels):
     if wrong:
         listed = f", {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}" if names else ""
         raise ValueError(
-            f"`labels` must be classes, 0 to {count - 1}{listed}; {count} or None for none. Received: {wrong[0]!r}"
+            f"`labels` must be classes, 0 to {count - 1}{listed}; {count} or None for none. "
+            f"Received: {checks.shown(wrong[0])}"
         )
     return np.array([known[each] for each in given], "int32")
 

@@ -129,7 +129,7 @@ def unknown(name):
     """Returns the error for a name without a known size or a patch size. Names of other libraries are translated."""
     return ValueError(
         "`variant` must be a size and a patch size, such as 'B/16'. "
-        f"Received: {name!r}. {_translated(str(name)) or checks.near(name, NAMES)}"
+        f"Received: {checks.shown(name)}. {_translated(str(name)) or checks.near(name, NAMES)}"
     )
 
 

@@ -102,7 +102,9 @@ def video_vit(
     """
     sizes = variants.sizes_of(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
     if sizes.stages is not None:
-        raise ValueError(f"`variant` must be a size and a patch size, such as 'B/16'. Received: variant={variant!r}")
+        raise ValueError(
+            f"`variant` must be a size and a patch size, such as 'B/16'. Received: variant={checks.shown(variant)}"
+        )
     options.check_names({"tokens": tokens}, ("tokens",))
     others = {name: value for name, value in (tokens or {}).items() if name not in TOKENS and value}
     if others:

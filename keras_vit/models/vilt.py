@@ -95,7 +95,9 @@ def vilt(
     """
     sizes = variants.sizes_of(variant, patch_size, width=width, depth=depth, mlp_dim=mlp_dim, num_heads=num_heads)
     if sizes.stages is not None:
-        raise ValueError(f"`variant` must be a size and a patch size, such as 'B/32'. Received: variant={variant!r}")
+        raise ValueError(
+            f"`variant` must be a size and a patch size, such as 'B/32'. Received: variant={checks.shown(variant)}"
+        )
     norm, block = options.complete("norm", norm), options.complete("block", block)
     height_width = checks.pair("image_size", image_size)
     checks.positive(vocabulary=vocabulary, length=length, channels=channels)
@@ -108,7 +110,7 @@ def vilt(
     answer_dim = 2 * sizes.width if answer_dim is None else answer_dim
     checks.whole(answer_dim=answer_dim, num_classes=num_classes or 0)
     if not isinstance(metadata, (dict, type(None))):
-        raise ValueError(f"`metadata` must be a dictionary. Received: metadata={metadata!r}")
+        raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
     about = dict(metadata or {})
     of_words = {key: about.pop(key) for key in OF_WORDS if key in about}
     dtype = keras.dtype_policies.get(dtype)

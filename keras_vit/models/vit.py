@@ -204,6 +204,8 @@ def vit(
     pool = {**pool, "gelu": block["gelu"], "epsilon": norm["epsilon"], "dtype": dtype}
     pooled = TokenPool(pooling, num_prefix=encoder.num_prefix, name="pool", **pool)(x)  # (batch, width)
     pooled = norm_layer("norm", **norm)(pooled) if final_norm == "after" else pooled
+    if not isinstance(representation_size, (bool, type(None))):
+        checks.whole(representation_size=representation_size)
     if representation_size:
         size = sizes.width if representation_size is True else representation_size
         pooled = keras.layers.Dense(size, activation="tanh", name="pre_logits", dtype=dtype)(pooled)

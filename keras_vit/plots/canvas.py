@@ -141,7 +141,7 @@ def images(values, value_range=checks.BYTES, **lists):
     """Checks a batch of pixels, and that each list which is not `None` has one entry for each image."""
     values = checks.pixels(values, value_range=value_range)
     for name, entries in lists.items():
-        count = len(entries) if hasattr(entries, "__len__") else repr(entries)
+        count = len(entries) if hasattr(entries, "__len__") else checks.shown(entries)
         if entries is not None and count != len(values):
             raise ValueError(
                 f"`{name}` must have one entry for each image. Received: {len(values)} images and {count} {name}"
@@ -177,7 +177,7 @@ def classes(class_names, **labels):
         if unknown or len(place) < len(known):
             raise ValueError(
                 f"Labels that are texts must be among `class_names`, which all differ. Received: "
-                f"{unknown[0] if unknown else known!r}"
+                f"{checks.shown(unknown[0] if unknown else known)}"
             )
         return names(known, len(known)), *(np.array([place[str(one)] for one in array]) for array in arrays.values())
     most = max(int(array.max(initial=0)) if array.dtype.kind in "ui" else 0 for array in arrays.values())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_vit.plots import canvas
+from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def plot_history(
         history = {"": history}
     if not isinstance(history, dict):
         raise ValueError(
-            f"`history` must be what Keras's `fit` returns, or a dictionary of lists. Received: {history!r}"
+            f"`history` must be what Keras's `fit` returns, or a dictionary of lists. Received: {checks.shown(history)}"
         )
     many = history and all(isinstance(one, (dict, keras.callbacks.History)) for one in history.values())
     given = history if many else {"": history}
@@ -96,7 +97,7 @@ def _epochs(given, columns, freq):
             raise ValueError(
                 "Each list of `history` must have one value for each epoch, or those of validation one for each that "
                 f"`validation_freq` selects. Received: {len(values)} values of {column!r}, {len(epochs)} epochs, "
-                f"validation_freq={freq!r}"
+                f"validation_freq={checks.shown(freq)}"
             )
     return places
 

@@ -55,7 +55,7 @@ def evaluate(
     need_tensorflow("Evaluation of a recipe")
     from keras_vit.training import evaluation
 
-    trained = _changed(load_run(target), changes or {})
+    trained = _changed(load_run(target), {} if changes is None else changes)
     source = source_of(trained, split, arrays)
     artifacts, measured = {} if trained.in_memory else _exports(trained.home), {}
     for name, load in {trained.file: None, **artifacts}.items():
@@ -75,11 +75,17 @@ def _exports(folder):
 
 def _changed(trained, changes):
     """Returns a trained model with other settings of its data, and of what its task measures."""
+    if not isinstance(changes, dict):
+        raise TypeError(
+            "`changes` must be a dictionary, such as {'data.source': 'folder:photos'}. "
+            f"Received: {checks.shown(changes)}"
+        )
     if not changes:
         return trained
     if trained.alone:
         raise ValueError(
-            f"{trained.file!r} has no recipe to change: it is outside a run directory. Received: {changes}"
+            f"{trained.file!r} has no recipe to change: it is outside a run directory. "
+            f"Received: {checks.shown(changes)}"
         )
     free = [f"task.{name}" for name in trained.recipe.task.measured]
     other = next((name for name in changes if not name.startswith("data.") and name not in free), None)
@@ -89,7 +95,7 @@ def _changed(trained, changes):
     if other:
         raise ValueError(
             f"Of a trained model, {', '.join(['data.source and other settings of data', *free])} can be changed. "
-            f"Received: {other}={changes[other]!r}"
+            f"Received: {other}={checks.shown(changes[other])}"
         )
     changed = dataclasses.replace(
         trained, recipe=recipe, on_arrays=trained.on_arrays and not elsewhere, elsewhere=elsewhere
@@ -183,7 +189,9 @@ def source_of(trained, split, arrays):
         _check_splits(trained)
         return source
     if split is not None:
-        raise ValueError(f"A split is of the recipe's data, in whose place `arrays` are. Received: split={split!r}")
+        raise ValueError(
+            f"A split is of the recipe's data, in whose place `arrays` are. Received: split={checks.shown(split)}"
+        )
     task, shape = trained.task, trained.task.data_shape(trained.size)
     source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names)
     sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()

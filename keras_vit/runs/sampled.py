@@ -46,7 +46,7 @@ def draw(trained, classes=(), count=1, folder=None, *, steps=None, guidance=None
     names, folder = distinct(tuple(trained.class_names)), checks.path("to", folder)
     wanted = labels_of(trained.model, [_class(each, names) for each in classes or range(len(names) or 1)]).tolist()
     if len({*wanted}) < len(wanted):
-        raise ValueError(f"Each class must be named once. Received: {[*classes]!r:.100}")
+        raise ValueError(f"Each class must be named once. Received: {checks.shown([*classes]):.100}")
     given = {"steps": trained.task.steps if steps is None else steps, "seed": seed}
     given["guidance"] = trained.task.guidance if guidance is None else guidance
     parts = drawn_in_parts(trained.model, np.repeat(wanted, count), **given)

@@ -101,7 +101,7 @@ class Trained:
         takes, name = "texts" in self.task.inputs, type(self.task).__name__
         if takes != (texts is not None):
             wanted = "takes a text with each image: pass `texts`" if takes else "takes images alone"
-            raise ValueError(f"{name} {wanted}. Received: texts={texts!r:.60}")
+            raise ValueError(f"{name} {wanted}. Received: texts={checks.shown(texts):.60}")
         if not takes:
             return {}
         texts = [texts] * count if isinstance(texts, str) else checks.sequence("texts", texts)
@@ -109,7 +109,7 @@ class Trained:
             raise ValueError(
                 f"`texts` must be a text for all images, or one for each of {count}. Received: {len(texts)} of them"
                 if len(texts) != count
-                else f"Each text must have a word. Received: {texts!r:.100}"
+                else f"Each text must have a word. Received: {checks.shown(texts):.60}"
             )
         ids = self.task.ids_of("raise")(texts)
         self.task.warn_of_unknown(ids)

@@ -75,7 +75,9 @@ def finished(encoder, output, arguments, classes, what):
         return model
     loaded = _load_head(model, location(weights), classes)
     if not loaded and wanted:
-        raise ValueError(f"`weights` must be a {what} with this head and these classes. Received: {weights!r}")
+        raise ValueError(
+            f"`weights` must be a {what} with this head and these classes. Received: {checks.shown(weights)}"
+        )
     if loaded is False:
         warn(f"{str(weights)!r} has a head of other shapes: the encoder is loaded, and the head is new")
     return model

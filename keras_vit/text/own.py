@@ -41,7 +41,7 @@ def learn_words(texts, size: int = 1000, least: int = 2, letters: bool = False) 
     row = FAMILIES["words"]
     counts = collections.Counter(word for text in listed(texts) for word in PIECE.findall(row.clean(text)))
     if not counts:
-        raise ValueError(f"Texts must have words to learn from. Received: {texts!r:.100}")
+        raise ValueError(f"Texts must have words to learn from. Received: {checks.shown(texts):.100}")
     words = {word: [word[0], *(INSIDE + letter for letter in word[1:])] for word in counts}
     table = [row.pad, row.end, UNKNOWN, *sorted({piece for pieces in words.values() for piece in pieces})]
     pairs, places = collections.Counter(), collections.defaultdict(set)
@@ -65,7 +65,7 @@ def _letters(texts, size):
     row = FAMILIES["letters"]
     counts = collections.Counter(letter for text in texts for letter in row.clean(text))
     if not counts:
-        raise ValueError(f"Texts must have letters to learn from. Received: {texts!r:.100}")
+        raise ValueError(f"Texts must have letters to learn from. Received: {checks.shown(texts):.100}")
     marks = [row.pad, row.end, UNKNOWN, " "]
     if size <= len(marks):
         raise ValueError(f"A table of letters must have more than {len(marks)} rows. Received: size={size}")

@@ -58,7 +58,7 @@ def tokenizer(
     if family is not None:
         checks.one_of("family", family, tuple(FAMILIES))
     if isinstance(source, (list, tuple)):
-        own = OWN[" " in source]
+        own = OWN[any(isinstance(word, str) and word == " " for word in source)]
         if family not in (None, own):
             raise ValueError(
                 f"family={own!r} is that of this table: one of letters has the blank, ' '. Received: family={family!r}"
@@ -114,7 +114,7 @@ class Tokenizer:
             if len(ids) > self.length and self._long == "raise":
                 raise ValueError(
                     f"A text must have at most {self.length} tokens: shorten it, or pass long='cut'. "
-                    f"Received: {len(ids)} in {text!r:.200}"
+                    f"Received: {len(ids)} in {checks.shown(text):.200}"
                 )
             if len(ids) > self.length:
                 ids = ids[: self.length] if self.end is None else [*ids[: self.length - 1], self.end]
@@ -134,7 +134,7 @@ class Tokenizer:
         """
         rows = [np.asarray(row) for row in rows] if isinstance(rows, (list, tuple, np.ndarray)) else [np.zeros(())]
         if any(row.ndim != 1 or (row.dtype.kind not in "iu" and row.size) or (row < 0).any() for row in rows):
-            raise ValueError(f"`rows` must be rows of ids, integers of at least 0. Received: {rows!r:.100}")
+            raise ValueError(f"`rows` must be rows of ids, integers of at least 0. Received: {checks.shown(rows):.100}")
         texts = [self._text_of(self._inside([int(id) for id in row])) for row in rows]
         return [text.replace("</w>", " ") for text in texts] if self.family == "clip" else texts
 
@@ -157,11 +157,11 @@ def listed(texts):
         raise TypeError(f"`texts` must be a string or a list of them. Received: {type(texts).__name__}")
     for text in texts:
         if not isinstance(text, str):
-            raise TypeError(f"Each text must be a string. Received: {text!r:.100}")
+            raise TypeError(f"Each text must be a string. Received: {checks.shown(text):.200}")
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"Each text must be valid Unicode. Received: {text!r:.100}") from None
+            raise ValueError(f"Each text must be valid Unicode. Received: {checks.shown(text):.200}") from None
     return list(texts)
 
 
@@ -187,13 +187,15 @@ def _checked(words, own):
     marks = {row.pad, row.start, row.end, UNKNOWN}
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(f"Each word of a table must be a string. Received: {word!r:.100}")
+            raise TypeError(f"Each word of a table must be a string. Received: {checks.shown(word):.100}")
         if own == "letters" and word not in marks and len(word) != 1:
-            raise ValueError(f"A row of a table with a blank must be one letter or sign. Received: {word!r:.100}")
+            raise ValueError(
+                f"A row of a table with a blank must be one letter or sign. Received: {checks.shown(word):.100}"
+            )
         if own == "words" and word not in marks and (not engines.is_piece(word) or word != row.clean(word)):
             raise ValueError(
                 "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
-                f"Received: {word!r:.100}"
+                f"Received: {checks.shown(word):.100}"
             )
     if len(set(words)) < len(words):
         twice = next(word for word in words if list(words).count(word) > 1)

@@ -40,7 +40,7 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
     """
     devices.need_tensorflow("Augmentation of a dataset")
     if not isinstance(settings, config.Augment):
-        raise TypeError(f"`settings` must be a keras_vit.Augment. Received: {settings!r:.200}")
+        raise TypeError(f"`settings` must be a keras_vit.Augment. Received: {checks.shown(settings):.200}")
     if num_classes is not None:
         checks.positive(num_classes=num_classes)
     checks.whole(seed=seed)

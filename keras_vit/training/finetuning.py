@@ -72,8 +72,11 @@ def check(model, optim):
 def check_freeze(model, upto, rank=None):
     """Raises ValueError where `freeze(model, upto)`, or `add_lora(model, rank)` after it, would; changes nothing."""
     depth = len(_blocks(model))
-    if upto not in (None, "all") and (isinstance(upto, bool) or not isinstance(upto, int) or not 0 <= upto <= depth):
-        raise ValueError(f"`upto` must be None, 'all' or a number of blocks from 0 to {depth}. Received: upto={upto!r}")
+    number = isinstance(upto, int) and not isinstance(upto, bool) and 0 <= upto <= depth
+    if not (upto is None or number or (isinstance(upto, str) and upto == "all")):
+        raise ValueError(
+            f"`upto` must be None, 'all' or a number of blocks from 0 to {depth}. Received: upto={checks.shown(upto)}"
+        )
     if has_lora(model):
         raise ValueError(
             f"{model.name!r} has LoRA, which trains its own weights and the head only. Call `merge_lora` first, "
@@ -82,7 +85,7 @@ def check_freeze(model, upto, rank=None):
     if upto == "all" and not has_towers(model) and not _head(model):
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
     if rank is not None and upto in ("all", depth):
-        raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={upto!r}, lora={rank}")
+        raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={checks.shown(upto)}, lora={rank}")
 
 
 def add_lora(model: keras.Model, rank: int) -> keras.Model:

@@ -4,6 +4,8 @@ import importlib.util
 
 import keras
 
+from keras_vit.utils import checks
+
 REFUSED = {  # callbacks of Keras that would contradict a run, and what does their work
     "BackupAndRestore": "the run's own training state does it",
     "LearningRateScheduler": "the recipe has the schedule: optim.schedule",
@@ -17,10 +19,14 @@ def listed(callbacks):
     callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     for callback in callbacks:
         if not isinstance(callback, keras.callbacks.Callback):
-            raise TypeError(f"`callbacks` must be a list of keras.callbacks.Callback. Received: {callback!r:.200}")
+            raise TypeError(
+                f"`callbacks` must be a list of keras.callbacks.Callback. Received: {checks.shown(callback):.200}"
+            )
         kind = type(callback).__name__
         if kind in REFUSED and isinstance(callback, getattr(keras.callbacks, kind)):
-            raise ValueError(f"A run takes no {kind}: {REFUSED[kind]}. Received: callbacks with {callback!r}")
+            raise ValueError(
+                f"A run takes no {kind}: {REFUSED[kind]}. Received: callbacks with {checks.shown(callback):.200}"
+            )
         if getattr(callback, "restore_best_weights", False):
             raise ValueError(
                 "A run keeps the best model in best.keras, and optim.patience returns it. "
@@ -79,5 +85,6 @@ def _number(name, value):
         return float(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"What a callback adds to an epoch's logs must be numbers, for history.csv. Received: {name}={value!r:.200}"
+            f"What a callback adds to an epoch's logs must be numbers, for history.csv. "
+            f"Received: {name}={checks.shown(value):.200}"
         ) from None

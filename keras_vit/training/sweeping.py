@@ -59,7 +59,7 @@ def sweep(
     recipe = read_recipe(recipe)
     if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
         raise TypeError(
-            f"`options` must be a dictionary, such as {{'model.depth': [6, 8]}}. Received: {options!r:.200}"
+            f"`options` must be a dictionary, such as {{'model.depth': [6, 8]}}. Received: {checks.shown(options):.200}"
         )
     if draw is not None:
         checks.positive(draw=draw)

@@ -19,6 +19,9 @@ class _Short(reprlib.Repr):
         if not isinstance(x, type) and hasattr(x, "shape") and hasattr(x, "dtype"):
             shape = tuple(x.shape)
             return f"an array of shape {shape}, {getattr(x.dtype, 'name', x.dtype)}" if shape else repr(plain(x))
+        rows = isinstance(x, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in x)
+        if rows and sum(map(len, x)) > 12:  # what was an array
+            return f"{len(x)} lists"
         return super().repr1(x, level)
 
 
@@ -169,7 +172,7 @@ def model(value, name="model"):
 
 def one_of(name, value, allowed):
     """Raises unless `value` is in `allowed`."""
-    if not isinstance(value, Hashable) or value not in tuple(allowed):
+    if getattr(value, "shape", ()) or not isinstance(value, Hashable) or value not in tuple(allowed):
         raise ValueError(
             f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={shown(value)}"
         )

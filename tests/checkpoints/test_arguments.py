@@ -54,5 +54,5 @@ def test_the_stem_is_the_layer():
 
 
 def test_other_models_are_named():
-    with pytest.raises(ValueError, match=r"Received: array.*rescale, patches, encoder, block_0"):
+    with pytest.raises(ValueError, match=r"Received: an array.*rescale, patches, encoder, block_0"):
         arguments_of(np.zeros(2))

@@ -11,7 +11,7 @@ import urllib.parse
 import keras
 
 from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP
-from keras_vit.utils import downloads, files
+from keras_vit.utils import checks, downloads, files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
 _SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", GENERATION, OPEN_CLIP]
@@ -42,11 +42,15 @@ def fetch(source, *, sha256=None, cache_dir=None):
         ImportError: For a repository, without the package huggingface_hub.
     """
     if sha256 is not None and not (isinstance(sha256, str) and re.fullmatch("[0-9a-fA-F]{8,64}", sha256)):
-        raise ValueError(f"`sha256` must be 64 hex digits, or the first 8 or more. Received: sha256={sha256!r}")
+        raise ValueError(
+            f"`sha256` must be 64 hex digits, or the first 8 or more. Received: sha256={checks.shown(sha256)}"
+        )
     scheme, mark, _ = str(source).partition("://")
     scheme = scheme.lower() if mark else "path"
     if not isinstance(source, (str, os.PathLike)) or not source or scheme not in ("path", "https", "http", "hf"):
-        raise ValueError(f"`source` must be a path, https://, http:// or hf:// address. Received: source={source!r}")
+        raise ValueError(
+            f"`source` must be a path, https://, http:// or hf:// address. Received: source={checks.shown(source)}"
+        )
     if scheme in ("https", "http"):
         home = os.environ.get("KERAS_HOME") or os.path.join("~", ".keras")  # as `get_file` documents it
         return _from_url(source, sha256, _expand(cache_dir or os.path.join(home, "keras_vit")))
@@ -54,7 +58,9 @@ def fetch(source, *, sha256=None, cache_dir=None):
         hub = f" Did you mean 'hf://{source}'?" if re.fullmatch(r"[\w-]+/[\w.-]+", str(source)) else ""
         raise FileNotFoundError(f"There is no file or folder {str(source)!r}.{hub}")
     if sha256 and (scheme == "hf" or _expand(source).is_dir()):
-        raise ValueError(f"`sha256` must be None: {str(source)!r} is not one file. Received: sha256={sha256!r}")
+        raise ValueError(
+            f"`sha256` must be None: {str(source)!r} is not one file. Received: sha256={checks.shown(sha256)}"
+        )
     if scheme == "hf":
         return _from_hub(source, cache_dir and _expand(cache_dir))
     return _verified(_expand(source), sha256, source)

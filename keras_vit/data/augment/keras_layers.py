@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from keras_vit.data.targets import KINDS
 from keras_vit.layers.base import check_channels_last
+from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers, tf_data_generator
 
 MASKS = "segmentation_masks"
@@ -73,7 +74,7 @@ def check_layers(layers, names=("images",)):
     """Raises as `layers_function`; arguments as there."""
     for layer in layers:
         if not isinstance(layer, keras.Layer):
-            raise TypeError(f"Augment.layers must contain Keras layers. Received: {layer!r}")
+            raise TypeError(f"Augment.layers must contain Keras layers. Received: {checks.shown(layer)}")
         if any(type(inner).__name__ in NEED_LABELS for inner in sublayers(layer)):
             raise ValueError(
                 f"Augment.layers must not mix labels: use Augment.mixup or Augment.cutmix. Received: {layer.name!r}"

@@ -7,6 +7,7 @@ from keras.utils import bounding_boxes
 
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.models.outputs import ignored
+from keras_vit.utils import checks
 
 FORMATS = ("xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw") + (
     *("rel_xyxy", "rel_yxyx", "rel_xywh", "rel_center_xywh"),
@@ -80,8 +81,10 @@ def of_example(value):
 def format_of(form):
     """Returns a format's name; raises ValueError for an unknown one."""
     form = form.lower() if isinstance(form, str) else form
-    if form not in FORMATS:
-        raise ValueError(f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {form!r}")
+    if not isinstance(form, str) or form not in FORMATS:
+        raise ValueError(
+            f"`bounding_box_format` must be one of {', '.join(map(repr, FORMATS))}. Received: {checks.shown(form)}"
+        )
     return form
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.table_labels import Flags, Names, several_labels
+from keras_vit.utils import checks
 
 LABELS = (
     "Each image must have an index, a one-hot vector or a name as its label, and batches of gray images a channel "
@@ -75,7 +76,9 @@ def names_of(values):
     each = [name for value in values for name in (value if isinstance(value, tuple) else [value])]
     other = next((name for name in each if not isinstance(name, str)), None)
     if other is not None and any(isinstance(name, str) for name in each):
-        raise ValueError(f"Labels must be all names or all numbers. Received: {other!r:.60} along with names")
+        raise ValueError(
+            f"Labels must be all names or all numbers. Received: {checks.shown(other):.60} along with names"
+        )
     return tuple(in_order(set(each))) if each and _texts(each) else ()
 
 
@@ -136,8 +139,7 @@ def _shape(value):
 
 
 def _said(value):
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return f"{list(value) if isinstance(value, tuple) else value!s:.100}"
+    return f"{checks.shown(list(value) if isinstance(value, tuple) else value):.100}"
 
 
 def indices(labels, names):
@@ -166,6 +168,7 @@ def _of_vectors(array, names):
         blended = "" if np.isin(array[row], (0, 1)).all() else ": augment.mixup of the recipe blends them"
         raise ValueError(
             f"A vector for each image must be one-hot, with {len(names)} classes{blended}. "
-            f"Received: shape={array.shape}, such as {_said(array[row])} in example {row}"
+            f"Received: shape={array.shape}, of which example {row} has numbers from {array[row].min():g} to "
+            f"{array[row].max():g} with the sum {array[row].sum():g}"
         )
     return array.argmax(1)

@@ -13,6 +13,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table, texts
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.box_arrays import Rows
+from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import npy_bytes
 from keras_vit.utils.images import image_size
 from keras_vit.utils.progress import passing
@@ -82,7 +83,8 @@ def _columns(dataset, task, given):
     if header is None:
         if given:
             raise ValueError(
-                f"`data.columns` is for a dataset of dictionaries. Received: {given!r} with a {type(dataset).__name__} "
+                f"`data.columns` is for a dataset of dictionaries. "
+                f"Received: {checks.shown(given)} with a {type(dataset).__name__} "
                 "of others"
             )
         return None

@@ -19,7 +19,7 @@ from keras_vit.data.readers import (
     yolo_labels,
 )
 from keras_vit.data.readers.box_arrays import padded
-from keras_vit.utils import folders
+from keras_vit.utils import checks, folders
 from keras_vit.utils.folders import IMAGE_ENDINGS, ending, files_in, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.warned import left_out, named
@@ -98,7 +98,8 @@ def _table_of(folder, root, columns, targets):
         return file
     if columns:
         raise ValueError(
-            f"`data.columns` is for labels or numbers that {file.name} has. Received: {columns!r}, and its columns "
+            f"`data.columns` is for labels or numbers that {file.name} has. "
+            f"Received: {checks.shown(columns)}, and its columns "
             f"{', '.join(map(repr, header[: table_file.SHOWN]))}"
         )
     if asked and len(split_folders.inside(folder)) < 2:

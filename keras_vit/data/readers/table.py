@@ -54,7 +54,7 @@ def column_of(target, columns, header):
     given = columns.get(target)
     if isinstance(given, dict):
         if target not in ("multilabels", "texts"):
-            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {given!r}")
+            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {checks.shown(given)}")
         checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
         given = given.get("names")
     if given is not None:

@@ -10,6 +10,7 @@ import unicodedata
 import numpy as np
 
 from keras_vit.data.readers.class_names import LISTED, in_order, name_of
+from keras_vit.utils import checks
 
 SEPARATOR, OTHERS = ";", ",|/ "  # between names in a cell of text; what else a cell may have meant as one
 FLAGS = {
@@ -35,7 +36,7 @@ def several_labels(columns, said):
         raise ValueError(f"Names of labels must be in one column. Received: {', '.join(map(repr, columns))}")
     separator = given.get("separator", SEPARATOR) if isinstance(given, dict) else None
     if separator is not None and not (isinstance(separator, str) and separator):
-        raise ValueError(f"The separator of names must be a text. Received: separator={separator!r}")
+        raise ValueError(f"The separator of names must be a text. Received: separator={checks.shown(separator)}")
     return Names(columns, separator, said.get("classes"))
 
 

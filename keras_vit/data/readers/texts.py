@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_vit.data.readers.class_names import LISTED, NOTHING
+from keras_vit.utils import checks
 
 
 class Texts:
@@ -56,7 +57,7 @@ def flat(values):
         elif isinstance(value, bytes):
             found += flat([value.decode()])
         elif value is not None and not isinstance(value, str):
-            raise ValueError(f"a text must be a string. Received: {value!r:.60}")
+            raise ValueError(f"a text must be a string. Received: {checks.shown(value):.60}")
         elif value in NOTHING:
             raise ValueError(f"a text must not be that of a missing value. Received: {value!r}")
         elif value and LISTED.fullmatch(value):
@@ -112,7 +113,9 @@ def of_array(values, images, _=()):
     values = ids if ids is not None and ids.dtype.kind in "OSU" else values
     ordered = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, Mapping)
     if isinstance(values, (str, bytes)) or not ordered or len(values) != len(images):
-        said = f"{len(values)} of them" if isinstance(values, (list, tuple, np.ndarray)) else f"{values!r:.60}"
+        said = (
+            f"{len(values)} of them" if isinstance(values, (list, tuple, np.ndarray)) else f"{checks.shown(values):.60}"
+        )
         raise ValueError(f"Texts must be a list of strings, or of lists, for {len(images)} images. Received: {said}")
     rows = []
     for number, value in enumerate(values):
@@ -121,5 +124,5 @@ def of_array(values, images, _=()):
         except ValueError as error:
             raise ValueError(f"Texts of image {number}: {error}") from None
         if not rows[-1]:
-            raise ValueError(f"Each image must have a text. Received: {value!r:.60} of image {number}")
+            raise ValueError(f"Each image must have a text. Received: {checks.shown(value):.60} of image {number}")
     return together(rows)

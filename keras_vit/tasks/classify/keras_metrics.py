@@ -11,6 +11,8 @@ import re
 import keras
 import numpy as np
 
+from keras_vit.utils import checks
+
 KERAS = "keras.metrics."
 SURE = 0.9999  # the probability of a sure prediction
 ROWS = 50  # predictions at once
@@ -36,7 +38,7 @@ def _text(metric):
         if keras.saving.get_registered_object(name) is not kind:
             raise ValueError(
                 "A metric of your own must be registered, by keras.saving.register_keras_serializable, so that a run's "
-                f"files can name it. Received: {metric!r}"
+                f"files can name it. Received: {checks.shown(metric)}"
             )
     if not made:
         return name
@@ -47,7 +49,10 @@ def _text(metric):
     except ValueError:
         again = None
     if again != config:
-        raise ValueError(f"A metric must have settings of plain values. Received: {metric!r}, settings {config!s:.200}")
+        raise ValueError(
+            f"A metric must have settings of plain values. "
+            f"Received: {checks.shown(metric)}, settings {checks.shown(config):.200}"
+        )
     return text
 
 

@@ -12,6 +12,7 @@ from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.classify.several_loss import SeveralLoss, positive_weights
 from keras_vit.tasks.classify.several_tally import HALF, SCORES, SeveralTally
 from keras_vit.tasks.measured import Measured
+from keras_vit.utils import checks
 from keras_vit.utils.warned import quoted, warn
 
 
@@ -20,7 +21,9 @@ def several_of(kind):
     if kind is Classify:
         return Several
     if not issubclass(kind, Several):
-        raise ValueError(f"A task of your own with several labels must be a subclass of Several. Received: {kind!r}")
+        raise ValueError(
+            f"A task of your own with several labels must be a subclass of Several. Received: {checks.shown(kind)}"
+        )
     return kind
 
 
@@ -169,7 +172,8 @@ def check_thresholds(values, count=None):
     if len(values) not in (0, count or len(values)) or not all(0 <= value <= 1 for value in values):
         of = f", {count}" if count else ""
         raise ValueError(
-            f"Classify.thresholds must be a number from 0 to 1 for each class{of}. Received: {values!r:.200}"
+            f"Classify.thresholds must be a number from 0 to 1 for each class{of}. "
+            f"Received: {checks.shown(values):.200}"
         )
 
 

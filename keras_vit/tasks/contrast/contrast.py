@@ -57,7 +57,8 @@ class Contrast(Texts):
                 raise ValueError(f"The task sets the text tower's {name}. Received: task.text={self.text!r}")
         if self.start and set(recipe.model) - {"image_size", "name", "channels"}:
             raise ValueError(
-                f"Towers of task.start have their own sizes: `model` may have image_size. Received: {recipe.model}"
+                f"Towers of task.start have their own sizes: `model` may have image_size. "
+                f"Received: {checks.shown(recipe.model)}"
             )
         for name, only in UNFIT.items():
             if getattr(recipe.optim, name) != only:

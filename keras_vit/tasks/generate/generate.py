@@ -72,7 +72,7 @@ class Generate(Task):
     def check(self, recipe):
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
-            raise ValueError(f"Generate needs model.image_size. Received: model={recipe.model}")
+            raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
         dense.check_geometric(recipe, "images to draw")
         if recipe.augment.erase:
             raise ValueError(f"What erasing makes would be drawn too. Received: augment.erase={recipe.augment.erase}")

@@ -122,7 +122,7 @@ def test_batches_of_gray_images_need_their_channel_axis_where_they_may_be_images
 
 def test_a_vector_that_is_not_one_hot_is_shown():
     vectors = np.eye(10)[LABELS]
-    for wrong, said in ((1.0, r"classes. Received: .*\[1.0, 0.0"), (0.5, r"classes: augment.mixup of .*\[0.5, 0.0")):
+    for wrong, said in ((1.0, "classes. Received: .*the sum 2"), (0.5, "classes: augment.mixup of .*the sum 1.5")):
         vectors[7, 0] = wrong
-        with pytest.raises(ValueError, match=f"must be one-hot, with 10 {said}.* in example 7"):
+        with pytest.raises(ValueError, match=f"must be one-hot, with 10 {said}"):
             read(rows(image=PIXELS, label=vectors))

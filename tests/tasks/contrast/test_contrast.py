@@ -125,7 +125,7 @@ def test_towers_to_start_from(tmp_path):
     [
         (dict(text={"length": 3}), {}, "The task sets the text tower's length. Received: task.text={'length': 3}"),
         (dict(classes=("a",)), {}, "Contrast has no classes. Received: classes="),
-        (dict(start="x"), {}, "Towers of task.start have their own sizes.* Received: {'variant'"),
+        (dict(start="x"), {}, "Towers of task.start have their own sizes.* Received: {'depth': 1"),
         ({}, {"model": {**MODEL, "num_classes": 3}}, "set task.width. Received: task.width=256, model.num_classes=3"),
         ({}, {"optim": Optim(accumulate=2)}, "by both towers: optim.accumulate must be 1. Received: 2"),
         ({}, {"data": Data(batch_size=1)}, "data.batch_size must be 2 or more, and better 100. Received: 1"),
