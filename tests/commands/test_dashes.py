@@ -34,7 +34,12 @@ def test_options_of_recipes_are_written_without_dashes(words, said, capsys):
 
 @pytest.mark.parametrize(
     "words",
-    ["fit digits --nonsense 3", "evaluate mnist --epochs 3", "predict mnist a.png --batch-size 3", "fit digits --wordir x"],
+    [
+        "fit digits --nonsense 3",
+        "evaluate mnist --epochs 3",
+        "predict mnist a.png --batch-size 3",
+        "fit digits --wor x",
+    ],
 )
 def test_what_is_no_option_that_a_command_takes_is_left_to_the_command_line(words, capsys):
     run(*words.split(), status=2)

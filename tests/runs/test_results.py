@@ -84,6 +84,8 @@ def test_a_run_is_measured_on_other_data(run, tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         results.evaluate(run, changes={"data.source": f"folder:{tmp_path / 'nowhere'}"})
     (tmp_path / "model.keras").write_bytes((run / "model.keras").read_bytes())
+    with pytest.raises(TypeError, match="`changes` must be a dictionary, .* Received: an array of shape .3,., float64"):
+        results.evaluate(tmp_path / "model.keras", changes=np.zeros(3))
     with pytest.raises(ValueError, match="model.keras' has no recipe to change: it is outside a run directory"):
         results.evaluate(tmp_path / "model.keras", changes=source)
 

@@ -74,6 +74,10 @@ def test_an_error_shows_an_array_by_its_shape_and_type():
     assert checks.shown(array) == "an array of shape (8, 3), float32"
     assert checks.shown({"a": [array, 1]}) == "{'a': [an array of shape (8, 3), float32, 1]}"
     assert checks.shown(keras.ops.convert_to_tensor(array)) == checks.shown(array)
+    assert checks.shown([array.tolist(), 1]) == "[8 lists, 1]"
+    assert checks.shown(((16, 2), (32, 1))) == "((16, 2), (32, 1))"
+    with pytest.raises(ValueError, match=r"must be one of 'a', 'b'. Received: x=an array of shape \(8, 3\), float32"):
+        checks.one_of("x", keras.ops.convert_to_tensor(array), ("a", "b"))
     assert checks.shown(np.float32(2)) == "2.0" and checks.shown("a") == "'a'" and checks.shown(None) == "None"
     assert len(checks.shown("a" * 10_000)) < 300 and len(checks.shown(list(range(10_000)))) < 100
     with pytest.raises(ValueError, match=r"Received: width=an array of shape \(8, 3\), float32$"):
