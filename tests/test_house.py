@@ -19,7 +19,7 @@ HEAVY = {
     "tensorflow_datasets", "tokenizers", "torch", "umap", "uvicorn",
 }  # fmt: skip
 # All that layers may import.
-CORE = set("keras keras_vit numpy collections functools inspect math re typing warnings".split())
+CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AnomalyDetector Answer Augment Caption Classify ClassifyClips Contrast
     ConvStem CrossAttention DPTHead Data DecoderBlock Depth DepthHead Detect Distiller EndPool Frames Generate
