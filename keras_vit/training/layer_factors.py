@@ -8,14 +8,22 @@ from keras_vit.utils.keras_private import OptimizerHooks
 
 
 class LayerDecay(OptimizerHooks):
-    """Layer-wise decay of the learning rate, and with it of weight decay."""
+    """Layer-wise decay of the learning rate, and with it of weight decay.
 
-    def __init__(self, *args, layer_decay=1.0, **kwargs):
+    The configuration of a built optimizer says which variables `exclude_from_weight_decay` left out, by their places
+    among those of `build`: Keras forgets them, and a compiled model that is loaded would decay all.
+    """
+
+    def __init__(self, *args, layer_decay=1.0, undecayed=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.layer_decay = layer_decay
+        self.undecayed = list(undecayed)
 
     def build(self, variables):
+        if self.undecayed and not self.built:
+            self.exclude_from_weight_decay([variables[i] for i in self.undecayed])
         super().build(variables)
+        self.undecayed = [i for i, variable in enumerate(variables) if self.leaves_out(variable)]
         self.factors = layer_factors([v.path for v in variables], self.layer_decay)
 
     def update_step(self, gradient, variable, learning_rate):
@@ -26,7 +34,7 @@ class LayerDecay(OptimizerHooks):
         super().update_step(gradient, variable, rate)
 
     def get_config(self):
-        return {**super().get_config(), "layer_decay": self.layer_decay}
+        return {**super().get_config(), "layer_decay": self.layer_decay, "undecayed": self.undecayed}
 
 
 def layer_factors(paths, decay):

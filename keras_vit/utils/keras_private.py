@@ -120,7 +120,11 @@ class OptimizerHooks:
 
     def decays(self, variable):
         """Returns whether weight decay applies to a variable."""
-        return bool(self.weight_decay) and self._use_weight_decay(variable)
+        return bool(self.weight_decay) and not self.leaves_out(variable)
+
+    def leaves_out(self, variable):
+        """Returns whether a variable was excluded from weight decay."""
+        return not self._use_weight_decay(variable)
 
 
 class MuonHooks:

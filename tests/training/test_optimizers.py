@@ -127,3 +127,22 @@ def test_an_optimizer_comes_back_from_its_config():
     assert type(again) is optimizers.SGD and again.layer_decay == 0.7
     with pytest.raises(ValueError, match="At least one layer must be trainable"):
         optimizers.make(Optim(), [], 10)
+
+
+@pytest.mark.parametrize("name", ["AdamW", "SGD", "Muon"])
+def test_a_loaded_model_decays_what_it_did(name, tmp_path):
+    model = vit("mu/4", image_size=8, depth=1, num_classes=2)
+    optimizer = getattr(optimizers, name)(0.01, weight_decay=0.5, layer_decay=0.9)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    model.compile(optimizer, "mse", jit_compile=False)
+    model.train_on_batch(np.ones((2, 8, 8, 3), "float32"), np.ones((2, 2), "float32"))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.optimizer.undecayed == optimizer.undecayed and 0 < len(optimizer.undecayed) < len(optimizer.factors)
+    for each in (model, loaded):
+        each.optimizer.apply([keras.ops.zeros(v.shape) for v in each.trainable_variables])
+    for one, other in zip(model.trainable_variables, loaded.trainable_variables, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7, err_msg=one.path)
+    again = type(optimizer).from_config(optimizer.get_config())
+    again.build(loaded.trainable_variables)
+    assert again.undecayed == optimizer.undecayed
