@@ -140,7 +140,7 @@ def test_a_file_outside_of_a_run_is_taken_wherever_a_run_is(run, pictures, tmp_p
     assert [pathlib.Path(file).name for file in found] == ["mine.keras", "saved_model", "model.tflite"]
     assert len({values["accuracy"] for values in found.values()}) == 1
     for call, instead in (
-        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels), or the change data.source=folder:PATH"),
+        (lambda: results.evaluate("mine.keras"), "`arrays`, (images, labels)"),
         (lambda: looking.explain("mine.keras"), "image files"),
         (lambda: results.export("mine.keras", quantize=["int8"]), "its model and `calibration` to export_tflite"),
     ):
