@@ -108,12 +108,13 @@ def called(name, recipe):
 
 def _meant(name, recipe):
     """Returns which names can be meant by one that does not exist, of an option those in the same dictionary."""
-    if found := called(name, recipe):
-        return f"Did you mean {' or '.join(map(repr, found))}?"
     holder, _, option = name.rpartition(".")
     known = names(recipe)
     inside = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == holder]
-    return checks.near(option, inside) if inside and "." in holder else checks.near(name, known)
+    if inside and "." in holder:
+        return checks.near(option, inside)
+    found = called(name, recipe)
+    return f"Did you mean {' or '.join(map(repr, found))}?" if found else checks.near(name, known)
 
 
 def _head_options(recipe):

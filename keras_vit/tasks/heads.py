@@ -19,11 +19,13 @@ class WithHead:
         if isinstance(self.head, str):
             checks.one_of(name, self.head, tuple(self.heads))
         elif self.head_kind not in self.heads:
-            raise ValueError(f"{name} must have a kind among {', '.join(self.heads)}. Received: {self.head!r}")
+            raise ValueError(
+                f"{name} must have a kind among {', '.join(self.heads)}. Received: {checks.shown(self.head)}"
+            )
         for option, value in self._own().items():
             if option not in known:
                 has = f"has the options {', '.join(known)}" if known else "has no options"
-                raise ValueError(f"{name} {self.head_kind!r} {has}. Received: {option}={value!r}")
+                raise ValueError(f"{name} {self.head_kind!r} {has}. Received: {option}={checks.shown(value)}")
             if value is not None or known[option] is not None:
                 RANGES[option](**{f"{name}.{option}": value})
 
