@@ -77,6 +77,17 @@ def checked(model, images, shape=None, name="images"):
     return images
 
 
+def refuse_binary(images, value_range, name="images"):
+    """Raises ValueError for zeros and ones, as of scans in black and white, where pixels go up to 255 or further."""
+    if value_range is None or value_range[1] <= 1 or images.min() != 0 or images.max() != 1:
+        return
+    if images.dtype.kind in "ui" or not (images % 1).any():
+        raise ValueError(
+            f"`{name}` must contain pixels from {value_range[0]:g} to {value_range[1]:g}. Received: zeros and ones "
+            f"alone, which would all be nearly black; multiply by {value_range[1]:g}"
+        )
+
+
 def warn_unscaled(model, images, name="images"):
     """Warns of numbers such as 0 to 255 for a model whose first weights get them as they are."""
     high = float(np.abs(images).max()) if np.size(images) else 0

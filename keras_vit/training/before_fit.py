@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import compiled
-from keras_vit.models.pixel_range import checked
+from keras_vit.models.pixel_range import checked, range_of, refuse_binary
 from keras_vit.utils.checks import rows, shown, targets
 from keras_vit.utils.losses import loss_of
 from keras_vit.utils.warned import warn
@@ -58,7 +58,9 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        labels = check(labels, outputs[-1], len(checked(model, images, shape[1:])))
+        images = checked(model, images, shape[1:])
+        refuse_binary(images, range_of(model))
+        labels = check(labels, outputs[-1], len(images))
         if not regression:
             compiled.check(model, images, labels[:1])
             compiled.check_labels(model, labels)
@@ -74,6 +76,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             )
         labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:])))
         found.append(labels)
+    refuse_binary(np.concatenate([np.asarray(item[0]) for item in batches]), range_of(model))
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
         compiled.check_labels(model, labels)

@@ -164,3 +164,17 @@ def test_whatever_takes_images_of_a_model_by_hand_says_so(tmp_path):
             call(made, BYTES / 255)
     np.testing.assert_allclose(keras_vit.preprocess(made, BYTES / 255), BYTES / 255, atol=1e-6)
     assert keras_vit.preprocess(model(keras.layers.Rescaling(1 / 255)), [file]).max() > 200
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int64", "float32"])
+def test_pictures_of_zeros_and_ones_are_told_before_training(kind):
+    binary = (BYTES > 127).astype(kind)
+    made = model(keras_vit.Rescale())
+    with pytest.raises(ValueError, match="zeros and ones alone, which would all be nearly black; multiply by 255"):
+        check_data(made, binary, [0, 1, 0, 1])
+    check_data(made, binary * np.array(255, kind), [0, 1, 0, 1])
+    check_data(made, binary * 0, [0, 1, 0, 1])  # black is black
+    for takes_them in (model(keras_vit.Rescale(value_range=(0, 1))), model()):
+        check_data(takes_them, binary, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="zeros and ones"):
+        check_data(made, [(binary[:2], [0, 1]), (binary[2:], [0, 1])])

@@ -7,6 +7,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, texts
 from keras_vit.data.readers.table import group_of
 from keras_vit.models.outputs import ignored
+from keras_vit.models.pixel_range import refuse_binary
 from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import depth_pixels
 
@@ -36,6 +37,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
     images = checks.pixels(arrays[0], shape)
+    refuse_binary(images, checks.BYTES)
     images = images.astype("uint8", copy=False) if images.dtype.kind in "ui" else images
     made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
     groups = [group_of(image.tobytes()) for image in images] if "texts" in made else None  # texts of one image

@@ -178,6 +178,12 @@ class MaskedAutoencoder(keras.Model):
         return (None, self.patches, self.decoder.values + 1)
 
     def call(self, inputs, training=None):
+        if not isinstance(inputs, dict) or not {"images", "noise"} <= {*inputs}:
+            given = ", ".join(map(repr, inputs)) if isinstance(inputs, dict) else type(inputs).__name__
+            raise ValueError(
+                "A `MaskedAutoencoder` takes a dictionary of `images` and `noise`, new random numbers for each step of "
+                f"shape (batch, {self.layout.columns}), which say what is masked. Received: {given}"
+            )
         noise, n = inputs["noise"], self.num_prefix
         if noise.shape[1] < self.layout.columns:
             raise ValueError(

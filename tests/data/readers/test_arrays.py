@@ -87,3 +87,9 @@ def test_boxes_are_checked():
     ):
         with pytest.raises(ValueError, match=message):
             read(values, tuple(names))
+
+
+def test_pictures_of_zeros_and_ones_are_told():
+    binary = np.random.default_rng(0).integers(0, 2, (4, 8, 8, 3)).astype("uint8")
+    with pytest.raises(ValueError, match="zeros and ones alone.*multiply by 255"):
+        made.from_arrays((binary, np.arange(4) % 2), ("labels",), (8, 8, 3), ("a", "b"))

@@ -155,3 +155,12 @@ def test_bad_input():
             (lambda: made.reconstruct(IMAGES[:, :4]), "must have the shape that the model takes"),
         ]
     )
+
+
+@once
+@pytest.mark.parametrize("given", [np.zeros((2, 8, 8, 3), "uint8"), {"images": np.zeros((2, 8, 8, 3), "uint8")}])
+def test_without_noise_it_says_what_is_missing(given):
+    learner = MaskedAutoencoder(vit("mu/4", image_size=8, depth=1, num_classes=0), width=8, depth=1, num_heads=2)
+    learner.compile("adam", MaskedLoss(), jit_compile=False)
+    with pytest.raises(ValueError, match=r"dictionary of `images` and `noise`.*\(batch, 4\)"):
+        learner.fit(given, np.zeros((2, 8, 8, 3), "uint8"), verbose=0)
