@@ -21,7 +21,7 @@ def test_filters_are_the_principal_components():
 
 @slow
 def test_filters_of_large_patches_are_exact_and_draw_nothing():
-    model = vit("B/16", image_size=16, depth=1, mlp_dim=8, num_classes=0)
+    model = vit("B/16", image_size=16, depth=1, mlp_dim=12, num_classes=0)
     state = np.random.get_state()[1].copy()
     found = patch_filters(model, 5).reshape(5, -1)
     kernel = np.asarray(model.get_layer("encoder").projection.kernel).T
