@@ -61,6 +61,9 @@ def unit(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
+FEWEST = 4  # different vectors that have neighbors to keep
+
+
 def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
     """Projects vectors to two dimensions, to plot them.
 
@@ -68,7 +71,7 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
         vectors: Array, `(n, width)`, at least three vectors.
         method: `"pca"`: the two principal components. `"tsne"`: neighbors stay neighbors (van der Maaten and Hinton
             2008), distances between groups mean little. `"umap"`: the same (McInnes et al. 2018, arXiv:1802.03426);
-            needs the package umap-learn.
+            needs the package umap-learn. Of fewer than four different vectors both are `"pca"`.
         seed: Random seed.
 
     Returns:
@@ -86,6 +89,9 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
             f"`vectors` must be at least three finite vectors of two numbers or more. Received: shape={vectors.shape}, "
             f"{finite}"
         )
+    distinct, place = np.unique(vectors, axis=0, return_inverse=True)
+    if method != "pca" and len(distinct) < len(vectors):  # equal ones have one place; all equal would end the process
+        return project(distinct, method, seed)[place] if len(distinct) >= FEWEST else project(vectors, "pca", seed)
     if method == "umap":
         extras.need("method='umap'", "umap", "umap")
         from umap import UMAP

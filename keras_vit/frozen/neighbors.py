@@ -30,8 +30,8 @@ def nearest(
 
     Args:
         index: An `Index`, or the path of its file.
-        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)`. With `tokens`
-            texts, or a single one, such as `"a red car"`.
+        images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)` of floats, a
+            list of vectors, or a single one. With `tokens` texts, or a single one, such as `"a red car"`.
         k: Number of answers for each image.
         model: The model of the index; the one that its file names if `None`. Not needed for vectors. For texts the
             model with both towers, its `.keras` file, or what `from_pretrained` takes with `part="both"`.
@@ -109,16 +109,32 @@ def queries(index, images, model=None, bad_images="raise"):
 
     Arguments and errors as in `nearest`.
     """
-    if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
-        if images.shape[1] != index.vectors.shape[1] or not np.isfinite(images).all() or not images.any(1).all():
+    if (given := _vectors(images)) is not None:
+        if given.shape[1] != index.vectors.shape[1] or not np.isfinite(given).all() or not given.any(1).all():
             raise ValueError(
                 f"Vectors must be finite, not zero, and have the index's width, {index.vectors.shape[1]}. "
-                f"Received: shape {images.shape}"
+                f"Received: shape {given.shape}"
             )
-        return images, np.ones(len(images), bool)
+        if np.ndim(images) == 2 and isinstance(images, np.ndarray) and given.min() >= 0:
+            raise ValueError(
+                "An array of two axes without a negative number may be a gray picture or vectors: pass [picture], or a "
+                f"list of the vectors. Received: shape {given.shape}"
+            )
+        return given, np.ones(len(given), bool)
     vectors = embedder_of(index, model)(images, bad_images)
     read = np.isfinite(vectors).all(1)
     return vectors[read], read
+
+
+def _vectors(images):
+    """Returns vectors as an array, `(images, width)`: of such an array, of a list of vectors, or of one; else `None`."""
+    if isinstance(images, (list, tuple)):
+        rows = [row for row in images if isinstance(row, np.ndarray)]
+        alike = len({row.shape for row in rows}) == 1 and all(row.ndim == 1 and row.dtype.kind == "f" for row in rows)
+        return np.stack(rows) if alike and len(rows) == len(images) else None
+    if isinstance(images, np.ndarray) and images.ndim in (1, 2) and images.dtype.kind == "f":
+        return np.atleast_2d(images)
+    return None
 
 
 def common_space(index, texts, model, tokens):

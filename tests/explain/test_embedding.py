@@ -60,3 +60,15 @@ def test_few_vectors_and_bad_input():
         project(GROUPS, "lda")
     with pytest.raises(ValueError, match="at most the 60 vectors. Received: count=61"):
         nearest(GROUPS, GROUPS, 61)
+
+
+@pytest.mark.parametrize("method", ["pca", "tsne", "umap"])
+def test_equal_vectors_have_one_place(method):
+    if method == "umap":
+        pytest.importorskip("umap", reason="umap-learn is not installed")
+    for vectors in (np.ones((12, 8)), np.repeat(RNG.normal(size=(2, 8)), 10, 0), np.repeat(GROUPS[::10], 4, 0)):
+        points = project(vectors, method)
+        assert points.shape == (len(vectors), 2) and np.isfinite(points).all()
+        _, place = np.unique(np.float32(vectors), axis=0, return_inverse=True)
+        for one in range(place.max() + 1):
+            np.testing.assert_allclose(points[place == one].std(0), 0, atol=1e-4)

@@ -133,3 +133,14 @@ def test_bad_input(index, model, folder):
         keras_vit.knn(index, index.vectors, ["a", "b"])
     with pytest.raises(ValueError, match="At least two classes are needed, one folder each. Received: 'a' only"):
         neighbors.classes_of(index, ["a"] * 11)
+
+
+def test_one_vector_a_list_and_a_gray_picture(index):
+    rows = [keras_vit.nearest(index, given, 1) for given in (index.vectors[2], list(index.vectors[:2]))]
+    assert [[answers[0][0] for answers in row] for row in rows] == [
+        [str(index.file(2))], [str(index.file(0)), str(index.file(1))],
+    ]  # fmt: skip
+    picture = np.abs(index.vectors[:3]) * 10
+    with pytest.raises(ValueError, match=r"may be a gray picture or vectors: pass \[picture\].*Received: shape \(3, "):
+        keras_vit.nearest(index, picture, 1)
+    assert len(keras_vit.nearest(index, list(picture), 1)) == 3
