@@ -7,6 +7,7 @@ with ending():  # the imports take half a second
     import functools
     import io
     import os
+    import re
     import sys
     import warnings
 
@@ -73,6 +74,7 @@ def main(words=None):
 
 def run(words, quietly=False):
     """Runs the command that the words name; `quietly` without TensorFlow's notes."""
+    words = [*map(at_home, words)]
     if words == ["--version"]:
         print(f"keras_vit {__version__}")
         return
@@ -87,6 +89,12 @@ def run(words, quietly=False):
         args=words,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def at_home(word):
+    """Returns a word with the home directory in place of `~`, which a shell leaves as it is in `--to=~/file`."""
+    option, path = re.fullmatch(r"(--[\w-]+=)?(.*)", word, re.DOTALL).groups()
+    return (option or "") + (os.path.expanduser(path) if path == "~" or path.startswith(("~/", "~" + os.sep)) else path)
 
 
 def _quiet(command):

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import keras_vit
 from keras_vit import __main__
-from keras_vit.__main__ import COMMANDS, main
+from keras_vit.__main__ import COMMANDS, at_home, main
 from keras_vit.commands.quiet import LEVEL
 from tests.commands.helpers import run
 from tests.marks import slow
@@ -206,3 +206,10 @@ def test_a_command_is_quiet_and_a_recipe_of_your_own_finds_every_name(tmp_path):
     command = [sys.executable, "-m", "keras_vit", "show", str(recipe)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "name = 'mine'" in done.stdout and "optim.epochs = 7" in done.stdout and not done.stderr
+
+
+def test_the_home_directory_in_an_option_is_meant(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    words = {"--to=~/a.npz": "--to=/home/me/a.npz", "~/b.png": "/home/me/b.png", "--to=a~b": "--to=a~b", "~b": "~b"}
+    words |= {"name=~": "name=~", "--": "--", "data.source=folder:~/pics": "data.source=folder:~/pics", "~": "/home/me"}
+    assert {word: at_home(word) for word in words} == words

@@ -127,7 +127,7 @@ def queries(index, images, model=None, bad_images="raise"):
 
 
 def _vectors(images):
-    """Returns vectors as an array, `(images, width)`: of such an array, of a list of vectors, or of one; else `None`."""
+    """Returns vectors as an array, `(images, width)`: of one, a list of them, or such an array; else `None`."""
     if isinstance(images, (list, tuple)):
         rows = [row for row in images if isinstance(row, np.ndarray)]
         alike = len({row.shape for row in rows}) == 1 and all(row.ndim == 1 and row.dtype.kind == "f" for row in rows)

@@ -47,10 +47,11 @@ def report(
         OSError: If the path is not writable.
     """
     extras.need("A report", "report", "jinja2")
+    to = None if to is None else checks.path("to", to)
     if to is not None:
-        _check_writable(checks.path("to", to))
+        _check_writable(to)
     facts = gather(target, arrays, most)
-    path = pathlib.Path(to or facts.home / "report.html")
+    path = to or facts.home / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
         temporary.write_text(render(facts), encoding="utf-8")

@@ -1,7 +1,6 @@
 """Pictures of what a trained model attends to, and of its training."""
 
 import itertools
-import pathlib
 
 import keras
 import numpy as np
@@ -19,6 +18,7 @@ from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
 from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
+from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 
 WRITTEN = 8  # images whose words are drawn, and clips that are animated, at most
@@ -56,7 +56,7 @@ def explain(target, files=(), folder=None, *, texts=None):
     if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
-    folder = pathlib.Path(folder or trained.home)
+    folder = checks.path("folder", folder or trained.home)
     folder.mkdir(parents=True, exist_ok=True)
     attended = _attention(trained, examples, outputs, titles)
     figures = {"attention.png": attended} if attended else {}

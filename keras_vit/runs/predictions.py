@@ -262,7 +262,7 @@ def image_files(paths):
         ValueError: For a folder without images, or no path.
     """
     files = []
-    for path in map(pathlib.Path, paths):
+    for path in (checks.path("images", path) for path in paths):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
         files += _inside(path) if path.is_dir() else [path]

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import os
-import pathlib
 from typing import Any
 
 import keras
@@ -132,7 +131,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     trained = load_run(target)
     others = {"model.onnx": export_onnx} if onnx else {}
     others |= {"model.xml": export_openvino} if openvino else {}
-    planned = _planned(pathlib.Path(folder or trained.home), quantize, others, overwrite)
+    planned = _planned(checks.path("folder", folder or trained.home), quantize, others, overwrite)
     for path in planned:
         check_parts_free(path, overwrite, folder=path.name == rundir.SAVED_MODEL)
     need(quantize, onnx, openvino)

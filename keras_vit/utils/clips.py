@@ -51,7 +51,7 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
         ValueError: For a file that is not a clip, has no frame, frames of different sizes, or too large ones.
         ImportError: If PyAV is needed and not installed.
     """
-    name = os.fsdecode(path)
+    name = os.path.expanduser(os.fsdecode(path))
     if not os.path.isfile(name):
         if os.path.exists(name):
             raise UnreadableError(f"{name!r} is not a regular file.")

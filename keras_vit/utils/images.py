@@ -45,7 +45,7 @@ def encoded(path, most_pixels=MOST_PIXELS):
         FileNotFoundError: If there is no file.
         ValueError: If the path is not a regular file; or if its header shows another format or too large an image.
     """
-    name = os.fsdecode(path)
+    name = os.path.expanduser(os.fsdecode(path))
     try:
         status = os.stat(name)  # before opening: a pipe would wait for its writer
         if not stat.S_ISREG(status.st_mode):
