@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from keras_vit.export import prepare
+from keras_vit.utils.keras_private import sublayers
 
 LARGE = 2**16  # numbers of a matrix
 
@@ -33,13 +34,14 @@ def converted(model, examples, path, free=()):
     """Returns the ONNX form of a model.
 
     Args:
-        model: A Keras model in float32 that takes a dictionary and returns one.
+        model: A Keras model in float32 that takes a dictionary and returns one, made for this export.
         examples: What the model is called with, arrays by the names of the inputs.
         path: A file that is written on the way.
         free: Names of the inputs whose first axis may have any length.
     """
     import onnx
 
+    _as_numbers(model)
     large = [each for each in model.weights if len(each.shape) == 2 and math.prod(each.shape) >= LARGE]
     matrices = {f"matrix_{i}": each for i, each in enumerate(large)}
     given = keras.tree.map_structure(keras.ops.convert_to_tensor, {**examples, **matrices})
@@ -61,6 +63,17 @@ def converted(model, examples, path, free=()):
     numbers = (onnx.numpy_helper.from_array(np.asarray(matrices[name]), name) for name in used)
     written.graph.initializer.extend(numbers)
     return written
+
+
+def _as_numbers(model):
+    """Puts NumPy's arrays in place of tensors that layers keep, such as the mean and the variance of a `Normalization`.
+
+    The exporter takes such a tensor for one more input of the graph.
+    """
+    for layer in sublayers(model):
+        for name, value in list(vars(layer).items()):
+            if not name.startswith("_") and keras.ops.is_tensor(value):
+                setattr(layer, name, keras.ops.convert_to_numpy(value))
 
 
 def save(written, path, model):

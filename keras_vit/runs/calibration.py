@@ -10,7 +10,7 @@ import numpy as np
 from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.kinds import name_of
-from keras_vit.models.metadata import keep, metadata
+from keras_vit.models.metadata import keep, keeper, metadata
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.runs import results
 from keras_vit.runs.trained import Trained, load_run, predictor
@@ -102,11 +102,12 @@ def _of_run(trained, arrays):
 
 def _heads(model):
     """Returns the layers whose logits the model returns, or averages."""
+    end = model.layers[-1]
     heads = [layer for layer in model.layers if layer.name in HEADS and isinstance(layer, keras.layers.Dense)]
-    last = model.layers[-1] in heads or len(heads) == len(HEADS)
-    known = last and any(layer.name == "rescale" for layer in model.layers)
-    if not known or any(layer.activation is not keras.activations.linear for layer in heads):
-        raise ValueError(f"The model must end in a linear layer 'head', as one from `vit`. Received: {model.name!r}")
+    heads = heads or [end] * isinstance(end, keras.layers.Dense)  # of a model that was put together by hand
+    last = end in heads or len(heads) == len(HEADS)
+    if not last or keeper(model) is None or any(layer.activation is not keras.activations.linear for layer in heads):
+        raise ValueError(f"The model must end in a linear layer, such as `vit`'s head. Received: {model.name!r}")
     return heads
 
 

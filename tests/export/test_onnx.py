@@ -100,3 +100,17 @@ def test_weights_of_two_gigabytes_are_external_data(tmp_path, monkeypatch):
     monkeypatch.undo()
     keras_vit.export_onnx(model, path, images=IMAGES, overwrite=True)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.onnx", "m.onnx.json"]
+
+
+def test_tensors_that_layers_keep_are_constants(tmp_path):
+    """Such as the mean of an adapted `Normalization`: the exporter would make inputs of them."""
+    images = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("float32")
+    norm = keras.layers.Normalization()
+    norm.adapt(images)
+    x = inputs = keras.Input((8, 8, 3))
+    for layer in (norm, keras_vit.Patches(4), keras_vit.PatchEncoder(8), keras_vit.TokenPool(), keras.layers.Dense(2)):
+        x = layer(x)
+    model = keras.Model(inputs, x)
+    report = keras_vit.export_onnx(model, tmp_path / "model.onnx", images=images)
+    assert report.max_abs_diff < 1e-5
+    assert keras.ops.is_tensor(norm.mean)  # the model is as it was

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import export
 from keras_vit.models import kinds
+from keras_vit.models.metadata import metadata
 from keras_vit.runs import calibration
 from tests.commands.helpers import run as command
 from tests.marks import few, slow
@@ -115,9 +116,9 @@ def test_what_cannot_be_calibrated_is_refused():
         (dict(target=model, arrays=(images, labels[:5])), "1000 images and 5 labels"),
         (dict(target=model, arrays=(images[:9], logits[:9].argmax(-1))), "9 images, 100.0% of them right"),
         (dict(target=keras.Model(model.input, keras.layers.Softmax()(model.output)), arrays=(images, labels)),
-         "must end in a linear layer 'head'"),
+         "must end in a linear layer"),
         (dict(target=keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(3)]),
-              arrays=(images, labels)), "must end in a linear layer 'head'"),
+              arrays=(images, labels)), "must end in a linear layer"),
         (dict(target=model, arrays=(images[:0], labels[:0])), "Received"),
         (dict(target=several, arrays=(images, labels)), "with one label for .* Received: .* of several labels"),
         (dict(target="nuclei"), "for classifiers with one label.* Received: .*nuclei.keras', for Segment"),
@@ -134,3 +135,19 @@ def test_one_sigmoid_for_each_class_has_its_own_loss():
     task = keras_vit.Classify(loss="sigmoid")
     wanted = task.compiled(None)["loss"](np.eye(3)[labels], logits)
     assert calibration._loss(task, logits, labels) == pytest.approx(float(wanted), rel=1e-5)
+
+
+def test_a_model_put_together_by_hand():
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (500, 8, 8, 3))
+    x = inputs = keras.Input((8, 8, 3))
+    for layer in (keras_vit.Rescale(), keras_vit.Patches(4), keras_vit.PatchEncoder(8), keras_vit.TokenPool("gap")):
+        x = layer(x)
+    model = keras.Model(inputs, keras.layers.Dense(2)(x))
+    model.layers[-1].set_weights([8 * random.normal(size=(8, 2)), np.zeros(2)])
+    outputs = model.predict(images, verbose=0)
+    share = 1 / (1 + np.exp((outputs[:, 0] - outputs[:, 1]) / 2))  # of class 1, at a temperature of 2
+    done = keras_vit.calibrate(model, arrays=(images, (random.random(500) < share).astype(int)))
+    temperature = metadata(done.model)["temperature"]
+    assert 1.2 < temperature < 4
+    np.testing.assert_allclose(done.model.predict(images, verbose=0), outputs / temperature, rtol=1e-3, atol=1e-4)
