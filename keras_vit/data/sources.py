@@ -88,7 +88,7 @@ def given(train, validation, recipe, shape, otherwise):
     return folds.fold(*found, data.fold, task.targets) if folded else found
 
 
-def of_caller(value, data, task, shape, names=(), otherwise=tuple):
+def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=checks.BYTES):
     """Returns the source of the caller's own data.
 
     Args:
@@ -98,6 +98,7 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple):
         shape: `(height, width, channels)` of the images that the task takes.
         names: Names of the classes, where the data do not state them.
         otherwise: Function that returns them where neither does.
+        value_range: The lowest and the highest pixel of arrays of images; `None` for any finite numbers.
     """
     if isinstance(value, Source):
         return value
@@ -110,7 +111,7 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple):
         raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")
     else:
         wanted = (None, None, shape[2]) if task.whole else shape
-        found = from_arrays(value, task.targets, wanted, names or otherwise())
+        found = from_arrays(value, task.targets, wanted, names or otherwise(), value_range)
     return dataclasses.replace(found, given=True)
 
 

@@ -162,7 +162,8 @@ def plot_worst(
         return figure
     wrong = probabilities[chosen]
     titles = [f"{classes[labels[i]]}, predicted {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, wrong)]
-    figure = plot_maps(images[chosen], attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
+    shown = canvas.as_bytes(images[chosen], range_of(model))
+    figure = plot_maps(shown, attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
     figure.suptitle("Worst mistakes, and what supported the wrong class", fontsize=10)
     return figure
 

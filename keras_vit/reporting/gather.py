@@ -11,6 +11,7 @@ from keras_vit import explain
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
+from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas
 from keras_vit.runs import looking, results, trained
 from keras_vit.tasks.of_clips import averaged_views
@@ -171,9 +172,10 @@ def _shown(found, view, examples, viewed):
     given = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
     outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in viewed]
     maps = support(given) if support else [None] * len(examples)
+    drawn = [canvas.as_bytes(one["images"], range_of(found.model)) for one in examples]
     return [
-        Example(one["images"], task.picture(one["images"], output, one), task.caption(output, one), heat)
-        for one, output, heat in zip(examples, outputs, maps)
+        Example(image, task.picture(image, output, one), task.caption(output, one), heat)
+        for image, one, output, heat in zip(drawn, examples, outputs, maps)
     ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from keras_vit import config, explain, plots
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import anatomy, counting
+from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
@@ -121,7 +122,8 @@ def _gallery(model, images):
     maps["rollout"] = explain.attention_rollout(model, images)
     if has_classes(model):
         maps["relevance"] = explain.attention_relevance(model, images)
-    return {text: _side_by_side(images, heats) for text, heats in maps.items()}
+    shown = canvas.as_bytes(images, range_of(model))
+    return {text: _side_by_side(shown, heats) for text, heats in maps.items()}
 
 
 def _drawn(model, gallery):

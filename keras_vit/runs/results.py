@@ -14,6 +14,7 @@ from keras_vit.export.prepare import check_parts_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
+from keras_vit.models.pixel_range import range_of, warn_unscaled
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -192,7 +193,10 @@ def source_of(trained, split, arrays):
             f"A split is of the recipe's data, in whose place `arrays` are. Received: split={checks.shown(split)}"
         )
     task, shape = trained.task, trained.task.data_shape(trained.size)
-    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names)
+    known = range_of(trained.model) if trained.alone else checks.BYTES
+    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names, value_range=known)
+    if known is None and isinstance(source.images, np.ndarray):
+        warn_unscaled(trained.model, source.images)
     sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
     if not sizes <= {shape[:2]}:
         raise ValueError(f"The model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}")

@@ -267,3 +267,27 @@ def test_shipped_lines_are_read(tmp_path, monkeypatch):
     words = drawing["words"]()
     assert not {*words["train"]} & {*words["test"], *words["validation"]} and len(words["test"]) > 200
     assert len({*map(str, (tmp_path / "lines" / "font").glob("*.png"))}) == 20
+
+
+@pytest.mark.parametrize("value_range", [(0, 255), (0, 4095), (0, 1), (-1, 1), None])
+def test_a_model_alone_is_measured_on_pixels_of_its_own_range(value_range):
+    random = np.random.default_rng(0)
+    low, high = value_range or (0, 1)
+    if value_range is None:  # nothing rescales
+        x = inputs = keras.Input((8, 8, 3))
+        for layer in (
+            keras_vit.Patches(4),
+            keras_vit.PatchEncoder(8),
+            keras_vit.TokenPool("gap"),
+            keras.layers.Dense(3),
+        ):
+            x = layer(x)
+        model = keras.Model(inputs, x)
+    else:
+        model = keras_vit.vit("mu/4", image_size=8, depth=1, num_classes=3, value_range=value_range)
+    head = model.layers[-1]
+    head.set_weights([random.normal(size=weight.shape) for weight in head.get_weights()])
+    images = (low + random.random((12, 8, 8, 3)) * (high - low)).astype("uint16" if high > 255 else "float32")
+    labels = model.predict(images, verbose=0).argmax(-1)
+    [scores] = results.evaluate(model, arrays=(images, labels)).values()
+    assert scores["accuracy"] == 1

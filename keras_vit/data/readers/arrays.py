@@ -12,7 +12,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import depth_pixels
 
 
-def from_arrays(arrays, targets, shape, class_names=()):
+def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES):
     """Returns the source of the caller's own arrays.
 
     Args:
@@ -25,6 +25,7 @@ def from_arrays(arrays, targets, shape, class_names=()):
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
+        value_range: The lowest and the highest pixel; `None` for any finite numbers.
 
     Raises:
         ValueError: If there are more or fewer arrays, or one has another shape, type or range.
@@ -36,9 +37,10 @@ def from_arrays(arrays, targets, shape, class_names=()):
         wanted = {0: "images", 1: f"a pair ({known})"}.get(len(targets), f"({known})")
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
-    images = checks.pixels(arrays[0], shape)
-    refuse_binary(images, checks.BYTES)
-    images = images.astype("uint8", copy=False) if images.dtype.kind in "ui" else images
+    images = checks.pixels(arrays[0], shape, value_range=value_range)
+    refuse_binary(images, value_range)
+    if images.dtype.kind in "ui":
+        images = images.astype("uint8" if 0 <= images.min() <= images.max() <= 255 else "float32", copy=False)
     made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
     groups = [group_of(image.tobytes()) for image in images] if "texts" in made else None  # texts of one image
     return Source(images, made, tuple(class_names), groups=groups and np.array(groups, "int64"))
