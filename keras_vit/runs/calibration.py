@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.explain import answers
+from keras_vit.models import pixel_range
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import keep, keeper, metadata
@@ -76,7 +77,7 @@ def _of_arrays(model, arrays):
         raise ValueError(f"{ONE_LABEL} Received: {model.name!r}, of several labels")
     _heads(model)
     images, labels = checks.pair_of(arrays)
-    images = checks.batch(images, model.input_shape[1:])
+    images = pixel_range.checked(model, images, model.input_shape[1:])
     labels = checks.class_indices(labels, count_classes(model), len(images))
     return logits_of(model, predict(model, images)), labels
 
