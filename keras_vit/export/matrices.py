@@ -72,7 +72,8 @@ def _as_numbers(model):
     """
     for layer in sublayers(model):
         for name, value in list(vars(layer).items()):
-            if not name.startswith("_") and keras.ops.is_tensor(value):
+            kept = keras.ops.is_tensor(value) and not isinstance(value, keras.Variable)
+            if kept and not name.startswith("_"):
                 setattr(layer, name, keras.ops.convert_to_numpy(value))
 
 
