@@ -17,6 +17,7 @@ RESCALING = (Rescale, keras.layers.Rescaling, keras.layers.Normalization)
 NORMS = (keras.layers.BatchNormalization, keras.layers.LayerNormalization, keras.layers.GroupNormalization)
 HIGHEST = (1, 255, 65535)  # pixels, one of which a model takes that brings them to about 1
 SPANS = (0.5, 20)  # of what the first weights see, from the lowest pixel to the highest
+DARK = 200  # the part of the range that images do not stay below, unless they are in another
 LARGE = 20  # numbers that no rescaled pixels have
 ANY = 32  # a side of images of any size
 
@@ -74,6 +75,11 @@ def checked(model, images, shape=None, name="images"):
     images = checks.pixels(images, shape, name, known)
     if known is None:
         warn_unscaled(model, images, name)
+    elif known[0] == 0 and 1 < (high := float(images.max())) <= known[1] / DARK:
+        warn(
+            f"{model.name!r} takes pixels from 0 to {known[1]:g}, of which these are nearly black: does it rescale "
+            f"them twice? Received: `{name}` up to {high:g}"
+        )
     return images
 
 

@@ -53,6 +53,8 @@ def meant(name, known):
     for ours, theirs in ARGUMENTS.items():
         if name in theirs.split() and ours.partition(",")[0].split()[0] in known:
             return f"keras_vit has {ours}."
+    if name == "hidden_dim" and "mlp_dim" in known:  # elsewhere the width, or the channels inside the MLP
+        return "keras_vit has mlp_dim for the channels inside the MLP; the width is read off the input."
     for size, words in READ_OFF.items():
         if name in words.split():
             return f"{size[0].upper()}{size[1:]} is read off the input: leave it out."

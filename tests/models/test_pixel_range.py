@@ -178,3 +178,12 @@ def test_pictures_of_zeros_and_ones_are_told_before_training(kind):
         check_data(takes_them, binary, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="zeros and ones"):
         check_data(made, [(binary[:2], [0, 1]), (binary[2:], [0, 1])])
+
+
+TWICE = [[keras.layers.Rescaling(1 / 255), keras_vit.Rescale()], [keras.layers.Rescaling(1 / 65535)]]
+
+
+@pytest.mark.parametrize("first", TWICE)
+def test_pixels_that_are_rescaled_twice_are_told(first):
+    with pytest.warns(UserWarning, match="nearly black: does it rescale them twice.*up to 25"):
+        check_data(model(*first), BYTES, [0, 1, 0, 1])
