@@ -9,7 +9,7 @@ from keras import ops
 from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.token_matching import kinds, match, merge, moved, places, sizes_of, whole
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
-from keras_vit.layers.inputs.prefix import WithPrefix
+from keras_vit.layers.inputs.prefix import WithPrefix, prefix_of
 from keras_vit.utils import checks
 
 
@@ -65,7 +65,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
         self.num_prefix = num_prefix
 
     def prefix_found(self, x):
-        return super().prefix_found(x) if self.merged else 0
+        known = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
+        return super().prefix_found(x) if self.merged else known or 0  # which no layer after it may miss
 
     def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         tokens = x.shape[1]

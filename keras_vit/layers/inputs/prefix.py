@@ -37,31 +37,35 @@ class WithPrefix:
 
 def prefix_of(tokens):
     """Returns the number of prefix tokens of a symbolic tensor of tokens; `None` if that is not known."""
-    found = {(count, length) for count, length, _ in _makers(tokens)}
-    return found.pop()[0] if len(found) == 1 and (*found,)[0][1] == tokens.shape[1] else None
+    found = set()
+    for node in _before(tokens, lambda layer: _encoders(layer) or getattr(layer, "keeps_prefix", False)):
+        layer, encoders = node.operation, _encoders(node.operation)
+        made = {(encoder.num_prefix, encoder.num_prefix + encoder.patches) for encoder in encoders}
+        found |= made or {(layer.num_prefix, node.outputs[0].shape[1])}
+    counts = {count for count, length in found if length == tokens.shape[1]}
+    return counts.pop() if len(found) == 1 and counts else None
 
 
 def has_class_token(tokens):
     """Returns whether the first of symbolic tokens is a class token; `None` if that is not known."""
-    found = {first for *_, first in _makers(tokens)}
-    return None if prefix_of(tokens) is None else found.pop()
+    encoders = [encoder for node in _before(tokens, _encoders) for encoder in _encoders(node.operation)]
+    return None if prefix_of(tokens) is None else any(encoder.class_token for encoder in encoders)
 
 
-def _makers(tokens):
-    """Yields prefix, tokens and class token of the layers that made symbolic tokens, of each way the last layer."""
-    waiting, seen = [tokens], set()
+def _encoders(layer):
+    inside = sublayers(layer) if isinstance(layer, keras.Layer) else []
+    return [part for part in inside if isinstance(part, PatchEncoder)]
+
+
+def _before(tokens, ends):
+    """Returns the nodes before symbolic tokens at which `ends` is true of the layer, the last on each way."""
+    waiting, seen, found = [tokens], set(), []
     while waiting:
         node = call_of(waiting.pop())
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        layer = node.operation
-        inside = sublayers(layer) if isinstance(layer, keras.Layer) else []
-        encoders = [part for part in inside if isinstance(part, PatchEncoder)]
-        for encoder in encoders:
-            yield encoder.num_prefix, encoder.num_prefix + encoder.patches, encoder.class_token
-        if getattr(layer, "keeps_prefix", False) and node.input_tensors:
-            first = has_class_token(node.input_tensors[0])
-            yield layer.num_prefix, node.outputs[0].shape[1], first
-        elif not encoders:
-            waiting += node.input_tensors
+        if id(node) not in seen:
+            seen.add(id(node))
+            if ends(node.operation):
+                found.append(node)
+            else:
+                waiting += node.input_tensors
+    return found

@@ -77,3 +77,11 @@ def test_other_layers_say_so_too():
     for layer in (PatchDropout(0.5), MergingBlock(2, 16, merged=1)):
         with pytest.raises(ValueError, match=STATED.format(type(layer).__name__)):
             layer(x)
+
+
+def test_many_layers_that_keep_the_prefix_are_each_walked_once():
+    x, sources = tokens(), None
+    for _ in range(40):
+        block = MergingBlock(2, 16, merged=0)
+        x, sources = block(x, sources) if sources is not None else block(x)
+    assert has_class_token(x) and prefix_of(x) == 1
