@@ -10,13 +10,12 @@ from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.explain.embedding import unit
 from keras_vit.explain.towers import own_words, projected, text_vectors, towers_of
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.layers import Rescale
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
 from keras_vit.models.kinds import GIVES
+from keras_vit.models.metadata import keep
 from keras_vit.models.outputs import check_labels
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import sublayers
 
 PROMPTS = ("a photo of a {}.",)
 SLOT = "{}"
@@ -117,11 +116,8 @@ def zero_shot_classifier(
     shared = Model(towers.image.inputs[0], head(embeddings), name=towers.image.name)
     head.set_weights([towers.scale * vectors.T, np.full(len(classes), towers.bias or 0)])
     copy = fill(keras.models.clone_model(shared, clone_function=_renamed), shared.get_weights())
-    for layer in sublayers(copy):
-        if isinstance(layer, Rescale):
-            kept = {name: value for name, value in layer.metadata.items() if name not in OF_HEAD}
-            kind = {} if towers.bias is None else {GIVES: {"head": "labels"}}
-            layer.metadata = kept | kind | {"labels": classes}
+    kind = {} if towers.bias is None else {GIVES: {"head": "labels"}}
+    keep(copy, OF_HEAD, **kind, labels=classes)
     return copy
 
 

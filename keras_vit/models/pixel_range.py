@@ -59,7 +59,7 @@ def rescales_nothing(model):
     return first is not None and _is_unchanged(first) and not first.normalized and not _any(inside, RESCALING)
 
 
-def checked(model, images, shape=None, name="images"):
+def checked(model, images, shape=None, name="images", known=...):
     """Returns a batch of images as an array; warns of pixels in a model that rescales nothing.
 
     Args:
@@ -67,11 +67,12 @@ def checked(model, images, shape=None, name="images"):
         images: As in `checks.pixels`.
         shape: As there.
         name: As there.
+        known: The model's range, where the caller has asked for it.
 
     Raises:
         ValueError: As `checks.pixels`, if they are not in the model's range.
     """
-    known = range_of(model)
+    known = range_of(model) if known is ... else known
     images = checks.pixels(images, shape, name, known)
     if known is None:
         warn_unscaled(model, images, name)

@@ -45,13 +45,14 @@ def plot_attention(
     """
     checks.model(model)
     checks.one_of("method", method, METHODS)
-    images = canvas.images(images, range_of(model), titles=titles)
+    known = range_of(model)
+    images = canvas.images(images, known, titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
     if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model, count_classes(model))):
         names = canvas.names(names, len(names))
         titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
-    figure = plot_maps(canvas.as_bytes(images, range_of(model)), maps, titles)
+    figure = plot_maps(canvas.as_bytes(images, known), maps, titles)
     figure.suptitle(heading, fontsize=10)
     return figure
 

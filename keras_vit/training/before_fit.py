@@ -54,12 +54,12 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         )
     loss = loss_of(model)
     regression = loss is not None and compiled.is_regression(loss, outputs[-1])
-    check = numbers if regression else targets
+    check, known = numbers if regression else targets, range_of(model)
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        images = checked(model, images, shape[1:])
-        refuse_binary(images, range_of(model))
+        images = checked(model, images, shape[1:], known=known)
+        refuse_binary(images, known)
         labels = check(labels, outputs[-1], len(images))
         if not regression:
             compiled.check(model, images, labels[:1])
@@ -74,9 +74,9 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:])))
+        labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:], known=known)))
         found.append(labels)
-    refuse_binary(np.concatenate([np.asarray(item[0]) for item in batches]), range_of(model))
+    refuse_binary(np.concatenate([np.asarray(item[0]) for item in batches]), known)
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
         compiled.check_labels(model, labels)
