@@ -9,10 +9,15 @@ from keras_vit.layers.base import Layer, plain
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.words import Words
 from keras_vit.models import kinds
+from keras_vit.models.backbone import HEADS, outputs_of
 from keras_vit.models.outputs import check_labels, fitting, num_classes
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.keras_private import call_of, sublayers
 from keras_vit.utils.warned import warn
+
+OF_OUTPUTS = ("labels", "temperature", "thresholds")  # metadata that belong to the layers which make the outputs,
+OF = "of"  # the names of these layers, and
+OTHERS = "of_others"  # what is kept for a model with other such layers, by their names
 
 
 def keeper(model):
@@ -27,16 +32,51 @@ def keeper(model):
 
 
 def metadata(model):
-    """Returns the metadata of a model as a dictionary of plain values, a copy, without what is empty."""
-    first = keeper(model)
-    return {name: value for name, value in plain(first.metadata if first else {}).items() if value}
+    """Returns the metadata of a model as a dictionary of plain values, a copy, without what is empty.
+
+    Names of classes and thresholds are left out if they were kept for another head: a new one was put on the model, or
+    two models share the layer that keeps them.
+    """
+    layer = keeper(model)
+    kept = plain(layer.metadata) if layer else {}
+    of, others = kept.pop(OF, None), kept.pop(OTHERS, {})
+    if any(kept.get(name) for name in OF_OUTPUTS) or others:
+        heads = heads_of(model)
+        unmarked = layer.name == "rescale" and not set(heads) & set(HEADS)  # a builder's model, under a layer of others
+        if heads and (unmarked if of is None else heads != of):
+            kept = {name: value for name, value in kept.items() if name not in OF_OUTPUTS}
+            kept |= others.get(" ".join(heads), {})
+    return {name: value for name, value in kept.items() if value}
 
 
 def keep(model, without=(), **values):
     """Adds values to the metadata of a model, and leaves some out; one without a layer of ours keeps nothing."""
-    if (layer := keeper(model)) is not None:
-        kept = {name: value for name, value in metadata(model).items() if name not in without}
-        layer.metadata = kept | values
+    if (layer := keeper(model)) is None:
+        return
+    heads, before = heads_of(model), plain(layer.metadata)
+    others = {key: value for key, value in before.get(OTHERS, {}).items() if key != " ".join(heads)}
+    of, theirs = before.get(OF), {name: before[name] for name in OF_OUTPUTS if before.get(name)}
+    if theirs and of and heads != of:
+        others[" ".join(of)] = theirs
+    kept = {name: value for name, value in metadata(model).items() if name not in without} | values
+    marks = ({OF: heads} if set(kept) & set(OF_OUTPUTS) else {}) | ({OTHERS: others} if others else {})
+    layer.metadata = kept | marks
+
+
+def heads_of(model):
+    """Returns the names of the layers with weights from which a model's outputs come, such as `["head"]`."""
+    found, waiting, known = set(), list(outputs_of(model)), set()
+    while waiting:
+        node = call_of(waiting.pop())
+        layer = node.operation
+        if id(node) not in known and outputs_of(layer):
+            waiting += layer.outputs
+        elif id(node) not in known and getattr(layer, "weights", None):
+            found.add(layer.name)
+        elif id(node) not in known:
+            waiting += node.input_tensors
+        known.add(id(node))
+    return sorted(found)
 
 
 def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -66,12 +106,12 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
         if fitting(names, count) is None:
             raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
         check_labels(names)
-        if (layer := keeper(model)) is None:
+        if keeper(model) is None:
             raise ValueError(
                 "Class names are kept by a layer of keras_vit, such as `Rescale` or `Patches`. "
                 f"Received: {model.name!r} without one"
             )
-        layer.metadata["labels"] = list(names)
+        keep(model, labels=list(names))
     if (stated := stated_labels(model)) is None:
         raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
     return stated

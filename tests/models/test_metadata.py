@@ -59,3 +59,49 @@ def test_the_reason_is_the_true_one():
         class_names(plain, ["cat", "dog"])
     keep(plain, note=1)
     assert metadata(plain) == {}
+
+
+def test_names_are_not_those_of_a_new_head(tmp_path):
+    old = vit("mu/4", image_size=8, num_classes=2)
+    old.get_layer("rescale").metadata |= {"labels": ["cat", "dog"], "evaluation": {"resize": 9}}
+    features = keras.Model(old.input, old.get_layer("pool").output)
+    new = keras.Model(old.input, keras.layers.Dense(2, name="fresh")(features.output))
+    nested = keras.Sequential([features, keras.layers.Dense(2, name="fresh")])
+    with_softmax = keras.Sequential([old, keras.layers.Softmax()])
+    for model, names in ((old, ("cat", "dog")), (with_softmax, ("cat", "dog")), (new, None), (nested, None)):
+        model.save(tmp_path / "model.keras")
+        for each in (model, keras.models.load_model(tmp_path / "model.keras"), keras.models.clone_model(model)):
+            assert stated_labels(each) == names
+            assert metadata(each)["evaluation"] == {"resize": 9}
+
+
+def test_models_with_a_shared_layer_keep_their_own_names(tmp_path):
+    shared = by_hand()
+    start, tokens = shared.input, shared.layers[-2].output
+    heads = [keras.layers.Dense(count, name=name) for count, name in ((2, "pets"), (2, "colors"), (3, "sizes"))]
+    models = [keras.Model(start, head(tokens)) for head in heads]
+    names = [("cat", "dog"), ("red", "blue"), ("s", "m", "l")]
+    for model, each in zip(models, names):
+        class_names(model, each)
+    assert [class_names(model) for model in models] == names
+    class_names(models[0], ("dog", "cat"))
+    assert [class_names(model) for model in models] == [("dog", "cat"), *names[1:]]
+    models[1].save(tmp_path / "model.keras")
+    assert class_names(keras.models.load_model(tmp_path / "model.keras")) == ("red", "blue")
+    with pytest.raises(ValueError, match="has no class names"):
+        class_names(shared)
+
+
+def test_names_are_kept_where_the_outputs_cannot_be_followed():
+    inner = vit("mu/4", image_size=8, num_classes=2)
+
+    class Around(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def call(self, x):
+            return self.inner(x)
+
+    class_names(inner, ["cat", "dog"])
+    assert metadata(Around())["labels"] == ["cat", "dog"]
