@@ -61,10 +61,12 @@ def estimate_poses(
     boxes = _checked(boxes, pixels.shape)
     height, width, _ = image_shape(model)
     areas = [_area(box, width / height) for box in boxes]
-    crops = [_crop(pixels, area, (height, width)) for area in areas]
-    parts = [_maps(model, np.stack(crops[i : i + AT_ONCE]), partners) for i in range(0, len(crops), AT_ONCE)]
-    maps = np.concatenate(parts) if parts else ()
-    return [_entry(*each, refine) for each in zip(boxes, areas, maps)]
+    found = []
+    for some in (slice(i, i + AT_ONCE) for i in range(0, len(boxes), AT_ONCE)):
+        crops = np.stack([_crop(pixels, area, (height, width)) for area in areas[some]])
+        maps = _maps(model, crops, partners)
+        found += [_entry(*each, refine) for each in zip(boxes[some], areas[some], maps)]
+    return found
 
 
 def _maps(model, crops, partners):
@@ -117,18 +119,27 @@ def _area(box, aspect):
 
 
 def _crop(pixels, area, size):
-    """Returns an area of an image, float32 `(*size, 3)`: the first and last pixels are at its edges."""
-    rows, columns = (
+    """Returns an area of an image, float32 `(*size, 3)`: the first and last pixels are at its edges.
+
+    Only the pixels between which it is interpolated are read, so a crop costs the same in an image of any size.
+    """
+    (near_rows, rows), (near_columns, columns) = (
         _between(have, area[1 - i] + np.linspace(0, 1, want) * area[3 - i])
         for i, (have, want) in enumerate(zip(pixels.shape, size))
     )
-    return np.floor(np.einsum("tr,uc,rcx->tux", rows, columns, pixels, optimize=True) + 0.5).astype("float32")
+    near = pixels[near_rows[:, None], near_columns]
+    return np.floor(np.einsum("tr,uc,rcx->tux", rows, columns, near, optimize=True) + 0.5).astype("float32")
 
 
 def _between(count, places):
-    """Returns the matrix that interpolates `count` samples at some places; nothing is outside."""
-    weights = np.maximum(1 - np.abs(places[:, None] - np.arange(count)), 0)
-    return weights * ((places >= 0) & (places <= count - 1))[:, None]
+    """Returns which of `count` samples are beside some places, and the matrix that interpolates them there.
+
+    Nothing is outside.
+    """
+    below = np.clip(np.floor(places), 0, count - 1).astype(int)
+    near = np.union1d(below, np.minimum(below + 1, count - 1))
+    weights = np.maximum(1 - np.abs(places[:, None] - near), 0)
+    return near, weights * ((places >= 0) & (places <= count - 1))[:, None]
 
 
 def _entry(box, area, maps, refine):

@@ -1,5 +1,6 @@
 """Classifies images by the names of classes, with the text tower of CLIP, SigLIP or one's own."""
 
+import collections
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -137,8 +138,8 @@ def class_vectors(towers, classes, tokens, prompts):
         raise ValueError(f"Each class and each prompt must be a text. Received: {checks.shown(wrong[0]):.100}")
     if not classes or (len(classes) == 1 and towers.bias is None):
         raise ValueError(f"`classes` must be two names or more. Received: classes={checks.shown(classes):.100}")
-    if len(set(classes)) < len(classes):
-        twice = next(name for name in classes if classes.count(name) > 1)
+    twice = next((name for name, count in collections.Counter(classes).items() if count > 1), None)
+    if twice is not None:
         raise ValueError(f"Each class must be given once. Received: {twice!r} twice")
     without = [prompt for prompt in prompts if SLOT not in prompt]
     if without or not prompts:

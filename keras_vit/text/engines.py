@@ -1,5 +1,6 @@
 """Cuts texts into pieces with ids: by the files of published tokenizers, or by a table of words."""
 
+import functools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +13,7 @@ CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{
 BYTE_LEVEL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # special tokens of GPT-2 and RoBERTa
 BERT = ("[UNK]", "[SEP]", "[CLS]", "[PAD]", "[MASK]")
 PIECE = re.compile(r"\w+|[^\w\s]")  # of a table of words: a run of letters and digits, or another sign
+ROW = ""  # the key of a row in a tree of letters
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # what a letter that the table lacks is read as
 INSIDE = "##"  # begins a piece that is not a word's first, in a table of words as in BERT's files
 
@@ -117,11 +119,12 @@ def table(words, unknown):
         unknown: Name of the row of words that are not in the table, if it has one.
     """
     ids = {word: i for i, word in enumerate(words)}
+    tree = tree_of(words)
 
     def ids_in(word, text):
-        found = cut(word, ids) or [unknown]
+        found = cut(word, tree) or [unknown]
         if found == [unknown] and unknown not in ids:
-            raise ValueError(f"Each word must be in the table. Received: {word!r} in {text!r:.200}")
+            raise ValueError(f"Each word must be in the table. Received: {word!r:.100} in {text!r:.200}")
         return [ids[piece] for piece in found]
 
     def pieces(texts):
@@ -158,17 +161,38 @@ def is_piece(text):
     return PIECE.findall(rest) == [rest] and (rest == text or rest[0].isalnum() or rest[0] == "_")
 
 
-def cut(word, table):
-    """Returns a word as pieces of a table, each the longest from the left, or an empty list if they do not make it."""
-    found, start = [], 0
+def tree_of(words):
+    """Returns a table as a tree of letters: dictionaries by letter, in which a row is below its last one."""
+    tree = {}
+    for word in words:
+        branch = tree
+        for letter in word:
+            branch = branch.setdefault(letter, {})
+        branch[ROW] = word
+    return tree
+
+
+def cut(word, tree):
+    """Returns a word as pieces of a table, each the longest from the left, or an empty list if they do not make it.
+
+    Args:
+        word: Letters.
+        tree: The table, as `tree_of` returns it, so that no letter is looked at that no row has in its place.
+    """
+    found, start, branch = [], 0, tree
+    inside = functools.reduce(lambda below, letter: below.get(letter, {}), INSIDE, tree)
     while start < len(word):
-        before = INSIDE if start else ""
-        ends = (end for end in range(len(word), start, -1) if before + word[start:end] in table)
-        end = next(ends, None)
-        if end is None:
+        row, end = None, start
+        for place in range(start, len(word)):
+            branch = branch.get(word[place])
+            if branch is None:
+                break
+            if ROW in branch:
+                row, end = branch[ROW], place + 1
+        if row is None:
             return []
-        found.append(before + word[start:end])
-        start = end
+        found.append(row)
+        start, branch = end, inside
     return found
 
 

@@ -2,8 +2,9 @@
 
 import collections
 
-from keras_vit.text.engines import INSIDE, PIECE
+from keras_vit.text.engines import PIECE
 from keras_vit.text.families import FAMILIES, UNKNOWN
+from keras_vit.text.pairs import Pairs
 from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
 
@@ -42,21 +43,10 @@ def learn_words(texts, size: int = 1000, least: int = 2, letters: bool = False) 
     counts = collections.Counter(word for text in listed(texts) for word in PIECE.findall(row.clean(text)))
     if not counts:
         raise ValueError(f"Texts must have words to learn from. Received: {checks.shown(texts):.100}")
-    words = {word: [word[0], *(INSIDE + letter for letter in word[1:])] for word in counts}
-    table = [row.pad, row.end, UNKNOWN, *sorted({piece for pieces in words.values() for piece in pieces})]
-    pairs, places = collections.Counter(), collections.defaultdict(set)
-    for word in words:
-        _count(pairs, places, words, counts, word, 1)
-    while len(table) < size and pairs:
-        pair = min(pairs, key=lambda pair: (-pairs[pair], pair))
-        if pairs[pair] < least:
-            break
-        joined = pair[0] + pair[1].removeprefix(INSIDE)
-        table.append(joined)
-        for word in [*places[pair]]:
-            _count(pairs, places, words, counts, word, -1)
-            words[word] = _joined(words[word], pair, joined)
-            _count(pairs, places, words, counts, word, 1)
+    pairs = Pairs(counts)
+    table = [row.pad, row.end, UNKNOWN, *sorted(set(pairs.pieces))]
+    while len(table) < size and (most := pairs.most()) and pairs.times[most] >= least:
+        table.append(pairs.join(most))
     return list(dict.fromkeys(table))  # one piece may come from two pairs
 
 
@@ -71,23 +61,3 @@ def _letters(texts, size):
         raise ValueError(f"A table of letters must have more than {len(marks)} rows. Received: size={size}")
     rest = sorted(counts.keys() - {" "}, key=lambda letter: (-counts[letter], letter))
     return [*marks, *sorted(rest[: size - len(marks)])]
-
-
-def _count(pairs, places, words, counts, word, sign):
-    """Adds a word's pairs of neighbors to those of all words, or takes them away."""
-    for pair in zip(words[word], words[word][1:]):
-        pairs[pair] += sign * counts[word]
-        if sign > 0:
-            places[pair].add(word)
-        elif pairs[pair] <= 0:
-            del pairs[pair]
-
-
-def _joined(pieces, pair, joined):
-    """Returns the pieces of a word in which a pair of neighbors is one piece."""
-    found, i = [], 0
-    while i < len(pieces):
-        together = tuple(pieces[i : i + 2]) == pair
-        found.append(joined if together else pieces[i])
-        i += 1 + together
-    return found

@@ -1,5 +1,6 @@
 """Makes rows of ids of texts, by the rules of a published tokenizer or by a table of words."""
 
+import collections
 import os
 from collections.abc import Sequence
 
@@ -197,7 +198,7 @@ def _checked(words, own):
                 "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
                 f"Received: {checks.shown(word):.100}"
             )
-    if len(set(words)) < len(words):
-        twice = next(word for word in words if list(words).count(word) > 1)
-        raise ValueError(f"Each word of a table must be there once. Received: {twice!r} twice")
+    twice = next((word for word, count in collections.Counter(words).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"Each word of a table must be there once. Received: {twice!r:.100} twice")
     return (engines.letters if own == "letters" else engines.table)(words, UNKNOWN)

@@ -132,6 +132,24 @@ def test_flip_test_of_a_mirrored_image_is_the_mirrored_pose():
         estimate_poses(small(keypoints=3), image, [(5, 5, 20, 30)], flip_test=True)
 
 
+def test_a_crop_costs_the_same_in_an_image_of_any_size():
+    image = np.broadcast_to(np.uint8(7), (60_000, 60_000, 3))  # as many pixels as 43 GB as numbers of 8 bytes would be
+    for area in ((100.0, 200.0, 60.0, 80.0), (-50.0, -50.0, 60_100.0, 60_100.0)):
+        assert poses._crop(image, area, (64, 48)).max() == 7
+    small = RNG.integers(0, 256, (40, 50, 3), "uint8")
+    for area in ((-20.0, -5.0, 90.0, 30.0), (45.0, 38.0, 0.5, 8.0), (1.0, 1.0, 1.0, 1.0)):
+        rows, columns = (
+            np.maximum(1 - np.abs(places[:, None] - np.arange(have)), 0)
+            * ((places >= 0) & (places <= have - 1))[:, None]
+            for places, have in (
+                (area[1] + np.linspace(0, 1, 64) * area[3], 40),
+                (area[0] + np.linspace(0, 1, 48) * area[2], 50),
+            )
+        )
+        wanted = np.floor(np.einsum("tr,uc,rcx->tux", rows, columns, small) + 0.5)
+        np.testing.assert_allclose(poses._crop(small, area, (64, 48)), wanted, atol=1)
+
+
 def test_equals_transformers():
     """Crops within a rounding of bytes, keypoints of the same heat maps exactly."""
     torch = pytest.importorskip("torch")

@@ -1,6 +1,7 @@
 import pytest
 
 from keras_vit import tokenizer
+from keras_vit.text.engines import cut, tree_of
 from tests.text.test_tokenizer import GOLDEN
 
 TEXTS = [
@@ -59,3 +60,11 @@ def test_sentencepiece_as_fairseq_counts(tmp_path):
     assert tokenizer(tmp_path, 8).family == "xlmr"
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizerFast"}')
     assert tokenizer(tmp_path, 8).family == "xlmr"
+
+
+def test_a_word_of_any_length_is_cut_in_time_that_grows_with_it():
+    tokens = tokenizer(["<pad>", "<end>", "<unknown>", "a", "##a", "##aab", "aaa", "c"], 4, long="cut")
+    assert tokens.ids("aaaaab aac caab")[0] == [6, 5, 2, 7, 5, 1]  # each the longest from the left
+    for letters, id in (("a" * 300_000, 4), ("a" * 300_000 + "b", 5), ("x" * 300_000, 2)):  # a cube of it took days
+        assert tokens.ids(letters)[0][-2] == id
+    assert cut("cab", tree_of(["c", "##a"])) == [] and cut("c", {}) == []
