@@ -3,6 +3,7 @@
 import re
 
 from keras_vit.checkpoints import tables
+from keras_vit.models.kinds import GIVES, note
 
 # DINO's and iBOT's heads; OpenCLIP's projection of two layers is `head.mlp.fc1` and `fc2`.
 OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
@@ -48,3 +49,57 @@ def of_other_heads(source, description, head, overrides):
     return (
         f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
     )
+
+
+# What transformers' `problem_type`, also in timm's files, says of a head: the kind of its output in `models.kinds`.
+PROBLEMS = {
+    "single_label_classification": "classes",
+    "multi_label_classification": "labels",
+    "regression": "numbers",
+}
+KIND = "kind"  # in the notes of `save_checkpoint`
+MULTI_LABEL = "multi_label"  # timm's word for several labels, true or false
+
+
+def kind_of(checkpoint, classes, options):
+    """Returns the kind of output that a source states of its classifier, a row of `models.kinds`.
+
+    As in transformers' pipeline, one logit without a `problem_type` has a sigmoid. `None` if the source states none, or
+    its classifier is not loaded.
+
+    Args:
+        checkpoint: An open `Checkpoint`.
+        classes: Number of the model's outputs; 0 without a classifier.
+        options: `match.Options`.
+
+    Raises:
+        ValueError: For a `problem_type` that transformers does not have.
+    """
+    if not classes or options.head == "new":
+        return None
+    if checkpoint.notes.get(GIVES) or KIND in checkpoint.notes:
+        return checkpoint.notes.get(KIND)  # Keras's own file says it of a layer
+    config = checkpoint.config
+    nested = config.get("pretrained_cfg") or {}
+    stated = config.get("problem_type", nested.get("problem_type"))
+    if stated is None:
+        several = config.get(MULTI_LABEL, nested.get(MULTI_LABEL)) or (classes == 1 and "model_type" in config)
+        return "labels" if several else None
+    if stated not in PROBLEMS:
+        raise ValueError(
+            f"`problem_type` in the configuration of {str(checkpoint.path)!r} must be one of {', '.join(PROBLEMS)}. "
+            f"Received: {stated!r}"
+        )
+    return PROBLEMS[stated]
+
+
+def note_kind(model, kind):
+    """Writes the kind of a classifier's output, from `kind_of`, into the metadata of a model."""
+    if kind:
+        note(model, kind)
+
+
+def problem_of(kind):
+    """Returns what transformers' configuration says of a kind of output: a dictionary, empty for one label."""
+    name = next((name for name, of in PROBLEMS.items() if of == kind != "classes"), None)
+    return {"problem_type": name} if name else {}

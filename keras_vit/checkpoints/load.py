@@ -14,7 +14,7 @@ from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.heads import check_head, encoder_alone, of_other_heads
+from keras_vit.checkpoints.heads import check_head, encoder_alone, kind_of, note_kind, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
 from keras_vit.checkpoints.own_models import changed, holds, load_own, own_file, read_own
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
@@ -92,11 +92,13 @@ def load_weights(
         check_head(model, checkpoint, description, own, options)
         _adapt(description, own)
         metadata = _metadata(source, checkpoint, description, own["num_classes"], options)
+        kind = kind_of(checkpoint, own["num_classes"], options)
         fill(model, checkpoint, _match(model, checkpoint, description, options))
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
         kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
         of_words = {name: metadata.pop(name) for name in OF_WORDS if name in metadata}
         rescale.metadata = kept | metadata
+        note_kind(model, kind)
         if of_words:
             model.get_layer("words").metadata = of_words
     for remark in remarks:
@@ -200,6 +202,7 @@ def from_checkpoint(
         # A file that does not match costs no memory.
         steps = shapes_only(lambda: _match(build(arguments), checkpoint, description, options))
         model = build(arguments)
+        note_kind(model, kind_of(checkpoint, arguments["num_classes"], options))
         fill(model, checkpoint, steps)
     for remark in remarks:
         warn(remark)
@@ -238,9 +241,8 @@ def _check_architecture(source, description, own):
         {name: flat(arguments)[name] for name in clear} | ({} if unclear else without_weights(arguments))
         for arguments in (stated, own)
     )
-    for name in theirs:
-        if name in ours and theirs[name] != ours[name]:
-            raise ValueError(f"{str(source)!r} has {name} {theirs[name]!r}, and the model {ours[name]!r}.")
+    if wrong := next((name for name in theirs if name in ours and theirs[name] != ours[name]), None):
+        raise ValueError(f"{str(source)!r} has {wrong} {theirs[wrong]!r}, and the model {ours[wrong]!r}.")
 
 
 def _adapt(description, own):

@@ -14,22 +14,27 @@ import safetensors.numpy
 
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
+from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.checkpoints.files.read import SUFFIXES, open_checkpoint
+from keras_vit.checkpoints.heads import KIND
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.checkpoints.match import Options, heads_of, matching, steps_for
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.layers import MergingBlock, ResNetStem
-from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.backbone import HEADS, check_plain, variables_of
 from keras_vit.models.evaluation_rule import DEFAULT, difference
+from keras_vit.models.kinds import GIVES, name_of
 from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
 from keras_vit.utils import checks
 from keras_vit.utils.files import UNFINISHED, check_free, replace_files, sweep
+from keras_vit.utils.losses import end_of
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("block.gelu", "norm.epsilon", "mean", "std", "num_heads")  # a format may have no place for these
 FIXED = ("sincos1d", "sincos2d")
+OF_TEACHER = ("pool_distilled", "head_distilled", "logits")  # layers after the head of a model with two
 # The tensors themselves show these.
 UNCOMPARED = ("stem", "block.layer_scale", "tokens.class_position", "width", "depth")
 
@@ -73,6 +78,7 @@ def save_checkpoint(
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = DEFAULT | {k: v for k, v in (metadata.get("evaluation") or {}).items() if v is not None}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
+    arguments[GIVES] = name_of(model) if arguments["num_classes"] else "classes"
     if arguments["position"] in FIXED and (format, arguments["position"]) != ("google", "sincos2d"):
         arguments["position"] = "learned"  # these formats store a fixed table like a learned one
     arrays, files = form.express(arguments, _arrays(model, form, arguments))
@@ -81,6 +87,8 @@ def save_checkpoint(
         check_free(folder / name, overwrite)
     notes = {"arguments": {k: flat(arguments)[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
     notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
+    notes |= {name: metadata[name] for name in OF_HEAD if metadata.get(name) and name != GIVES}
+    notes |= {KIND: arguments[GIVES]} if arguments["num_classes"] else {}
     if isinstance(arguments["stem"], ResNetStem):
         notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
     with _temporary_in(folder, path) as temporary:
@@ -149,6 +157,8 @@ def _arrays(model, form, arguments):
     """Returns the model's weights under the format's canonical names."""
     read = keras.ops.convert_to_numpy
     variables = {path: np.asarray(read(v), "float32") for path, v in variables_of(model).items()}
+    for name, value in _in_units(model, variables).items():
+        variables[name] = value.astype("float32")
     if arguments["position"] == "learned" and POSITION not in variables:
         variables[POSITION] = np.asarray(model.get_layer("encoder").position_embedding)
     rows, columns = arguments["patch_size"]
@@ -165,6 +175,28 @@ def _arrays(model, form, arguments):
     if unnamed:
         raise ValueError(f"The {form.name} format has no name for {listing(unnamed)}.")
     return arrays
+
+
+def _in_units(model, variables):
+    """Returns the heads' weights with the units of their numbers, which a `Rescaling` after them multiplies and adds.
+
+    Raises:
+        ValueError: If other layers than a softmax change what the heads return.
+    """
+    names = [layer.name for layer in model.layers]
+    after = model.layers[[*names, "head"].index("head") + 1 :]
+    units = [layer for layer in after if isinstance(layer, keras.layers.Rescaling)]
+    others = [layer.name for layer in after if layer not in units and layer.name not in OF_TEACHER]
+    if end_of(model) == "softmax":  # readers of logits compute it
+        others.remove(names[-1])
+    if others:
+        raise ValueError(f"A checkpoint's classifier ends in its head. Received: {model.name!r}, and {listing(others)}")
+    weights = {f"{head}/{part}": variables[f"{head}/{part}"] for head in HEADS if f"{head}/kernel" in variables
+               for part in ("kernel", "bias")}  # fmt: skip
+    for layer in units:
+        scale, offset = np.asarray(layer.scale, "float64"), np.asarray(layer.offset, "float64")
+        weights = {name: value * scale + offset * name.endswith("/bias") for name, value in weights.items()}
+    return weights if units else {}
 
 
 def _not_recorded(model, path, form, arguments, arrays):
@@ -190,6 +222,8 @@ def _not_recorded(model, path, form, arguments, arrays):
         if arguments["position"] == model.get_layer("encoder").position:
             steps_for(model, checkpoint, form, names, Options(), grid(arguments))
         lost = _written({k: ours[k] for k in other})
+        if form.name == "google" and arguments[GIVES] != "classes":
+            lost.append(f"metadata={{{GIVES!r}: {{'head': {arguments[GIVES]!r}}}}}")
         lost += ["token merging"] * any(isinstance(layer, MergingBlock) for layer in model.layers)
         if form.name == "google" and len(set(grid(arguments))) == 2:
             lost.append(f"a grid of {grid(arguments)}")

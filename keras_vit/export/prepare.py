@@ -94,7 +94,7 @@ def check_probabilities(model, probabilities):
         raise ValueError(f"{why} Received: probabilities=True with {model.name!r}")
     if probabilities and returns_probabilities(model):
         raise ValueError(f"The model returns probabilities already. Received: probabilities=True with {model.name!r}")
-    if probabilities and model.output_shape[-1] == 1:
+    if probabilities and model.output_shape[-1] == 1 and kind_of(model).probabilities is keras.ops.softmax:
         raise ValueError(
             "A softmax of one logit is always 1: apply a sigmoid to it. "
             f"Received: probabilities=True with {model.name!r}"

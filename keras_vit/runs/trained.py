@@ -45,9 +45,9 @@ class Trained:
 
         Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
         """
-        name = pathlib.Path(self.file).stem
-        usual = config.Classify(multilabel=name_of(self.model) == "labels")
-        task = config.Depth() if name_of(self.model) == "depth" else usual
+        name, gives = pathlib.Path(self.file).stem, name_of(self.model)
+        task = config.Depth() if gives == "depth" else config.Classify(multilabel=gives == "labels")
+        task = config.Regress.of_numbers(self.model) if gives == "numbers" else task
         task = config.ClassifyClips.of_clips(self.model) if len(self.size) == CLIPS - 1 else task
         recipe = self.recipe or config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
@@ -223,7 +223,7 @@ def _names(model, path, beside=lambda: None):
             f"{str(path)!r} must take images alone: what a model does with more inputs is in its run directory. "
             f"Received: {len(model.inputs)} inputs"
         )
-    if name_of(model) == "depth":
+    if name_of(model) in ("depth", "numbers"):
         return ()
     classes = _classes(model, path)
     names = stated_labels(model) or beside() or ()
@@ -290,7 +290,7 @@ def _classes(model, path):
     gives = model.output_shape
     if ends_in_features(model):
         raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
-    if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > 1):
+    if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > (name_of(model) != "labels")):
         raise ValueError(
             f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "
             f"with two classes or more. Received: output shape {gives}"

@@ -3,6 +3,7 @@
 import math
 import re
 
+from keras_vit.checkpoints.heads import problem_of
 from keras_vit.checkpoints.tables import IMAGENET, Missing, channels_of, grid
 from keras_vit.models.evaluation_rule import before_crop
 from keras_vit.models.options import flat, merged
@@ -239,6 +240,7 @@ def express(arguments, arrays):
             "interpolation": "bilinear" if evaluation["interpolation"] == "area" else evaluation["interpolation"],
         },
     }
+    config |= problem_of(arguments.get("gives"))  # which transformers reads from timm's files too
     if arguments.get("labels"):
         config["label_names"] = list(arguments["labels"])
     return arrays, {"config.json": config}

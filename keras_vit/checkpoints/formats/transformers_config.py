@@ -2,6 +2,7 @@
 
 import re
 
+from keras_vit.checkpoints.heads import problem_of
 from keras_vit.checkpoints.tables import CLIP, HALF, IMAGENET, Otherwise, channels_of, published_heads
 from keras_vit.models.evaluation_rule import before_crop
 
@@ -229,6 +230,7 @@ def write_model(architecture, kind, arguments):
         "qkv_bias": arguments["block"]["qkv_bias"],
         "id2label": labels,
         "label2id": {name: int(i) for i, name in labels.items()},
+        **problem_of(arguments.get("gives")),
     }
 
 

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers.functional import Model
+from keras_vit.models.metadata import stated_labels
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
@@ -97,6 +98,12 @@ class Regress(Task):
             return self
         mean, deviation = (tuple(np.ravel(values).tolist()) for values in (units.offset, units.scale))
         return dataclasses.replace(self, mean=mean, deviation=deviation)
+
+    @classmethod
+    def of_numbers(cls, model):
+        """Returns the task of a model that returns numbers, by the names in its metadata, or by their places."""
+        count = model.output_shape[-1]
+        return cls(names=stated_labels(model) or (tuple(map(str, range(count))) if count > 1 else cls.names))
 
     def fits(self, model):
         return model.output_shape == (None, len(self.names))
