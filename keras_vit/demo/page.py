@@ -9,6 +9,7 @@ import numpy as np
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.demo.drawn import drawing_page
 from keras_vit.explain import attention_rollout
+from keras_vit.explain.reading import doubt
 from keras_vit.explain.texts import reads_both
 from keras_vit.models.backbone import image_tower
 from keras_vit.models.inputs import fed
@@ -40,7 +41,8 @@ def page(target):
     model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
     asks = "texts" in task.inputs
     tower, support = image_tower(model), support_of(model)
-    looks = {"rollout": None if reads_both(model) else lambda given: attention_rollout(tower, given["images"])}
+    hidden = reads_both(model) or doubt(tower)
+    looks = {"rollout": None if hidden else lambda given: attention_rollout(tower, given["images"])}
     looks = {name: look for name, look in (looks | {"relevance": support}).items() if look}
     methods = {name: (look, METHODS[name][1]) for name, look in looks.items()}
     run = found.viewer()

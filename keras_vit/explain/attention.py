@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_vit.explain import inside
+from keras_vit.explain import inside, reading
 from keras_vit.models import anatomy
 from keras_vit.utils import checks
 
@@ -24,7 +24,7 @@ def attention_maps(model: keras.Model, images) -> np.ndarray:
     Raises:
         ValueError: If the model has no `TransformerBlock`, or the images do not fit it.
     """
-    anatomy.blocks(model)
+    reading.warn_mixing(model)
     return inside.in_parts(inside.scores, model, images, axis=1)
 
 
@@ -52,7 +52,8 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
     """
     checks.one_of("fusion", fusion, FUSIONS)
     checks.rate(discard=discard)
-    anatomy.blocks(model)
+    reading.refuse_mixing(model)
+    ends = reading.ends_of(model)
 
     def flow(scores):
         fused = FUSIONS[fusion](scores, axis=1)  # (batch, tokens, tokens)
@@ -64,7 +65,7 @@ def attention_rollout(model: keras.Model, images, fusion: str = "mean", discard:
 
     def rollout(model, images):
         flows = inside.flows(model, map(flow, inside.each_scores(model, images)))
-        return inside.read_patches(model, images, *flows)
+        return reading.read_patches(model, images, *flows, ends=ends)
 
     return inside.in_parts(rollout, model, images).reshape(-1, *anatomy.grid(model, factorised=True))
 
@@ -86,7 +87,8 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
     Raises:
         ValueError: As `attention_maps`, and for a patch outside the grid.
     """
-    anatomy.blocks(model)
+    reading.warn_mixing(model)
+    ends = None if patch is not None else reading.ends_of(model)
     prefix, grid = anatomy.num_prefix(model), anatomy.grid(model)
     if patch is not None and patch not in np.ndindex(*grid):
         kind = "(row, column)" if len(grid) == 2 else "(step, row, column)"
@@ -98,7 +100,7 @@ def attention_from(model: keras.Model, images, patch: tuple[int, int] | None = N
         maps = inside.scores(model, images)[..., prefix:]  # (layers, batch, heads, tokens, patches)
         if patch is not None:
             return maps[:, :, :, prefix + np.ravel_multi_index(patch, grid)]
-        return np.einsum("lbhts,bt->lbhs", maps, inside.reading(model, images))
+        return np.einsum("lbhts,bt->lbhs", maps, reading.reading(model, images, ends))
 
     maps = inside.in_parts(attended, model, images, axis=1)
     return maps.reshape(*maps.shape[:3], *grid)
@@ -121,7 +123,7 @@ def attention_distance(model: keras.Model, images) -> np.ndarray:
     Raises:
         ValueError: As `attention_maps`.
     """
-    anatomy.blocks(model)
+    reading.warn_mixing(model)
     prefix, size = anatomy.num_prefix(model), anatomy.grid(model)
     if len(size) > 2:
         raise ValueError(f"Distances are in pixels of images. Received: {model.name!r}, which takes clips")

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.layers import TokenPool, TransformerBlock, Unmerge
+from keras_vit.layers import TransformerBlock, Unmerge
 from keras_vit.models import pixel_range
-from keras_vit.models.anatomy import blocks, num_prefix, seen, stages, tubelets
+from keras_vit.models.anatomy import blocks, seen, stages, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
 from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks, clips
@@ -93,24 +93,6 @@ def flows(model, matrices):
     return found
 
 
-def read_patches(model, images, space, time=None):
-    """Returns what flows from each patch to where the model reads: `(batch, patches)`, of clips steps times patches.
-
-    A factorised encoder is one in which patches attend to those of their own time step only: the product of the
-    matrices of all blocks is then that of time, times what is read of each step.
-
-    Args:
-        model: A ViT.
-        images: Its images or clips.
-        space, time: From `flows`.
-    """
-    read = np.einsum("bt,bts->bs", reading(model, images), space)[:, num_prefix(model) :]
-    if time is None:
-        return read
-    weights = time[:, 0, 1:]  # (batch, steps), at the class token of time
-    return (weights[:, :, None] * read.reshape(*weights.shape, -1)).reshape(len(weights), -1)
-
-
 def of_patches(scores, sources=None):
     """Returns scores between patches (and prefix tokens) from those between tokens, `(batch, heads, tokens, tokens)`.
 
@@ -154,45 +136,13 @@ def in_parts(function, model, images, *more, axis=0):
         return images
 
     every = blocks(model)
-    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2 * _examples(model)  # for each image
+    scores = sum(block.num_heads for block in every) * every[0].input.shape[1] ** 2 * examples(model)  # for each image
     size = min(max(SCORES // scores, 1), 8)
     parts = [slice(i, i + size) for i in range(0, len(images), size)]
     return np.concatenate([function(inner, enter(images[p]), *(array[p] for array in more)) for p in parts], axis)
 
 
-def reading(model, images):
-    """Returns the weight of each token in the pooling: float32 array, `(batch, tokens)`; each row sums to one.
-
-    One token, the mean of the patches, half of each, or the mean over the heads of attention pooling. The mean of both
-    pools of a distilled model. The mean of the patches for a pooling layer other than `TokenPool`. Of a factorised
-    encoder, that of the pooling in space, and the batch is of steps.
-    """
-    prefix, tokens, batch = num_prefix(model), blocks(model)[0].input.shape[1], len(images) * _examples(model)
-    pools = [layer for layer in stages(model)[0] if isinstance(layer, TokenPool)]
-    rows = [_weights(model, pool, images, tokens, batch) for pool in pools] or [_even(batch, tokens, prefix)]
-    return np.mean(rows, axis=0).astype("float32")
-
-
-def _examples(model):
+def examples(model):
     """Returns of how many examples the blocks of space make an image: of a factorised encoder, of each time step."""
     found = tubelets(model, factorised=True)
     return found.steps if found is not None and found.fold else 1
-
-
-def _even(batch, tokens, prefix):
-    return np.tile((np.arange(tokens) >= prefix) / (tokens - prefix), (batch, 1))
-
-
-def _weights(model, pool, images, tokens, batch):
-    single = {"token": 0, "first": pool.num_prefix, "last": tokens - 1}.get(pool.pooling)
-    if single is not None:
-        return np.tile(np.arange(tokens) == single, (batch, 1)).astype("float32")
-    if pool.pooling != "map":
-        even = _even(batch, tokens, pool.num_prefix)
-        return (even + (np.arange(tokens) == 0)) / 2 if pool.pooling == "token+gap" else even
-    (tokens,) = run(model, [pool.input], images)
-    patches = tokens[:, pool.start :]
-    probe = ops.broadcast_to(ops.cast(pool.probe, patches.dtype), (batch, 1, patches.shape[-1]))
-    _, attended = pool.attention(probe, patches, return_attention_scores=True)  # (batch, heads, 1, patches)
-    row = ops.convert_to_numpy(ops.cast(attended, "float32")).mean(axis=(1, 2))
-    return np.pad(row / row.sum(-1, keepdims=True), ((0, 0), (pool.start, 0)))  # bfloat16 rounds

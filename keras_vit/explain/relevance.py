@@ -6,13 +6,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.explain import inside
+from keras_vit.explain import inside, reading
 from keras_vit.layers import TokenPool
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import calls, input_of, leading_to, outputs_of
 from keras_vit.models.between import between
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.utils import checks
+from keras_vit.utils.keras_private import call_of
+from keras_vit.utils.losses import end_of_layer
 
 
 def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
@@ -39,20 +41,20 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
         NotImplementedError: On a backend other than TensorFlow and JAX.
     """
     check_relevance(model)
+    ends = reading.ends_of(model)
     if classes is None:
         outputs = inside.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images)
         classes = logits_of(model, outputs).argmax(-1)
     images = inside.checked(model, images)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, count_classes(model), len(images), "classes")
-    return inside.in_parts(functools.partial(_relevance, model=model), model, images, classes).reshape(
-        -1, *anatomy.grid(model, factorised=True)
-    )
+    relevance = functools.partial(_relevance, model=model, ends=ends)
+    return inside.in_parts(relevance, model, images, classes).reshape(-1, *anatomy.grid(model, factorised=True))
 
 
 def check_relevance(model):
     """Raises `ValueError` if a model is not one that `attention_relevance` takes."""
-    anatomy.blocks(model)
+    reading.refuse_mixing(model)
     shapes = [tuple(tensor.shape) for tensor in outputs_of(model)]
     if ends_in_features(model) or len(shapes) != 1 or len(shapes[0]) != 2:
         raise ValueError(
@@ -96,14 +98,15 @@ def _logits(model, images):
     return ops.convert_to_numpy(inside.run(model, model.outputs, images)[0])
 
 
-def _relevance(vit, images, classes, model):
+def _relevance(vit, images, classes, model, ends):
     blocks = anatomy.blocks(vit)
     states = inside.run(vit, [block.input for block in blocks], images)
     # What leads from each block's output to the next block, and from the last one to the logits.
     around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # the innermost first
     starts = [keras.tree.flatten(block.input)[0] for block in blocks]
     paths = [[(block.output, tokens)] for block, tokens in zip(blocks, starts[1:])]
-    paths.append([(blocks[-1].output, vit.outputs[0]), *around])
+    last, as_logits = _to_logits([(blocks[-1].output, vit.outputs[0]), *around])
+    paths.append(last)
     count = model.outputs[0].shape[-1]
     # Selects the logit of the class; a single logit raises the second class, and lowers the first.
     chosen = np.float32(classes)[:, None]
@@ -117,6 +120,7 @@ def _relevance(vit, images, classes, model):
             y = block(x, *sources, scores_offset=scores_offset, training=False)
             for start, end in path:
                 y = between(start, end, y)
+            y = as_logits(y) if path is last else y
             return ops.sum(ops.cast(y, "float32") * upstream)
 
         *_, scores = block(x, *sources, return_attention_scores=True, training=False)
@@ -129,7 +133,27 @@ def _relevance(vit, images, classes, model):
     space, *time = inside.flows(vit, (each + own_place(each) for each in reversed(weighted)))
     if not time:  # the residual path alone gives every pooled patch the same relevance: left out
         space = space - own_place(space)
-    return inside.read_patches(vit, images, space, *time)
+    return reading.read_patches(vit, images, space, *time, ends=ends)
+
+
+def _to_logits(path):
+    """Returns a path, in pairs of symbolic tensors, up to the logits, and the function that makes them of its end.
+
+    Behind a softmax or sigmoid that is sure, gradients are zero.
+    """
+    *before, (start, end) = path
+    layer = call_of(end).operation
+    if end is start and before:
+        return _to_logits(before)
+    if outputs_of(layer) and (end is not start):  # a model inside
+        return _to_logits([*before, (start, call_of(end).input_tensors[0]), (layer.inputs[0], layer.outputs[0])])
+    if end_of_layer(layer) is None:
+        return path, lambda x: x
+    path = [*before, (start, call_of(end).input_tensors[0])]
+    if isinstance(layer, keras.layers.Dense):
+        bias = 0 if layer.bias is None else layer.bias
+        return path, lambda x: ops.matmul(ops.cast(x, layer.compute_dtype), layer.kernel) + bias
+    return path, lambda x: x
 
 
 def gradients(function, values):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TimeSteps, TokenPool, TransformerBlock, Tubelets
+from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TimeSteps, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
@@ -17,9 +17,13 @@ def blocks(model):
     every = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
     for block in every:
         node, *others = calls_of(block)
-        alone = not isinstance(block, AdaptiveBlock) and not set(node.arguments.kwargs) - {"training"}
-        if others or not alone:
-            raise ValueError(f"Each block must be called once, with tokens alone. Received: {block.name!r}")
+        if others:
+            raise ValueError(
+                "Each block must be called once, and by no other model: put a copy into that one, such as of "
+                f"keras.models.clone_model. Received: {block.name!r}, called {1 + len(others)} times"
+            )
+        if isinstance(block, AdaptiveBlock) or set(node.arguments.kwargs) - {"training"}:
+            raise ValueError(f"Each block must be called with tokens alone. Received: {block.name!r}")
     return every
 
 
@@ -73,27 +77,6 @@ def tubelets(model, factorised=False):
 def num_prefix(model):
     """Returns the number of prefix tokens, those before the patches."""
     return only(model, PatchEncoder).num_prefix
-
-
-READ = {  # by a head, after each pooling
-    "token": "the class token",
-    "token+gap": "the class token and, on average, all patches",
-    "first": "the first patch",
-    "last": "the last patch",
-    "map": "all patches, as the attention pooling weights them",
-}
-
-
-def read_by_head(model):
-    """Returns the tokens that a model's head reads, in words that follow its pooling, such as `"the class token"`."""
-    pools = [layer for layer in stages(model)[0] if isinstance(layer, TokenPool)]
-    words = [
-        "the distillation token"
-        if pool.pooling == "first" and pool.num_prefix < num_prefix(model)
-        else READ.get(pool.pooling, "all patches, on average")
-        for pool in pools
-    ]
-    return " and ".join(words) or "all patches, on average"
 
 
 def seen(model):

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import explain
+from keras_vit.explain.reading import doubt
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
@@ -18,6 +19,7 @@ from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 SHOWN = 8  # images in the gallery, and in each of best and worst
 PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and pixel values of all of them, at most
@@ -83,6 +85,9 @@ def gather(target, arrays=None, most=10_000):
     seen = image_tower(model) if len(task.inputs) == 1 or has_towers(model) else None
     if seen:
         anatomy.blocks(seen)  # whose attention is drawn: a model without any is refused before it is measured
+        if (why := doubt(seen)) is not None:
+            warn(f"The report has no maps of attention. {why}")
+            seen = None
     source = results.source_of(found, None, arrays)
     some, size, run = source.take(slice(most)), found.size, found.answering()
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)

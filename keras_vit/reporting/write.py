@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit import config, explain, plots
+from keras_vit.explain.reading import read_by_head
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import anatomy, counting
 from keras_vit.models.pixel_range import range_of
@@ -130,7 +131,7 @@ def _drawn(model, gallery):
     """Returns what the maps of a gallery are, in words."""
     drawn = ["rollout through all blocks (Abnar and Zuidema 2020)"]
     if any(name.startswith("block ") for name in gallery):
-        drawn.insert(0, f"attention of {anatomy.read_by_head(model)}, in each block (mean over heads)")
+        drawn.insert(0, f"attention of {read_by_head(model)}, in each block (mean over heads)")
     if "relevance" in gallery:
         drawn.append("relevance for the prediction")
     return "; ".join(drawn)

@@ -7,7 +7,11 @@ import keras
 
 def end_of(model):
     """Returns `"softmax"` or `"sigmoid"` if a model ends in one, as a layer, an activation or an operation."""
-    last = _last(model)
+    return end_of_layer(_last(model))
+
+
+def end_of_layer(last):
+    """Returns `"softmax"` or `"sigmoid"` of a layer or an operation that is one or has one, else `None`."""
     for end in ("softmax", "sigmoid"):
         if getattr(last, "activation", None) is getattr(keras.activations, end) or type(last).__name__ == end.title():
             return end
