@@ -2,6 +2,8 @@
 
 import inspect
 
+import numpy as np
+
 from keras_vit.checkpoints.describe import one_error, recognize
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.read import open_checkpoint
@@ -13,7 +15,7 @@ from keras_vit.checkpoints.formats import (
     huggingface_trocr,
     openai_text,
 )
-from keras_vit.checkpoints.formats.decoder_config import check_pair
+from keras_vit.checkpoints.formats.decoder_config import check_pair, otherwise, written_by
 from keras_vit.checkpoints.match import Options, fill, matched
 from keras_vit.checkpoints.remarks import warn_of_assumptions
 from keras_vit.checkpoints.tables import Missing
@@ -28,6 +30,7 @@ TOWERS = (huggingface_text.FORMAT, openai_text.FORMAT, google_text.FORMAT)
 DECODERS = (huggingface_gpt2.FORMAT, huggingface_trocr.FORMAT, huggingface_blip.OF_TEXT)
 ARGUMENTS = {build: tuple(inspect.signature(build).parameters) for build in (text_tower, text_decoder)}
 KNOWN = tuple(dict.fromkeys(name for names in ARGUMENTS.values() for name in names))
+HEAD, TABLE = "head/kernel", "words/word_embedding"  # of decoders, as rows name them
 SIMILARITY = {"scale": "logit_scale", "bias": "logit_bias"}  # arguments of `two_towers`, and names in `names`
 IMAGE_ONLY = {"head": None, "resample": None, "patches": "resize", "grid": None}  # and their defaults
 
@@ -77,6 +80,12 @@ def read_text(source, format, sha256, overrides):
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         with one_error(checkpoint, form):
             stated, tokens, origins = form.architecture(shapes, checkpoint)
+            if "tied" in stated:
+                stated["tied"] = _ties(stated["tied"], form, names, checkpoint)
+        ways = {}
+        if form in DECODERS:
+            length, ways = written_by(checkpoint.config)
+            tokens |= {"length": length} if length else {}
         missing = [why for name, why in origins.items() if isinstance(why, Missing) and name not in overrides]
         if missing:
             raise ValueError(f"{missing[0]} Received: {str(checkpoint.path)!r}")
@@ -97,8 +106,28 @@ def read_text(source, format, sha256, overrides):
         numbers |= {mark: tokens[mark] for mark in MARKS if mark in tokens}
     for remark in checkpoint.remarks:
         warn(remark)
+    if ways:
+        warn(f"{str(checkpoint.path)!r}: {otherwise(ways)}")
     warn_of_assumptions(source, arguments, origins)
     return model, numbers
+
+
+def _ties(stated, form, names, checkpoint):
+    """Returns whether the logits' matrix is the table of words: as in transformers 5, one that differs is not.
+
+    `stated` is what the settings say, which decide where the file has no matrix of its own.
+    """
+    theirs = {row.ours: row.theirs for row in form.rows}
+    if theirs[HEAD] not in names:
+        return stated
+    own, table = (checkpoint.array(names[theirs[ours]]) for ours in (HEAD, TABLE))
+    alike = np.array_equal(own, table)
+    if stated and not alike:
+        warn(
+            f"{str(checkpoint.path)!r}: its settings say that the matrix of the logits is the table of words, and it "
+            "has another: this one is taken, as by transformers 5."
+        )
+    return alike
 
 
 def _number(checkpoint, place):

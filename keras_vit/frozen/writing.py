@@ -60,8 +60,8 @@ def generate_text(
         tokens: What turns ids into texts and prompts into ids: a `tokenizer`, or the folder or repository that it is
             read from. `None` for ids alone, or for a model whose file has a table of words or names its tokenizer.
         beams: Number of beams.
-        length: Most ids of a text, its start and its prompt counted; 64, or all positions of a smaller table, if
-            `None`. A warning counts the texts that are cut.
+        length: Most ids of a text, its start and its prompt counted; what the model's published file says, else 64, or
+            all positions of a smaller table, if `None`. A warning counts the texts that are cut.
         length_penalty: A text's score is its log-probability divided by its length to this power: above 0, long texts
             are preferred. Only matters for several beams.
         prompt: What the texts begin with: one for all, or one for each. Texts, or ids as an array `(words,)` or
@@ -196,7 +196,8 @@ def _marks(words):
 
 def _length(length, words):
     if length is None:
-        return min(LENGTH, words.length)
+        stated = words.metadata.get("length")
+        return min(stated if type(stated) is int and stated > 1 else LENGTH, words.length)
     checks.positive(length=length)
     if length > words.length:
         raise ValueError(f"`length` must be at most the model's, {words.length}. Received: length={length}")

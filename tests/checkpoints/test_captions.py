@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 
 import keras
 import numpy as np
@@ -91,6 +92,51 @@ def test_old_names_and_copies_are_dropped(tmp_path):
         (tmp_path / case).mkdir()
         model = from_checkpoint(copied(case, tmp_path / case, more))
         assert_same_weights(weights(model), weights(original(case)))
+
+
+def test_a_matrix_of_its_own_counts_whatever_the_settings_say(tmp_path):
+    """As transformers 5 reads them; without one, the settings say whether the table of words is meant."""
+    rng = np.random.default_rng(0)
+    heads = ("decoder.lm_head", "decoder.output_projection", "text_decoder.cls.predictions.decoder")
+    for case, head in zip(CASES, heads):
+        config = json.loads((FOLDER / case / "config.json").read_text())
+        part = "text_config" if case == "blip_captioning" else "decoder"
+        words = original(case).get_layer("text").get_layer("words")
+        own = {f"{head}.weight": rng.normal(size=(words.vocabulary, words.width)).astype("float32")}
+        own |= {f"{head}.bias": rng.normal(size=words.vocabulary).astype("float32")} if part == "text_config" else {}
+        for i, said in enumerate((True, False)):
+            folder = tmp_path / f"{case}{i}"
+            folder.mkdir()
+            stated = {"tie_word_embeddings": said, part: config[part] | {"tie_word_embeddings": said}}
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = from_checkpoint(copied(case, folder, own, **stated)).get_layer("text")
+            assert said == any("the matrix of the logits is the table of words" in str(w.message) for w in caught)
+            np.testing.assert_array_equal(numbers(model.get_layer("head").kernel).T, own[f"{head}.weight"])
+            if f"{head}.bias" in own:
+                np.testing.assert_array_equal(numbers(model.get_layer("head").bias), own[f"{head}.bias"])
+    blip = CASES[2]
+    for i, (whole, part) in enumerate(((True, False), (False, True))):  # one of both is enough
+        (tmp_path / str(i)).mkdir()
+        folder = copied(blip, tmp_path / str(i), tie_word_embeddings=whole, text_config__tie_word_embeddings=part)
+        assert_same_weights(weights(from_checkpoint(folder)), weights(original(blip)))
+    (tmp_path / "none").mkdir()
+    folder = copied(blip, tmp_path / "none", tie_word_embeddings=False, text_config__tie_word_embeddings=False)
+    with pytest.raises(ValueError, match="missing in the file: cls.predictions.decoder.weight"):
+        from_checkpoint(folder)
+
+
+def test_how_a_file_s_texts_are_written_is_said_or_followed(tmp_path):
+    folder = copied("trocr", tmp_path)
+    stated = {"max_length": 7, "num_beams": 4, "repetition_penalty": 1.2}
+    stated |= {"decoder_start_token_id": 2, "eos_token_id": 299, "pad_token_id": 1}
+    (folder / "generation_config.json").write_text(json.dumps(stated))
+    with pytest.warns(UserWarning, match="num_beams=4, repetition_penalty=1.2, .* Pass beams=4. It has no repetition_"):
+        model = from_checkpoint(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = generate_text(model, images_of(model, io_in("trocr")))
+    assert found.ids.shape[1] == 7
 
 
 def test_images_of_another_size_and_precision(tmp_path):

@@ -6,6 +6,44 @@ from keras_vit.checkpoints.formats.transformers_config import CONFIG, GELUS
 ENCODERS, DECODERS = ("vit", "deit"), ("gpt2", "trocr")  # others end without the norm, or have no one size
 ACTIVATIONS = {**GELUS, "relu": "relu"}
 MARKS = {"start": "decoder_start_token_id", "end": "eos_token_id", "pad": "pad_token_id"}
+# What transformers' `generate` obeys, by its name: the value that changes nothing.
+WAYS = {
+    "num_beams": 1,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0.0,
+    "early_stopping": False,
+    "length_penalty": 1.0,
+    "min_length": 0,
+    "min_new_tokens": None,
+    "do_sample": False,
+    "temperature": 1.0,
+    "top_k": 50,
+    "top_p": 1.0,
+    "min_p": None,
+    "typical_p": 1.0,
+    "epsilon_cutoff": 0.0,
+    "eta_cutoff": 0.0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "bad_words_ids": None,
+    "force_words_ids": None,
+    "suppress_tokens": None,
+    "begin_suppress_tokens": None,
+    "forced_bos_token_id": None,
+    "forced_eos_token_id": None,
+    "forced_decoder_ids": None,
+    "exponential_decay_length_penalty": None,
+    "sequence_bias": None,
+    "guidance_scale": None,
+    "penalty_alpha": None,
+}
+OF_BEAMS = ("early_stopping", "length_penalty", "num_beam_groups", "diversity_penalty")  # which matter to several
+OF_DRAWING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
+ARGUMENTS = {"num_beams": "beams", "length_penalty": "length_penalty"}  # of `generate_text`
+DRAWN = {"temperature": "temperature", "top_k": "top_k", "top_p": "top_p"}
+OLD_LENGTH = 20  # of files that state every default
 
 
 def check_pair(config):
@@ -70,3 +108,40 @@ def marks_of(config):
         if type(value) is not int:
             raise ValueError(f"{CONFIG} or {GENERATION} must have one id as `{MARKS[mark]}`. Received: {value!r}")
     return marks
+
+
+def written_by(config):
+    """Returns how a file's texts are written: the ids of a text, or `None`, and what else differs from the defaults.
+
+    `generation_config.json` counts alone; without one, as before 2023, `config.json` and its decoder's part do.
+    """
+    stated = config.get(GENERATION) or {}
+    if not stated:
+        parts = [config, *(config[name] for name in ("decoder", "text_config") if isinstance(config.get(name), dict))]
+        stated = {name: part[name] for part in reversed(parts) for name in (*WAYS, "max_length") if name in part}
+        stated = {name: value for name, value in stated.items() if (name, value) != ("max_length", OLD_LENGTH)}
+    more, most = stated.get("max_new_tokens"), stated.get("max_length")
+    length = more + 1 if _counts(more) else most if _counts(most) and most > 1 else None
+    others = {name: stated[name] for name, plain in WAYS.items() if stated.get(name) not in (None, plain, [])}
+    idle = (() if "num_beams" in others else OF_BEAMS) + (() if "do_sample" in others else OF_DRAWING)
+    return length, {name: value for name, value in others.items() if name not in idle}
+
+
+def _counts(value):
+    return type(value) is int and value > 0
+
+
+def otherwise(ways):
+    """Returns a sentence about ways to write that `generate_text` does not follow of itself, as of `written_by`."""
+    known = ARGUMENTS | (DRAWN if "do_sample" in ways else {})
+    passed = {ours: ways[name] for name, ours in known.items() if name in ways}
+    if "do_sample" in ways:
+        passed = {"temperature": 1.0, "top_k": 50} | passed
+    lacking = [name for name in ways if name not in known and name != "do_sample"]
+    said = f"its texts are written with {_listed(ways)}, and generate_text takes the likeliest word each time."
+    said += f" Pass {_listed(passed)}." if passed else ""
+    return said + (f" It has no {', '.join(lacking)}: texts may differ from the original's." if lacking else "")
+
+
+def _listed(values):
+    return ", ".join(f"{name}={value!s:.60}" for name, value in values.items())

@@ -95,6 +95,13 @@ def architecture(shapes, checkpoint):
     return merged(arguments, stated, statistics), evaluation, origins | prepared
 
 
+def text_names(shapes):
+    """Of the text decoder: its bias of logits is that of the last matrix, where both have one."""
+    names = renamed(shapes, ((r"^text_decoder\.(bert\.)?", ""),))
+    own = names.pop("cls.predictions.decoder.bias", None)
+    return names if own is None else names | {"cls.predictions.bias": own}
+
+
 def text_architecture(shapes, checkpoint):
     """Of the text decoder."""
     vocabulary, width = need(shapes, "embeddings.word_embeddings.weight", 2)
@@ -119,7 +126,7 @@ def text_architecture(shapes, checkpoint):
         "masked_id": stated["pad_token_id"],
         "norm_words": True,
         "transform": True,
-        "tied": stated["tie_word_embeddings"],
+        "tied": config.get("tie_word_embeddings", True) or stated["tie_word_embeddings"],  # either ties
         "logit_bias": True,
     }
     origins = dict.fromkeys(("num_heads", "gelu", "epsilon"), transformers_config.CONFIG)
@@ -145,8 +152,8 @@ OF_TEXT = OF_TOWERS._replace(
     name="huggingface-blip",
     rows=TEXT,
     detect=lambda names: WORDS in names,
-    canonical=lambda shapes: renamed(shapes, ((r"^text_decoder\.(bert\.)?", ""),)),
+    canonical=text_names,
     architecture=text_architecture,
-    ignored=r"vision_model\..*|embeddings\.position_ids|cls\.predictions\.decoder\.bias",
+    ignored=r"vision_model\..*|embeddings\.position_ids",
     head_names=r"cls\.predictions\.decoder\.weight",  # the table of words, where it is tied
 )

@@ -5,7 +5,9 @@ from keras_vit.checkpoints.formats.decoder_config import (
     check_pair,
     marks_of,
     need_options,
+    otherwise,
     read_decoder,
+    written_by,
 )
 from tests.checkpoints.helpers import unexpected
 
@@ -59,3 +61,35 @@ def test_what_is_refused():
     ]
     assert not unexpected(wrong)
     assert [activation(name) for name in ("gelu", "gelu_new", "relu")] == ["exact", "tanh", "relu"]
+
+
+GENERATION = "generation_config.json"
+
+
+@pytest.mark.parametrize(
+    "config, expected",
+    [
+        ({}, (None, {})),
+        ({GENERATION: dict(max_length=24, num_beams=1, top_k=5)}, (24, {})),  # nothing is drawn
+        ({GENERATION: dict(max_new_tokens=9, max_length=24)}, (10, {})),
+        ({GENERATION: dict(max_length=20)}, (20, {})),
+        ({GENERATION: dict(num_beams=4, early_stopping=True)}, (None, dict(num_beams=4, early_stopping=True))),
+        ({GENERATION: dict(length_penalty=2.0, early_stopping=True)}, (None, {})),  # of one beam
+        ({GENERATION: dict(do_sample=True, top_k=5)}, (None, dict(do_sample=True, top_k=5))),
+        ({GENERATION: dict(forced_bos_token_id=0), "num_beams": 4}, (None, dict(forced_bos_token_id=0))),
+        (dict(max_length=20, num_beams=1, decoder=dict(no_repeat_ngram_size=3)), (None, dict(no_repeat_ngram_size=3))),
+        (dict(num_beams=2, decoder=dict(num_beams=4, max_length=64)), (64, dict(num_beams=2))),
+        (dict(text_config=dict(min_length=5, max_length=20, bad_words_ids=[])), (None, dict(min_length=5))),
+        ({GENERATION: dict(max_length="64", suppress_tokens=[])}, (None, {})),
+    ],
+)
+def test_how_texts_are_written(config, expected):
+    assert written_by(config) == expected
+
+
+def test_what_is_written_otherwise_is_said():
+    said = otherwise({"num_beams": 4, "no_repeat_ngram_size": 3})
+    assert said.startswith("its texts are written with num_beams=4, no_repeat_ngram_size=3, and generate_text takes")
+    assert said.endswith("Pass beams=4. It has no no_repeat_ngram_size: texts may differ from the original's.")
+    assert otherwise({"do_sample": True}).endswith("each time. Pass temperature=1.0, top_k=50.")
+    assert len(otherwise({"suppress_tokens": list(range(10_000))})) < 300
